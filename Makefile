@@ -1,0 +1,89 @@
+# All set-up is done by the targets that need it. It needs Python 3.10 to 3.12, and the network once.
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+PY    := .venv/bin/python
+# A change of the lock or of the package's description makes the environment anew.
+STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+PYTEST_ARGS ?=
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars
+	@$(PY) -m scd_pipeline.setup
+
+$(STAMP): | .venv/.made
+	@echo "installing the packages of requirements.lock into .venv (about a minute)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@rm -f .venv/.installed-*
+	@touch $@
+
+.venv/.made:
+	@python=; \
+	for name in $(PYTHON) python3.12 python3.11 python3.10 python3 python; do \
+	  if $$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; then \
+	    python=$$name; break; \
+	  fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "no Python 3.10, 3.11 or 3.12 found on the PATH; install one, or name it: make setup PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	if ! $$python -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "$$python cannot make environments: its modules venv and ensurepip are missing; on Debian and Ubuntu install python3-venv" >&2; \
+	  exit 1; \
+	fi; \
+	rm -rf .venv && $$python -m venv .venv && touch $@
+
+.PHONY: test
+test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to pytest)
+	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: lint ## Lint, then all tests, over Spark Connect and embedded
+	$(PY) -m pytest $(PYTEST_ARGS)
+	SCD_TEST_SPARK=embedded $(PY) -m pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: setup ## Check style, types and the layers of the modules
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports --no-cache
+
+.PHONY: demo
+demo: setup ## Load a small warehouse and show its history
+	.venv/bin/scd demo
+
+.PHONY: dev
+dev: setup ## Dagster's web interface beside a warm Spark
+	.venv/bin/scd dev
+
+.PHONY: soak
+soak: setup ## Random worlds against the reference implementation, for as long as you like
+	$(PY) -m scd_pipeline_tests.soak $(ARGS)
+
+.PHONY: mutants
+mutants: setup ## Break the code on purpose and count what the tests notice
+	$(PY) -m scd_pipeline_tests.mutants $(ARGS)
+
+.PHONY: docs
+docs: setup ## Make the generated pages of docs/ anew
+	$(PY) -m scd_pipeline_tests.docs $(ARGS)
+
+.PHONY: lock
+lock: ## Make requirements.lock anew from requirements.in (needs uv)
+	uv pip compile --quiet --strip-extras --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command "make lock" requirements.in -o requirements.lock
+
+.PHONY: clean
+clean: ## Stop the servers of the tests, remove the environment and all that was made (downloads stay)
+	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.stop_servers || true; fi
+	rm -rf .venv build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .tmp_dagster_home_*
+	find scd_pipeline scd_pipeline_tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Statements that always hold of a dimension, each written once as a query for the rows that break it."""

@@ -1,0 +1,121 @@
+"""A batch as data: what one source delivered at once, and where it stands among the others (S34)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WHOLE_NUMBER = re.compile(r"\d{1,20}")
+
+
+def rank(name: str) -> str:
+    """A text that sorts deliveries and revisions: dates and whole numbers as such, everything else as text.
+
+    Dates come before whole numbers, and these before other texts, so that the order is total.
+    """
+    if _DATE.fullmatch(name):
+        return f"d{name}"
+    if _WHOLE_NUMBER.fullmatch(name):
+        return f"i{name.zfill(20)}"
+    return f"t{name}"
+
+
+def utc(moment: datetime) -> datetime:
+    """The same instant in UTC; a time without a zone is UTC already (S1)."""
+    return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
+
+
+def token(revision: str | int | datetime) -> str:
+    """A revision as text; instants are written so that they sort as text."""
+    if isinstance(revision, datetime):
+        return utc(revision).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return str(revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One revision of one delivery, as the change log knows it.
+
+    `columns` are the attributes that the delivery stated; `retires` tells whether an entity that it leaves out
+    is gone; `scope` holds the encoded values of `scope_columns` (None: everything).
+    """
+
+    source: str
+    channel: str
+    delivery: str
+    revision: str
+    at: datetime | None
+    columns: tuple[str, ...] = ()
+    scope_columns: tuple[str, ...] = ()
+    scope: tuple[str, ...] | None = None
+    row_times: bool = False
+    retires: bool = False
+    withdrawn: bool = False
+    rows: int = 0
+    bad_rows: int = 0
+    entities: int = 0
+    fingerprint: str = ""
+    content_of: str = ""
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    new: int = 0
+    changed: int = 0
+    closed: int = 0
+    run_id: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same on every retry, and never the content alone."""
+        return f"{self.source}/{self.channel}/{self.delivery}/{self.revision}"
+
+    @property
+    def lineage(self) -> tuple[str, str, str]:
+        """What all revisions of one delivery share."""
+        return (self.source, self.channel, self.delivery)
+
+    @property
+    def is_snapshot(self) -> bool:
+        return self.channel == "snapshot"
+
+    @property
+    def statements_of(self) -> str:
+        """The id under which the log keeps this batch's statements: an equal earlier revision's, or its own."""
+        return self.content_of or self.id
+
+    @property
+    def position(self) -> tuple[datetime, str, str, str]:
+        """Where the batch itself lies in its source's order (a batch of its own time only)."""
+        if self.at is None:
+            raise ValueError(f"batch {self.id} has no time of its own")
+        return (self.at, rank(self.delivery), rank(self.revision), self.channel)
+
+    def covers_all_of(self, other: Batch) -> bool:
+        """Whether every entity that `other` speaks of is in this batch's scope too."""
+        if self.scope is None:
+            return True
+        return (
+            other.scope is not None
+            and other.scope_columns == self.scope_columns
+            and set(other.scope) <= set(self.scope)
+        )
+
+
+def standing(batches: list[Batch]) -> dict[tuple[str, str, str], Batch]:
+    """Of each delivery the revision that counts: the highest one (S34)."""
+    highest: dict[tuple[str, str, str], Batch] = {}
+    for batch in batches:
+        rival = highest.get(batch.lineage)
+        if rival is None or rank(batch.revision) >= rank(rival.revision):
+            highest[batch.lineage] = batch
+    return highest
+
+
+def counted(batches: list[Batch]) -> list[Batch]:
+    """The standing batches that state anything, withdrawn ones left out."""
+    return [batch for batch in standing(batches).values() if not batch.withdrawn]
+
+
+def with_counts(batch: Batch, **counts: int) -> Batch:
+    return replace(batch, **counts)  # type: ignore[arg-type]

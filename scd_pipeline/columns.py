@@ -1,0 +1,155 @@
+"""The names of generated columns, and the few expressions that everything else is built from.
+
+Columns of the change log that are not the user's begin with an underscore; no declared name may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.spec import Dimension
+from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
+
+EFFECTIVE_FROM = "effective_from"
+EFFECTIVE_TO = "effective_to"
+CURRENT_FLAG = "current_flag"
+VERSION = "version"
+CHANGE_REASON = "change_reason"
+CHANGE_SOURCE = "change_source"
+LAST_UPDATED = "last_updated"
+LOAD_RUN_ID = "load_run_id"
+DELETED_AT = "deleted_at"
+
+KIND = "_kind"
+COMMIT = "_commit"
+BATCH = "_batch"
+SOURCE = "_source"
+CHANNEL = "_channel"
+DELIVERY_RANK = "_delivery_rank"
+REVISION_RANK = "_revision_rank"
+EFFECTIVE_AT = "_effective_at"
+SEQUENCE = "_sequence"
+ASSERTED_AT = "_asserted_at"
+STATED = "_stated"
+REASON = "_reason"
+ACTOR = "_actor"
+CORRELATION_ID = "_correlation_id"
+BAD_REASON = "_bad_reason"
+BAD_ROW = "_bad_row"
+INFO = "_info"
+
+DEFAULT_REASON = "source_load"
+
+
+def comparable(value: Column, data_type: DataType) -> Column:
+    """The value in a form whose `<=>` is the equality of S8: maps become sorted entries at any depth.
+
+    NULL stays NULL. NaN equals NaN and 0.0 equals -0.0 by Spark's own comparison.
+    """
+    if not has_map(data_type):
+        return value
+    if isinstance(data_type, Map):
+        entries = F.transform(
+            F.map_entries(value),
+            lambda e: F.struct(
+                comparable(e["key"], data_type.key).alias("k"), comparable(e["value"], data_type.value).alias("v")
+            ),
+        )
+        return F.array_sort(entries)
+    if isinstance(data_type, Array):
+        return F.transform(value, lambda e: comparable(e, data_type.element))
+    if isinstance(data_type, Struct):
+        fields = [comparable(value[name], field).alias(name) for name, field in data_type.fields]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return value
+
+
+def has_map(data_type: DataType) -> bool:
+    """Whether a map lies anywhere inside the type."""
+    match data_type:
+        case Map():
+            return True
+        case Array(element=element):
+            return has_map(element)
+        case Struct(fields=fields):
+            return any(has_map(field) for _, field in fields)
+        case _:
+            return False
+
+
+def quoted(name: str) -> str:
+    """The name as Spark reads it whole, dots and blanks included."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def col(name: str) -> Column:
+    return F.col(quoted(name))
+
+
+def key_text(key_names: Sequence[str]) -> Column:
+    """The business key as one unambiguous text: each part with its length before it; NULL as a part of no length.
+
+    ('a|b', 'c') and ('a', 'b|c') differ, NULL and '' differ (S8).
+    """
+    parts: list[Column] = []
+    for name in key_names:
+        text = col(name).cast("string")
+        parts.append(F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("-")))
+    return F.concat(*parts)
+
+
+def readable_key(key_names: Sequence[str]) -> Column:
+    """The business key for people: `id=7, region=EU`."""
+    return F.concat_ws(
+        ", ", *[F.concat(F.lit(f"{n}="), F.coalesce(col(n).cast("string"), F.lit("NULL"))) for n in key_names]
+    )
+
+
+def attribute_types(dimension: Dimension) -> dict[str, DataType]:
+    """Name to parsed type of every attribute, in declared order."""
+    return {attribute.name: parse_type(attribute.type) for attribute in dimension.attributes}
+
+
+def wrap(frame: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Turn each attribute into a struct of one field `v`; NULL stands for "not stated", a struct of NULL for NULL.
+
+    In: `_stated` and the attributes.  Out: the same columns without `_stated`.
+    """
+    stated = {n: F.when(F.array_contains(STATED, n), F.struct(col(n).alias("v"))) for n in names}
+    return frame.withColumns(stated).drop(STATED)
+
+
+def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The inverse of `wrap`: plain attributes, and `_stated` with the names of those that were stated."""
+    stated = F.array_compact(F.array(*[F.when(col(n).isNotNull(), F.lit(n)) for n in names]))
+    plain = {n: F.col(f"{quoted(n)}.v") for n in names}
+    return frame.withColumn(STATED, stated.cast("array<string>")).withColumns(plain)
+
+
+def position(*, descending_present: bool = False) -> list[Column]:
+    """The order of one source's statements (S5): time, sequence (NULL first), delivery, revision, channel.
+
+    With `descending_present`, the rows of one row-timed snapshot that assert presence at the same time come with
+    their highest row first, as that one gives the values.
+    """
+    order = [
+        F.col(EFFECTIVE_AT).asc(),
+        F.col(SEQUENCE).asc_nulls_first(),
+        F.col(DELIVERY_RANK).asc(),
+        F.col(REVISION_RANK).asc(),
+        F.col(CHANNEL).asc(),
+    ]
+    if descending_present:
+        order += [F.col("_row_at").desc_nulls_last(), F.col("_row_sequence").desc_nulls_last()]
+    return order
+
+
+def null_safe_equal(left: Sequence[Column], right: Sequence[Column]) -> Column:
+    """Whether all pairs are equal, NULL equal to NULL; true for no pairs."""
+    equal = F.lit(True)
+    for a, b in zip(left, right, strict=True):
+        equal = equal & a.eqNullSafe(b)
+    return equal

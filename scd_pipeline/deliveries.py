@@ -1,0 +1,230 @@
+"""Deliveries: what a source hands over, found at its channel's path or given as a frame, and read as frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch, rank, token, utc
+from scd_pipeline.columns import col
+from scd_pipeline.errors import SourceDataError
+from scd_pipeline.history.statements import DELIVERY
+from scd_pipeline.spec import Dimension, Feed, Snapshot
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_PATTERNS = {
+    "date": r"\d{4}-\d{2}-\d{2}",
+    "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
+    "delivery": r"[^/]+",
+}
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One thing that a source delivers, with its name and its time.
+
+    `channel` may be left out where the source has only one. `at` without a zone is UTC; it may be None only for a
+    feed whose rows carry their own times (S4). `revision` tells a corrected edition from an earlier one, the highest
+    counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of. `allow` lets
+    through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the delivery back.
+    """
+
+    source: str
+    name: str
+    channel: str | None = None
+    at: datetime | None = None
+    revision: str | int | datetime = 0
+    frame: DataFrame | pandas.DataFrame | pyarrow.Table | None = field(default=None, repr=False)
+    path: str | None = None
+    scope: Sequence[Sequence[Any]] | None = None
+    actor: str | None = None
+    reason: str | None = None
+    correlation_id: str | None = None
+    allow: frozenset[str] = frozenset()
+    withdrawn: bool = False
+    partition: str | None = None
+    table_version: int | None = None
+
+    def channel_of(self, dimension: Dimension) -> Snapshot | Feed:
+        """The declared channel.  Errors: SourceDataError if the dimension has none of that name."""
+        names = [source.name for source in dimension.sources]
+        if self.source not in names:
+            raise SourceDataError(
+                f"delivery {self.name}: source '{self.source}' is not declared for {dimension.name}; "
+                f"expected one of {', '.join(names)}"
+            )
+        channels = dict(dimension.source(self.source).channels)
+        kind = self.channel or (next(iter(channels)) if len(channels) == 1 else None)
+        if kind not in channels:
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: channel {self.channel or 'not given'}; expected "
+                f"{' or '.join(channels)}"
+            )
+        return channels[kind]
+
+    def batch(self, dimension: Dimension) -> Batch:
+        """The batch that this delivery is, before its content is known."""
+        channel = self.channel_of(dimension)
+        at = None if self.at is None else utc(self.at)
+        if at is None and (isinstance(channel, Snapshot) or not channel.effective_at) and not self.withdrawn:
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: it has no time; expected `at`, a date in its name, or a feed "
+                f"with `effective_at`; the wall clock is never asked"
+            )
+        return Batch(
+            source=self.source,
+            channel=channel.kind,
+            delivery=self.name,
+            revision=token(self.revision),
+            at=at,
+            row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
+            scope_columns=channel.scope if isinstance(channel, Snapshot) else (),
+            withdrawn=self.withdrawn,
+        )
+
+
+def as_frame(spark: SparkSession, given: Any) -> DataFrame:
+    """A Spark frame from a Spark, pandas or Arrow one. Times without a zone keep none until the source's zone is known.
+
+    pandas goes through Arrow, so that the process's own time zone touches nothing (S1).
+    """
+    if hasattr(given, "sparkSession"):
+        return given  # type: ignore[no-any-return]
+    import pyarrow
+
+    table = given if isinstance(given, pyarrow.Table) else pyarrow.Table.from_pandas(given, preserve_index=False)
+    return spark.createDataFrame(_micros(table))
+
+
+def _micros(table: pyarrow.Table) -> pyarrow.Table:
+    """Spark knows microseconds only; a column of nothing but NULLs is text."""
+    import pyarrow
+
+    fields = []
+    for entry in table.schema:
+        kind = entry.type
+        if pyarrow.types.is_timestamp(kind):
+            kind = pyarrow.timestamp("us", tz="UTC" if kind.tz else None)
+        elif pyarrow.types.is_null(kind):
+            kind = pyarrow.string()
+        elif pyarrow.types.is_dictionary(kind):
+            kind = kind.value_type
+        fields.append(pyarrow.field(entry.name, kind))
+    return table.cast(pyarrow.schema(fields))
+
+
+def read_path(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> DataFrame:
+    """The rows at these paths of one format; text stays text, so that a value that does not cast can be told."""
+    reader = spark.read.format(str(channel.format))
+    if channel.format == "csv":
+        reader = reader.options(header="true", inferSchema="false", mode="PERMISSIVE")
+    if channel.format == "json":
+        reader = reader.options(primitivesAsString="true")
+    return reader.options(**channel.reader_options).load(list(paths))
+
+
+def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery) -> DataFrame:
+    """One version or one partition of the table at the channel's path."""
+    reader = spark.read.format(str(channel.format)).options(**channel.reader_options)
+    if delivery.table_version is not None:
+        reader = reader.option("versionAsOf", str(delivery.table_version))
+    frame = reader.load(str(delivery.path or channel.path))
+    if channel.partition and delivery.partition is not None:
+        frame = frame.where(col(channel.partition).cast("string") == delivery.partition)
+    return frame
+
+
+def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch]], file_path: Column | None) -> DataFrame:
+    """Add the column that says which batch a row is of: by its file where several are read at once."""
+    if file_path is None:
+        return frame.withColumn(DELIVERY, _mark(*entries[0]))
+    marks = F.create_map(*[part for d, b in entries for part in (F.lit(_plain(str(d.path))), _mark(d, b))])
+    return frame.withColumn(DELIVERY, marks[_plain_column(file_path)])
+
+
+def _mark(delivery: Delivery, batch: Batch) -> Column:
+    def text(value: str | None) -> Column:
+        return F.lit(value).cast("string")
+
+    scope = F.lit(None) if batch.scope is None else F.array(*[F.lit(value) for value in batch.scope])
+    return F.struct(
+        text(batch.id).alias("batch"),
+        instant(batch.at).alias("at"),
+        text(rank(batch.delivery)).alias("delivery_rank"),
+        text(rank(batch.revision)).alias("revision_rank"),
+        text(delivery.reason).alias("reason"),
+        text(delivery.actor).alias("actor"),
+        text(delivery.correlation_id).alias("correlation_id"),
+        scope.cast("array<string>").alias("scope"),
+    )
+
+
+def epoch() -> datetime:
+    """The beginning of 1970 in UTC."""
+    return datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def instant(moment: datetime | None) -> Column:
+    """A moment as a timestamp, by its microseconds: no zone of the process or the session touches it."""
+    if moment is None:
+        return F.lit(None).cast("timestamp")
+    since = utc(moment) - epoch()
+    return F.timestamp_micros(F.lit((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds))
+
+
+def _plain(path: str) -> str:
+    """A path as one spells it: without the scheme of local files, and with blanks as blanks."""
+    return re.sub(r"^file:/+", "/", path if "://" in path else str(Path(path).resolve()))
+
+
+def _plain_column(path: Column) -> Column:
+    decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(decoded, r"^file:/+", "/")
+
+
+def discover(dimension: Dimension, *, base: Path | None = None) -> list[Delivery]:
+    """The deliveries that lie at the paths of the dimension's file channels, in order of their names.
+
+    A delivery's time is the date in its name; its revision is its file's time of change, in microseconds. Paths are
+    local; a relative one is taken from `base`.
+    """
+    found: list[Delivery] = []
+    for source in dimension.sources:
+        for kind, channel in source.channels:
+            if channel.path is None or channel.versions or channel.partition:
+                continue
+            pattern = str((base or Path()) / channel.path)
+            found += [_found(source.name, kind, name, word, path) for name, word, path in _matches(pattern)]
+    return sorted(found, key=lambda d: (d.source, str(d.channel), rank(d.name)))
+
+
+def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery:
+    at = None
+    if word in ("date", "datetime"):
+        text = name if word == "date" else f"{name[:10]}T{name[11:].replace('-', ':')}"
+        at = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+    changed = path.stat().st_mtime_ns // 1000
+    return Delivery(source, name, channel=kind, at=at, revision=changed, path=str(path))
+
+
+def _matches(pattern: str) -> Iterable[tuple[str, str, Path]]:
+    """Name, placeholder and path of what matches a path with one placeholder."""
+    word = next(word for word in _PATTERNS if "{" + word + "}" in pattern)
+    head, tail = pattern.split("{" + word + "}", 1)
+    folder = Path(head).parent if not head.endswith("/") else Path(head)
+    expression = re.compile(re.escape(head) + f"(?P<name>{_PATTERNS[word]})" + re.escape(tail))
+    depth = tail.count("/") + 1
+    for path in sorted(folder.glob("/".join(["*"] * depth))):
+        match = expression.fullmatch(str(path))
+        if match and not path.name.startswith((".", "_")):
+            yield match["name"], word, path

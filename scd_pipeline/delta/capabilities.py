@@ -1,0 +1,94 @@
+"""What this server's Delta can do: tried once on a scratch table, and remembered with the warehouse (S32)."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from scd_pipeline.delta.table import Table
+from scd_pipeline.errors import UnsupportedDelta
+
+NAME = "_scd_capabilities"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What was tried: `replaces` is replaceUsing, `merges` is MERGE with an idempotent transaction."""
+
+    server: str
+    engine: str
+    replaces: bool
+    merges: bool
+
+    def checked(self) -> Capabilities:
+        """Itself.  Errors: UnsupportedDelta if there is no way to write."""
+        if not (self.replaces or self.merges):
+            raise UnsupportedDelta(
+                f"{self.engine or self.server}: neither replaceUsing nor MERGE works on a scratch table; expected "
+                f"Delta 3.2 or later with its session extension; nothing was written"
+            )
+        return self
+
+
+def server_of(spark: SparkSession) -> str:
+    """What tells one server and its Delta from another, without asking Delta."""
+    jars = spark.conf.get("spark.jars", "") or ""
+    names = sorted(part.rsplit("/", 1)[-1] for part in jars.split(",") if "delta" in part)
+    return f"Spark {spark.version} {' '.join(names)}".strip()
+
+
+def remembered(memory: Table, server: str) -> Capabilities | None:
+    """What an earlier run found out about this server, if anything."""
+    if not memory.exists():
+        return None
+    rows = memory.read().where(f"server = '{server}'").collect()
+    return Capabilities(**rows[0].asDict()) if rows else None
+
+
+def capabilities(spark: SparkSession, memory: Table, scratch_path: str) -> Capabilities:
+    """What is remembered of this server, or found out now; `memory` is the table that remembers."""
+    server = server_of(spark)
+    known = remembered(memory, server)
+    if known is not None:
+        return known.checked()
+    found = probe(spark, server, scratch_path).checked()
+    memory.create(
+        [("server", "string", False), ("engine", "string", True), ("replaces", "boolean", False), ("merges", "boolean", False)],
+        {},
+        "What the Delta of each server can do",
+    )
+    rows = spark.createDataFrame([(found.server, found.engine, found.replaces, found.merges)], memory.read().schema)
+    rows.write.format("delta").mode("append").save(memory.path) if memory.path else rows.write.format("delta").mode(
+        "append"
+    ).saveAsTable(memory.identifier)
+    return found
+
+
+def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:
+    """Try both ways of writing: of two rows one is replaced, and two must remain."""
+    scratch = Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}")
+    scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
+    engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
+    replaces = _tries(spark, scratch, "replace")
+    merges = _tries(spark, Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}"), "merge")
+    return Capabilities(server, engine, replaces, merges)
+
+
+def _tries(spark: SparkSession, scratch: Table, way: str) -> bool:
+    scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
+    schema = "k bigint, v string, r boolean"
+    try:
+        first = scratch.last_commit().next(took={}, batches=(), run_id="")
+        scratch.append(spark.createDataFrame([(1, "a", False), (2, "b", False)], schema), first)
+        second = first.next(took={}, batches=(), run_id="")
+        changed = spark.createDataFrame([(2, "c", False)], schema)
+        if way == "replace":
+            scratch.replace(changed, second, key="k")
+        else:
+            scratch.merge(changed, second, key="k", removes="s.r")
+        rows = {(row["k"], row["v"]) for row in scratch.read().collect()}
+    except Exception:  # whatever it is that this Delta cannot do, the answer is no
+        return False
+    return rows == {(1, "a"), (2, "c")}

@@ -1,0 +1,215 @@
+"""The change log of a dimension: the canonical source, append-only, batches and statements in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch, rank
+from scd_pipeline.columns import (
+    ACTOR,
+    ASSERTED_AT,
+    BAD_REASON,
+    BAD_ROW,
+    BATCH,
+    CHANNEL,
+    COMMIT,
+    CORRELATION_ID,
+    DELIVERY_RANK,
+    EFFECTIVE_AT,
+    INFO,
+    KIND,
+    REASON,
+    REVISION_RANK,
+    SEQUENCE,
+    SOURCE,
+    STATED,
+    attribute_types,
+    col,
+    unwrap,
+    wrap,
+)
+from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.table import Table
+from scd_pipeline.history.statements import STATEMENT_TYPES
+from scd_pipeline.spec import Dimension
+from scd_pipeline.spec.types import parse_type
+
+_DELIVERY, _REVISION = "_delivery", "_revision"
+_INFO_FIELDS = (
+    "at timestamp, columns array<string>, scope_columns array<string>, scope array<string>, row_times boolean, "
+    "retires boolean, withdrawn boolean, rows bigint, bad_rows bigint, entities bigint, fingerprint string, "
+    "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, closed bigint, run_id string"
+)
+STATEMENT_COLUMNS = tuple(STATEMENT_TYPES)
+
+
+def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
+    """Name and type of the log's columns; those that files are skipped by come first."""
+    keys = [(key.name, parse_type(key.type).ddl()) for key in dimension.business_key]
+    texts = [BATCH, SOURCE, CHANNEL, _DELIVERY, _REVISION, DELIVERY_RANK, REVISION_RANK]
+    return [
+        (KIND, "string"),
+        (COMMIT, "bigint"),
+        (EFFECTIVE_AT, "timestamp"),
+        *keys,
+        *[(name, "string") for name in texts],
+        (SEQUENCE, "bigint"),
+        (ASSERTED_AT, "timestamp"),
+        (STATED, "array<string>"),
+        *[(name, "string") for name in (REASON, ACTOR, CORRELATION_ID, BAD_REASON, BAD_ROW)],
+        (INFO, f"struct<{_INFO_FIELDS.replace(' ', ':').replace(',:', ',')}>"),
+        *[(name, data_type.ddl()) for name, data_type in attribute_types(dimension).items()],
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLog:
+    """The log as a run found it: its table, the columns that are there, and its last own commit.
+
+    `columns` is empty where there is no table yet; then it reads as a log without rows.
+    """
+
+    table: Table
+    dimension: Dimension
+    columns: tuple[str, ...]
+    commit: OwnCommit
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self.columns)
+
+    def batches(self) -> list[Batch]:
+        """Every batch that was accepted, each revision of it."""
+        if not self.is_there:
+            return []
+        rows = self.table.read().where(F.col(KIND) == "batch")
+        keys = [SOURCE, CHANNEL, _DELIVERY, _REVISION]
+        return [_batch(row) for row in rows.select(*keys, _moments_as_text()).collect()]
+
+    def rows(self) -> DataFrame:
+        """All rows but those of batches, as statements with `_commit`; a column that is not there yet is NULL.
+
+        An attribute that was renamed is found under its former names.
+        """
+        if not self.is_there:
+            return self._empty()
+        frame = self.table.read().where(F.col(KIND) != "batch")
+        attributes = {a.name: [a.name, *a.former_names] for a in self.dimension.attributes}
+        types = attribute_types(self.dimension)
+        chosen = []
+        for name, names in attributes.items():
+            there = next((n for n in names if n in self.columns), None)
+            value = col(there) if there else F.lit(None).cast(types[name].ddl())
+            chosen.append(value.alias(name))
+        stated = F.col(STATED)
+        renamed = {former: a.name for a in self.dimension.attributes for former in a.former_names}
+        if renamed:
+            pairs = F.create_map(*[F.lit(x) for pair in renamed.items() for x in pair])
+            stated = F.transform(STATED, lambda n: F.coalesce(pairs[n], n))
+        keys = [col(name) for name in self.dimension.key_names]
+        plain = frame.select(*keys, *STATEMENT_COLUMNS, COMMIT, stated.alias(STATED), *chosen)
+        return wrap(plain, attributes)
+
+    def _empty(self) -> DataFrame:
+        types = attribute_types(self.dimension)
+        all_columns = dict(log_schema(self.dimension))
+        names = [*self.dimension.key_names, *STATEMENT_COLUMNS, COMMIT, STATED, *types]
+        schema = ", ".join(f"`{name}` {all_columns[name]}" for name in names)
+        return wrap(self.table.spark.createDataFrame([], schema), types)
+
+    def append(self, batches: Sequence[Batch], statements: DataFrame, commit: OwnCommit) -> OwnCommit:
+        """Write batches and their statements with one commit.  Errors: ConflictError if a rival was faster."""
+        names = [name for name, _ in log_schema(self.dimension)]
+        told = unwrap(statements, list(attribute_types(self.dimension)))
+        told = told.withColumns(
+            {
+                _DELIVERY: F.lit(None).cast("string"),
+                _REVISION: F.lit(None).cast("string"),
+                INFO: F.lit(None).cast(dict(log_schema(self.dimension))[INFO]),
+                COMMIT: F.lit(commit.number).cast("bigint"),
+            }
+        )
+        rows = told.select(*[col(n) for n in names]).unionByName(self._batch_rows(batches, commit), True)
+        return self.table.append(rows.select(*[col(n) for n in names]), commit)
+
+    def _batch_rows(self, batches: Sequence[Batch], commit: OwnCommit) -> DataFrame:
+        names = [KIND, COMMIT, EFFECTIVE_AT, BATCH, SOURCE, CHANNEL, _DELIVERY, _REVISION, DELIVERY_RANK]
+        names += [REVISION_RANK, INFO]
+        types = dict(log_schema(self.dimension))
+        rows = [
+            (
+                "batch",
+                commit.number,
+                b.at,
+                b.id,
+                b.source,
+                b.channel,
+                b.delivery,
+                b.revision,
+                rank(b.delivery),
+                rank(b.revision),
+                _info(b),
+            )
+            for b in batches
+        ]
+        schema = ", ".join(f"`{name}` {types[name]}" for name in names)
+        return self.table.spark.createDataFrame(rows, schema)
+
+
+def _info(batch: Batch) -> tuple[object, ...]:
+    scope = None if batch.scope is None else list(batch.scope)
+    return (
+        batch.at,
+        list(batch.columns),
+        list(batch.scope_columns),
+        scope,
+        batch.row_times,
+        batch.retires,
+        batch.withdrawn,
+        batch.rows,
+        batch.bad_rows,
+        batch.entities,
+        batch.fingerprint,
+        batch.content_of,
+        batch.earliest,
+        batch.latest,
+        batch.new,
+        batch.changed,
+        batch.closed,
+        batch.run_id,
+    )
+
+
+def _moments_as_text() -> Column:
+    """The batch's facts with its times in microseconds, so that no zone of the reading process touches them."""
+    times = {name: F.unix_micros(F.col(INFO)[name]) for name in ("at", "earliest", "latest")}
+    info = F.col(INFO)
+    for name, value in times.items():
+        info = info.withField(name, value)
+    return info.alias(INFO)
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros)
+
+
+def _batch(row: Row) -> Batch:
+    info = row[INFO].asDict()
+    return Batch(
+        source=row[SOURCE],
+        channel=row[CHANNEL],
+        delivery=row[_DELIVERY],
+        revision=row[_REVISION],
+        at=_moment(info.pop("at")),
+        earliest=_moment(info.pop("earliest")),
+        latest=_moment(info.pop("latest")),
+        columns=tuple(info.pop("columns")),
+        scope_columns=tuple(info.pop("scope_columns")),
+        scope=None if (scope := info.pop("scope")) is None else tuple(scope),
+        **info,
+    )

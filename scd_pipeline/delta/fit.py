@@ -1,0 +1,114 @@
+"""Whether the tables that are there fit the declaration, and the schema steps that make them fit (S20, S35)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scd_pipeline.delta.table import Table
+from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.spec import Attribute, Dimension
+
+FORMAT = "scd_pipeline.format"
+DECLARATION = "scd_pipeline.declaration"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStep:
+    """One change of a table's columns: create it, rename a column or add one."""
+
+    table: str
+    action: str
+    detail: str
+    column: tuple[str, str] = ("", "")
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.table}: {self.detail}"
+
+
+def properties(dimension: Dimension) -> dict[str, str]:
+    """The properties by which a table remembers its declaration; as hexadecimal digits, because Spark blanks out
+    properties that look like a secret or an address."""
+    text = json.dumps(told(dimension), sort_keys=True)
+    return {FORMAT: "1", DECLARATION: text.encode().hex()}
+
+
+def told(dimension: Dimension) -> dict[str, Any]:
+    """What of a declaration a table holds fast: changing it is a redeclaration (S35)."""
+    return {
+        "key": [[key.name, key.type] for key in dimension.business_key],
+        "attributes": {a.name: [int(a.scd), a.type, a.previous] for a in dimension.attributes},
+        "surrogate_key": dimension.surrogate_key,
+        "key_salt": dimension.key_salt,
+        "open_end": dimension.open_end,
+        "begin": [dimension.begin.at, dimension.begin.for_first_changes_until] if dimension.begin else None,
+        "deleted_rows": dimension.deleted_rows,
+        "deleted_at": dimension.deleted_at,
+        "deciding_source": dimension.deciding_source.name,
+    }
+
+
+def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
+    """Errors: DeclarationError with every point in which the declaration differs from what the table was made by.
+
+    New attributes, and new names for old ones, are no difference.
+    """
+    now, faults = told(dimension), []
+    for field in [name for name in now if name != "attributes"]:
+        if stored.get(field) != now[field]:
+            faults.append(_fault(dimension, field, stored.get(field), now[field]))
+    for name, before in stored["attributes"].items():
+        current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
+        if current is None:
+            wrong = f"the table has attribute {name}, which the declaration does not name"
+            right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
+            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{name}", wrong, right))
+        elif now["attributes"][current.name] != before:
+            faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
+    if faults:
+        raise DeclarationError(faults)
+
+
+def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fault:
+    wrong = f"the table was made with {json.dumps(before)}, the declaration says {json.dumps(now)}"
+    return Fault(dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table")
+
+
+def stored_declaration(table: Table) -> dict[str, Any] | None:
+    """What the table was made by; None if it is not one of ours."""
+    text = table.properties().get(DECLARATION)
+    return None if text is None else dict(json.loads(bytes.fromhex(text)))
+
+
+def steps(
+    table: str,
+    there: Mapping[str, str],
+    wanted: Sequence[tuple[str, str]],
+    renamed: Mapping[str, str],
+) -> list[SchemaStep]:
+    """What has to be done to a table so that it has the wanted columns; `renamed` gives old name to new name."""
+    if not there:
+        return [SchemaStep(table, "create", f"{len(wanted)} columns")]
+    steps = []
+    names = {name.lower() for name in there}
+    for old, new in renamed.items():
+        if old.lower() in names and new.lower() not in names:
+            steps.append(SchemaStep(table, "rename column in", f"{old} to {new}", (old, new)))
+            names = (names - {old.lower()}) | {new.lower()}
+    missing = [(name, ddl) for name, ddl in wanted if name.lower() not in names]
+    steps += [SchemaStep(table, "add column to", f"{name} {ddl}", (name, ddl)) for name, ddl in missing]
+    return steps
+
+
+def renames(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:
+    """Old column name to new one, for each attribute that had another name; with its generated columns if asked for."""
+    found: dict[str, str] = {}
+    for attribute in attributes:
+        for former in attribute.former_names:
+            found[former] = attribute.name
+            if generated:
+                for column in attribute.generated_columns:
+                    found[column.replace(attribute.name, former)] = column
+    return found

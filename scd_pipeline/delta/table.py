@@ -1,0 +1,209 @@
+"""One Delta table of the warehouse: create it, read it, and write it at an expected own commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote  # type: ignore[attr-defined]
+
+from scd_pipeline.columns import col, quoted
+from scd_pipeline.delta.commits import OwnCommit, last_own_commit
+from scd_pipeline.errors import ConflictError, UnsupportedDelta
+
+_CONFLICTS = (
+    "DELTA_CONCURRENT_",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+    "ConcurrentTransactionException",
+    "ConcurrentAppendException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentWriteException",
+    "MetadataChangedException",
+    "ProtocolChangedException",
+)
+_MISSING = (
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_TABLE_NOT_FOUND",
+    "DELTA_PATH_DOES_NOT_EXIST",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "PATH_NOT_FOUND",
+    "is not a Delta table",
+)
+_APP_ID = "spark.databricks.delta.write.txnAppId"
+_APP_VERSION = "spark.databricks.delta.write.txnVersion"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_VECTORS = "delta.enableDeletionVectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table by its name, at a path of its own or in a schema of the catalog.
+
+    `replaces` tells whether this server's Delta has `replaceUsing` (S32); without it one MERGE does the same.
+    """
+
+    spark: SparkSession
+    name: str
+    path: str | None
+    schema: str | None = None
+    replaces: bool = True
+
+    @property
+    def identifier(self) -> str:
+        """The table's name in SQL."""
+        if self.path is not None:
+            return f"delta.{quoted(self.path)}"
+        return ".".join([*(quoted(part) for part in (self.schema or "").split(".") if part), quoted(self.name)])
+
+    def exists(self) -> bool:
+        return table_exists(self.spark, self.identifier)
+
+    def create(
+        self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str
+    ) -> None:
+        """Create the table if it is not there; columns are (name, type, nullable)."""
+        ddl = ", ".join(f"{quoted(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
+        told = {_VECTORS: "true", **properties}
+        pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in told.items())
+        self.spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta "
+            f"COMMENT {sql_text(comment)} TBLPROPERTIES ({pairs})"
+        )
+
+    def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
+        """Add nullable columns."""
+        ddl = ", ".join(f"{quoted(name)} {data_type}" for name, data_type in columns)
+        self.spark.sql(f"ALTER TABLE {self.identifier} ADD COLUMNS ({ddl})")
+
+    def rename_column(self, old: str, new: str) -> None:
+        """Rename a column in the metadata alone; turns on column mapping, which Delta needs for it."""
+        self.spark.sql(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+        self.spark.sql(f"ALTER TABLE {self.identifier} RENAME COLUMN {quoted(old)} TO {quoted(new)}")
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
+        self.spark.sql(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
+
+    def properties(self) -> dict[str, str]:
+        rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
+        return {row["key"]: row["value"] for row in rows}
+
+    def read(self, version: int | None = None) -> DataFrame:
+        """The table's rows, at a table version where one is given."""
+        if version is not None:
+            return self.spark.sql(f"SELECT * FROM {self.identifier} VERSION AS OF {int(version)}")
+        return self.spark.sql(f"SELECT * FROM {self.identifier}")
+
+    def columns(self) -> dict[str, str]:
+        """Name to type of the table's columns."""
+        return {field.name: field.dataType.simpleString() for field in self.read().schema.fields}
+
+    def last_commit(self) -> OwnCommit:
+        return last_own_commit(self.spark, self.name, self.identifier)
+
+    def append(self, rows: DataFrame, commit: OwnCommit) -> OwnCommit:
+        """Append the rows as `commit`.  Errors: ConflictError if a rival took its number."""
+        return self._commit(commit, lambda: self._save(rows, "append", {}, commit))
+
+    def replace(self, rows: DataFrame, commit: OwnCommit, *, key: str) -> OwnCommit:
+        """Put each row in the place of the one with its key, or beside them if there is none, as `commit`.
+
+        Errors: ConflictError if a rival took its number; UnsupportedDelta if the table has no deletion vectors,
+        without which `replaceUsing` fails on any but small tables.
+        """
+        if self.properties().get(_VECTORS) != "true":
+            raise UnsupportedDelta(
+                f"table {self.name}: deletion vectors are off, which replacing rows by key needs; set the table "
+                f"property {_VECTORS} to true"
+            )
+        return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
+
+    def merge(self, rows: DataFrame, commit: OwnCommit, *, key: str, removes: str) -> OwnCommit:
+        """The same by one MERGE; rows for which the condition `removes` holds are deleted.
+
+        The MERGE takes its transaction from session settings, so it runs in a session of its own: in the caller's
+        another thread's write would take the same number.
+        """
+        return self._commit(commit, lambda: self._merge(rows, commit, key, removes))
+
+    def _commit(self, commit: OwnCommit, write: Callable[[], None]) -> OwnCommit:
+        try:
+            write()
+        except Exception as error:
+            if is_conflict(error):
+                raise self._conflict(commit) from error
+            raise
+        last = self.last_commit()
+        if last.token != commit.token:
+            raise self._conflict(commit)
+        return last
+
+    def _conflict(self, commit: OwnCommit) -> ConflictError:
+        return ConflictError(
+            f"table {self.name}: another writer made commit {commit.number} first; expected to write on commit "
+            f"{commit.number - 1}; the load has to be computed anew"
+        )
+
+    def _save(self, rows: DataFrame, mode: str, options: Mapping[str, str], commit: OwnCommit) -> None:
+        writer = rows.write.format("delta").mode(mode).options(**options).option("txnAppId", self.name)
+        writer = writer.option("txnVersion", str(commit.number)).option("userMetadata", commit.metadata())
+        if self.path is not None:
+            writer.save(self.path)
+        else:
+            writer.saveAsTable(self.identifier)
+
+    def _merge(self, rows: DataFrame, commit: OwnCommit, key: str, removes: str) -> None:
+        session, view = own_session(self.spark, rows, f"scd_merge_{commit.token}")
+        session.conf.set(_APP_ID, self.name)
+        session.conf.set(_APP_VERSION, str(commit.number))
+        session.conf.set(_USER_METADATA, commit.metadata())
+        names = [name for name in self.columns() if name in rows.columns]
+        values = ", ".join(f"s.{quoted(n)}" for n in names)
+        assignments = ", ".join(f"t.{quoted(n)} = s.{quoted(n)}" for n in names)
+        session.sql(
+            f"MERGE INTO {self.identifier} t USING {view} s ON t.{quoted(key)} = s.{quoted(key)} "
+            f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments} "
+            f"WHEN NOT MATCHED AND NOT ({removes}) THEN "
+            f"INSERT ({', '.join(quoted(n) for n in names)}) VALUES ({values})"
+        )
+
+
+def own_session(spark: SparkSession, rows: DataFrame, view: str) -> tuple[SparkSession, str]:
+    """A session of its own that sees `rows` under the name that is returned with it."""
+    if is_remote():
+        rows.createOrReplaceTempView(view)
+        return spark.cloneSession(), quoted(view)
+    rows.createOrReplaceGlobalTempView(view)
+    return spark.newSession(), f"global_temp.{quoted(view)}"
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether Delta refused a commit because of a rival's; Connect tells it in the message only."""
+    text = f"{type(error).__name__}: {error}"
+    return any(mark in text for mark in _CONFLICTS)
+
+
+def table_exists(spark: SparkSession, identifier: str) -> bool:
+    """Whether a Delta table is there."""
+    try:
+        spark.sql(f"DESCRIBE DETAIL {identifier}").collect()
+    except Exception as error:
+        if _is_missing(error):
+            return False
+        raise
+    return True
+
+
+def _is_missing(error: BaseException) -> bool:
+    text = str(error)
+    return any(mark in text for mark in _MISSING)
+
+
+def sql_text(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+

@@ -1,0 +1,121 @@
+"""Every error a caller may meet, and the exit code of the command that meets it.
+
+All of them are shown without a traceback: the message says what was wrong, where, what was
+expected and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class ScdError(Exception):
+    """Base of all errors of this package."""
+
+    exit_code: ClassVar[int] = 1
+    transient: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong in a declaration, and what would be right (S28)."""
+
+    where: str
+    field: str
+    wrong: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.field}: {self.wrong}; {self.right}"
+
+
+class DeclarationError(ScdError):
+    """A declaration is wrong; carries all of its faults, and shows one per line (S28)."""
+
+    exit_code = 2
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults: tuple[Fault, ...] = tuple(faults)
+        super().__init__(self.faults)
+
+    def __str__(self) -> str:
+        return "\n".join(str(fault) for fault in self.faults)
+
+
+class SourceDataError(ScdError):
+    """A delivery cannot be taken; the message names source, delivery and keys."""
+
+    exit_code = 3
+
+
+# What a steward does about a stopped batch, where the rule alone decides it.
+_REMEDIES = {
+    "bad rows": 'mend the rows and deliver a higher revision, or let it through with allow={"bad rows"}',
+    "retire guard": 'deliver the whole snapshot again, or let it through with allow={"retire guard"}',
+    "unordered changes": "declare a `sequence` column that orders the changes, or deliver one change per key",
+    "revision": "give a revision higher than the standing one, or withdraw the delivery first",
+    "missing column": "deliver the column, or declare its attribute `optional: true` or `retired: true`",
+}
+
+
+class BatchStopped(SourceDataError):
+    """A batch was stopped by a rule before anything was written (S5, S20, S26, S27, S34)."""
+
+    def __init__(self, batch: str, rule: str, wrong: str, remedy: str = "") -> None:
+        self.batch = batch
+        self.rule = rule
+        self.wrong = wrong
+        self.remedy = remedy or _REMEDIES.get(rule, "mend the delivery and load it again")
+        super().__init__(batch, rule, wrong, remedy)
+
+    def __str__(self) -> str:
+        return f"{self.batch}: stopped ({self.rule}): {self.wrong}; {self.remedy}"
+
+
+class LoadError(ScdError):
+    """The load failed, by our fault or by the store's."""
+
+    exit_code = 4
+
+
+class ConflictError(LoadError):
+    """A rival committed first: plan anew from the table as it is now, and try again."""
+
+    transient = True
+
+
+class RetriesExhausted(LoadError):
+    """Rivals kept committing first, or the store kept failing, for as many tries as were allowed."""
+
+
+class KeyCollision(LoadError):
+    """Two versions hash to one surrogate key; nothing was written; declare a `key_salt` (S14)."""
+
+
+class InvariantBroken(LoadError):
+    """A result would break a promise of the tables (S2, S3); nothing was written."""
+
+
+class UnsupportedDelta(LoadError):
+    """This server's Delta can write neither in the fast nor in the slow way (S32)."""
+
+
+class CommitStateUnknown(LoadError):
+    """It is not known whether a commit was made; look at the table before running again."""
+
+
+class OwnCommitMissing(LoadError):
+    """A commit that the log says was made is not in the table: it was restored or rewritten."""
+
+
+class SetupError(ScdError):
+    """Java, jars, a session or a setting is missing; the message says how to get it."""
+
+    exit_code = 5
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code of a command that ends with this error: 1 for any that is not ours."""
+    return error.exit_code if isinstance(error, ScdError) else 1

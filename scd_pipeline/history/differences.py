@@ -1,0 +1,329 @@
+"""Which statements of new batches the change log has to keep, so that it still says everything that was stated.
+
+A plain snapshot states every entity of its scope, but only what differs from the state that its own source had
+at that position is stored; what it says of the others can be read off the log ("implied"). So whenever statements
+come in, or go, before a stored snapshot, that snapshot is asked again what it says of the entities concerned, and
+what is implied no longer is stored (S14, S19, S34). `changes` does all of it at once, for any set of batches.
+
+A frame of statements has: the business key; `_source`, `_channel`, `_batch`, `_delivery_rank`, `_revision_rank`,
+`_effective_at`, `_sequence`, `_asserted_at`; `_kind` (values, gone, nothing, bad); `_reason`, `_actor`,
+`_correlation_id`, `_bad_reason`, `_bad_row`; and every attribute wrapped (columns.wrap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch, rank, utc
+from scd_pipeline.columns import (
+    ACTOR,
+    ASSERTED_AT,
+    BAD_REASON,
+    BAD_ROW,
+    BATCH,
+    CHANNEL,
+    CORRELATION_ID,
+    DELIVERY_RANK,
+    EFFECTIVE_AT,
+    KIND,
+    REASON,
+    REVISION_RANK,
+    SEQUENCE,
+    SOURCE,
+    attribute_types,
+    col,
+    comparable,
+    key_text,
+    position,
+    quoted,
+)
+from scd_pipeline.spec import Dimension
+
+ORIGIN = "_origin"
+ALIVE_BEFORE = "_alive_before"
+DIFFERS = "_differs"
+_ROW_AT = "_row_at"
+_ROW_SEQUENCE = "_row_sequence"
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """The batches that a run is about: new ones, those that count no more, and the snapshots that stand."""
+
+    new: tuple[Batch, ...]
+    removed: tuple[Batch, ...]
+    stored_snapshots: tuple[Batch, ...]
+
+    @property
+    def new_snapshots(self) -> tuple[Batch, ...]:
+        return tuple(batch for batch in self.new if batch.is_snapshot and not batch.withdrawn)
+
+    @property
+    def row_timed(self) -> bool:
+        return any(batch.row_times for batch in (*self.new, *self.stored_snapshots))
+
+
+def changes(
+    spark: SparkSession, stored: DataFrame, raw: DataFrame, intake: Intake, dimension: Dimension
+) -> DataFrame:
+    """The statements to append, with what stood before each of them.
+
+    In: `stored`, the log's counted statements of every key concerned, those of removed batches included; `raw`,
+    the statements of the new batches, one per (batch, key, time, sequence).
+    Out: statements, with `_origin` (raw, absent, probe), `_alive_before` and `_differs` as the source stood just
+    before. Rows with `_kind` "present" are there for counting and are never stored.
+    """
+    removed = [batch.statements_of for batch in intake.removed]
+    origin = F.when(F.col(BATCH).isin(removed), "removed").otherwise("stored") if removed else F.lit("stored")
+    old = _with_presence(stored.withColumn(ORIGIN, origin), intake)
+    new = _with_presence(raw.withColumn(ORIGIN, F.lit("raw")), intake)
+    known = old.unionByName(new)
+    if intake.new_snapshots:
+        known = known.unionByName(_absences(spark, known, intake.new_snapshots, dimension))
+    asked = _snapshots_to_ask(intake)
+    if not asked:
+        return _kept(known, intake, dimension)
+    affected = _affected(known, intake, dimension)
+    known = known.join(F.broadcast(affected), [SOURCE, *dimension.key_names], "left_semi")
+    probes = _probes(spark, known, asked, dimension)
+    return _kept(_resolved(known.withColumns(_no_probe()).unionByName(probes), intake, dimension), intake, dimension)
+
+
+def affected_keys(kept: DataFrame, removed: DataFrame, dimension: Dimension) -> DataFrame:
+    """The business keys whose statements change: those with a statement to append or one that counts no more."""
+    keys = [col(name) for name in dimension.key_names]
+    return kept.select(*keys).unionByName(removed.select(*keys)).distinct()
+
+
+def _with_presence(frame: DataFrame, intake: Intake) -> DataFrame:
+    """Add what row-timed snapshots say at their own time: that each entity in them is there (S4)."""
+    frame = frame.withColumns({_ROW_AT: F.lit(None).cast("timestamp"), _ROW_SEQUENCE: F.lit(None).cast("bigint")})
+    return presence(frame) if intake.row_timed else frame
+
+
+def presence(frame: DataFrame) -> DataFrame:
+    """The frame, and a "present" row at `_asserted_at` for each row of values that has one."""
+    asserted = frame.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "values")).withColumns(
+        {
+            KIND: F.lit("present"),
+            _ROW_AT: F.col(EFFECTIVE_AT),
+            _ROW_SEQUENCE: F.col(SEQUENCE),
+            EFFECTIVE_AT: F.col(ASSERTED_AT),
+            SEQUENCE: F.lit(None).cast("bigint"),
+        }
+    )
+    return frame.unionByName(asserted)
+
+
+_SNAPSHOT_SCHEMA = (
+    "_source string, _channel string, _batch string, _delivery_rank string, _revision_rank string, "
+    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, _scope_id int, _scope array<string>"
+)
+
+
+def _snapshot_frame(
+    spark: SparkSession, snapshots: Sequence[Batch], bounds: Sequence[datetime | None]
+) -> tuple[DataFrame, Column]:
+    """The snapshots as a small frame, and the condition under which one of them covers a key (its scope)."""
+    scopes = sorted({b.scope_columns for b in snapshots if b.scope is not None})
+    rows = [
+        (
+            b.source,
+            b.channel,
+            b.statements_of,
+            rank(b.delivery),
+            rank(b.revision),
+            b.at,
+            bound,
+            b.retires,
+            list(b.columns),
+            scopes.index(b.scope_columns) if b.scope is not None else None,
+            list(b.scope) if b.scope is not None else None,
+        )
+        for b, bound in zip(snapshots, bounds, strict=True)
+    ]
+    covers = F.col("_scope").isNull()
+    for number, names in enumerate(scopes):
+        covers = covers | ((F.col("_scope_id") == number) & F.array_contains("_scope", key_text(names)))
+    return F.broadcast(spark.createDataFrame(rows, _SNAPSHOT_SCHEMA)), covers
+
+
+def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension: Dimension) -> DataFrame:
+    """Give rows of (key, snapshot) the columns of a statement at the snapshot's own position."""
+    types = attribute_types(dimension)
+    texts = [REASON, ACTOR, CORRELATION_ID, BAD_REASON, BAD_ROW]
+    return snapshot_rows.withColumns(
+        {
+            EFFECTIVE_AT: F.col("_at"),
+            SEQUENCE: F.lit(None).cast("bigint"),
+            ASSERTED_AT: F.lit(None).cast("timestamp"),
+            KIND: kind,
+            **{name: F.lit(None).cast("string") for name in texts},
+            **{name: F.lit(None).cast(f"struct<v:{t.ddl()}>") for name, t in types.items()},
+            ORIGIN: F.lit(origin),
+            _ROW_AT: F.lit(None).cast("timestamp"),
+            _ROW_SEQUENCE: F.lit(None).cast("bigint"),
+        }
+    )
+
+
+def _absences(spark: SparkSession, known: DataFrame, snapshots: Sequence[Batch], dimension: Dimension) -> DataFrame:
+    """What new snapshots say of the entities that they cover and leave out: gone, or nothing (S27, S30)."""
+    frame, covers = _snapshot_frame(spark, snapshots, [None] * len(snapshots))
+    spoken = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
+        F.collect_set(BATCH).alias("_spoken")
+    )
+    left_out = spoken.join(frame, SOURCE).where(covers & ~F.array_contains("_spoken", F.col(BATCH)))
+    kind = F.when(F.col("_retires"), "gone").otherwise("nothing")
+    return _statement_of(left_out, "absent", kind, dimension).select(*known.columns)
+
+
+def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
+    """Drop what is implied: a plain snapshot's statement that repeats what its source had stated before it."""
+    counts = F.col(ORIGIN) != "removed"
+    state = _before(known, counts, intake, dimension)
+    plain = [b.statements_of for b in intake.new_snapshots if not b.row_times]
+    differs = _differs(dimension)
+    repeats = F.col(ALIVE_BEFORE) & ~differs
+    from_plain_snapshot = F.col(BATCH).isin(plain) if plain else F.lit(False)
+    implied = (
+        F.when(F.col(ORIGIN).isin("stored", "removed"), True)
+        .when(F.col(KIND) == "bad", False)
+        .when((F.col(ORIGIN) == "raw") & ~from_plain_snapshot, False)
+        .when(F.col(KIND) == "values", repeats)
+        .otherwise(~F.col(ALIVE_BEFORE))
+    )
+    before = [_before_name(name) for name in attribute_types(dimension)]
+    return state.withColumn(DIFFERS, differs).where(~implied).drop(*before)
+
+
+def _affected(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
+    """Source and key of the entities of which a new batch says something new, or a removed one spoke."""
+    names = [SOURCE, *[quoted(n) for n in dimension.key_names]]
+    kept = _kept(known, intake, dimension).select(*names)
+    return kept.unionByName(known.where(F.col(ORIGIN) == "removed").select(*names)).distinct()
+
+
+def _before_name(attribute: str) -> str:
+    return f"_before_{attribute}"
+
+
+def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimension) -> DataFrame:
+    """Add `_alive_before` and `_before_<attribute>`: what each row's source had stated up to just before it.
+
+    Only rows for which `counts` holds are taken into account. A "present" row gives its values only where the
+    entity was not alive (S4).
+    """
+    window = (
+        Window.partitionBy(SOURCE, *[col(n) for n in dimension.key_names])
+        .orderBy(*position(descending_present=True))
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    exists = F.when(counts & F.col(KIND).isin("values", "present"), True).when(counts & (F.col(KIND) == "gone"), False)
+    alive = F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False))
+    known = known.withColumn(ALIVE_BEFORE, alive)
+    sets = counts & (F.col(KIND) == "values")
+    if intake.row_timed:
+        sets = sets | (counts & (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE))
+    return known.withColumns(
+        {
+            _before_name(name): F.last(F.when(sets, col(name)), ignorenulls=True).over(window)
+            for name in attribute_types(dimension)
+        }
+    )
+
+
+def _differs(dimension: Dimension) -> Column:
+    """Whether the row states a value other than the one that held before it (S8; not stated differs from NULL)."""
+    differs = F.lit(False)
+    for name, data_type in attribute_types(dimension).items():
+        before = col(_before_name(name))
+        equal = comparable(col(name)["v"], data_type).eqNullSafe(comparable(before["v"], data_type))
+        differs = differs | (col(name).isNotNull() & (before.isNull() | ~equal))
+    return differs
+
+
+def _snapshots_to_ask(intake: Intake) -> list[tuple[Batch, datetime | None]]:
+    """Stored snapshots that may have to say again what is implied, each with its bound.
+
+    A change before the bound cannot reach the snapshot: an earlier stored snapshot, which retires and states all
+    that the source states, lies in between and settles the state of every entity that this one covers.
+    """
+    everything: dict[str, set[str]] = {}
+    for batch in (*intake.stored_snapshots, *intake.new, *intake.removed):
+        everything.setdefault(batch.source, set()).update(batch.columns)
+    asked: list[tuple[Batch, datetime | None]] = []
+    spans = [(b.source, *_span(b)) for b in (*intake.new, *intake.removed)]
+    for source in {span[0] for span in spans}:
+        ordered = sorted((b for b in intake.stored_snapshots if b.source == source), key=lambda b: b.position)
+        settling: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Batch] = {}
+        for snapshot in ordered:
+            bound = _latest_settling(settling.values(), snapshot)
+            reached = any(
+                s == source and first <= _at(snapshot) and (bound is None or last >= bound) for s, first, last in spans
+            )
+            if reached:
+                asked.append((snapshot, bound))
+            if snapshot.retires and not snapshot.row_times and everything[source] <= set(snapshot.columns):
+                settling[(snapshot.scope_columns, snapshot.scope)] = snapshot
+    return asked
+
+
+def _latest_settling(candidates: Iterable[Batch], snapshot: Batch) -> datetime | None:
+    times = [_at(candidate) for candidate in candidates if candidate.covers_all_of(snapshot)]
+    return max(times, default=None)
+
+
+def _at(batch: Batch) -> datetime:
+    return utc(batch.position[0])
+
+
+def _span(batch: Batch) -> tuple[datetime, datetime]:
+    """The earliest and the latest time that the batch speaks of."""
+    times = [utc(t) for t in (batch.at, batch.earliest, batch.latest) if t is not None]
+    if not times:
+        return (datetime.max.replace(tzinfo=utc(datetime.max).tzinfo), utc(datetime.min))
+    return (min(times), max(times))
+
+
+def _no_probe() -> dict[str, Column]:
+    return {"_probe_retires": F.lit(None).cast("boolean"), "_probe_columns": F.lit(None).cast("array<string>")}
+
+
+def _probes(
+    spark: SparkSession, known: DataFrame, asked: Sequence[tuple[Batch, datetime | None]], dimension: Dimension
+) -> DataFrame:
+    """A row for each (key, stored snapshot) that a change may reach and of which nothing is stored."""
+    frame, covers = _snapshot_frame(spark, [b for b, _ in asked], [bound for _, bound in asked])
+    changed = F.when(F.col(ORIGIN) != "stored", F.col(EFFECTIVE_AT))
+    keys = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
+        F.collect_set(BATCH).alias("_spoken"), F.collect_set(changed).alias("_changed_at")
+    )
+    reached = F.exists(
+        "_changed_at", lambda t: (t <= F.col("_at")) & (F.col("_bound").isNull() | (t >= F.col("_bound")))
+    )
+    rows = keys.join(frame, SOURCE).where(covers & reached & ~F.array_contains("_spoken", F.col(BATCH)))
+    statements = _statement_of(rows, "probe", F.lit("nothing"), dimension)
+    return statements.withColumns(
+        {"_probe_retires": F.col("_retires"), "_probe_columns": F.col("_columns")}
+    ).select(*known.columns, "_probe_retires", "_probe_columns")
+
+
+def _resolved(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
+    """Let each probe say what its snapshot said, read off the log as it was before this run."""
+    state = _before(known, F.col(ORIGIN).isin("stored", "removed"), intake, dimension)
+    probe = F.col(ORIGIN) == "probe"
+    said = (
+        F.when(F.col(ALIVE_BEFORE), "values").when(F.col("_probe_retires"), "gone").otherwise("nothing")
+    )
+    resolved = {KIND: F.when(probe, said).otherwise(F.col(KIND))}
+    for name in attribute_types(dimension):
+        restated = probe & F.col(ALIVE_BEFORE) & F.array_contains("_probe_columns", name)
+        resolved[name] = F.when(restated, col(_before_name(name))).otherwise(col(name))
+    before = [_before_name(name) for name in attribute_types(dimension)]
+    return state.withColumns(resolved).drop(*before, ALIVE_BEFORE, "_probe_retires", "_probe_columns")

@@ -1,0 +1,373 @@
+"""Any delivery becomes statements of one shape, with the rows that cannot be taken told apart (S1, S4, S20, S26, S30).
+
+In: a frame as the source delivers it, with one more column `_scd` that says for each row which batch it is of:
+a struct of `batch`, `at`, `delivery_rank`, `revision_rank`, `reason`, `actor`, `correlation_id`, `scope`.
+Out: statements (differences.py); a row that cannot be taken has kind "bad", its reason and its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from scd_pipeline.columns import (
+    ACTOR,
+    ASSERTED_AT,
+    BAD_REASON,
+    BAD_ROW,
+    BATCH,
+    CHANNEL,
+    CORRELATION_ID,
+    DELIVERY_RANK,
+    EFFECTIVE_AT,
+    KIND,
+    REASON,
+    REVISION_RANK,
+    SEQUENCE,
+    SOURCE,
+    attribute_types,
+    col,
+    comparable,
+    has_map,
+    key_text,
+    quoted,
+)
+from scd_pipeline.spec import Column as Mapped
+from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
+from scd_pipeline.spec.types import DataType, parse_type
+
+DELIVERY = "_scd"
+HASH = "_hash"
+KEY_READABLE = "_key_readable"
+STATEMENT_TYPES = {
+    SOURCE: "string",
+    CHANNEL: "string",
+    BATCH: "string",
+    DELIVERY_RANK: "string",
+    REVISION_RANK: "string",
+    EFFECTIVE_AT: "timestamp",
+    SEQUENCE: "bigint",
+    ASSERTED_AT: "timestamp",
+    KIND: "string",
+    REASON: "string",
+    ACTOR: "string",
+    CORRELATION_ID: "string",
+    BAD_REASON: "string",
+    BAD_ROW: "string",
+}
+_ZONE_AT_END = r"(?i)(z|utc|gmt|[+-]\d{1,2}(:?\d{2})?|[a-z]+/[a-z_]+)\s*$"
+_ZONE_LETTERS = set("VzOXxZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the columns of one delivery are taken: what is there, what is missing, what nobody declared."""
+
+    stated: tuple[str, ...]
+    missing: tuple[str, ...]
+    undeclared: tuple[str, ...]
+
+
+def reading(names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension) -> Reading:
+    """Which attributes a delivery with these columns states (S20).
+
+    An optional or retired attribute may be missing, and any in a feed that states some; a key column, or a column
+    that the channel names, may not.
+    """
+    there = {name.lower() for name in names}
+    some = isinstance(channel, Feed) and channel.states == "some"
+    stated, missing = [], []
+    for attribute in dimension.attributes_of(source.name):
+        column = source.column(attribute.name)
+        if attribute.retired:
+            continue
+        if column.expression or str(column.from_).lower() in there:
+            stated.append(attribute.name)
+        elif not (attribute.optional or some):
+            missing.append(str(column.from_))
+    wanted = [source.column(key).from_ for key in dimension.key_names if not source.column(key).expression]
+    wanted += [channel.effective_at, channel.sequence, channel.reason, channel.actor, channel.correlation_id]
+    missing = [str(w) for w in wanted if w is not None and w.lower() not in there] + missing
+    used = {str(w).lower() for w in wanted if w}
+    used |= {str(source.column(a.name).from_).lower() for a in dimension.attributes_of(source.name)}
+    mentioned = " ".join(c.expression or "" for c in source.columns.values()) + " " + (
+        (channel.deletes or "") if isinstance(channel, Feed) else ""
+    )
+    undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and n not in mentioned]
+    return Reading(tuple(stated), tuple(missing), tuple(undeclared))
+
+
+def content_hash(frame: DataFrame) -> DataFrame:
+    """Add `_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order."""
+    parts: list[Column] = []
+    for field in sorted(frame.schema.fields, key=lambda f: f.name):
+        if field.name == DELIVERY:
+            continue
+        value = col(field.name)
+        parts += [value.isNull(), F.to_json(F.struct(value)) if _holds_map(field.dataType) else value]
+    return frame.withColumn(HASH, F.xxhash64(*parts) if parts else F.lit(0).cast("bigint"))
+
+
+def _holds_map(data_type: T.DataType) -> bool:
+    text = data_type.simpleString()
+    return "map<" in text or "variant" in text
+
+
+def conform(
+    frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> DataFrame:
+    """The rows of some deliveries with the same columns, as statements, with `_hash` and `_key_readable`.
+
+    NULL in the business key, a value that does not cast, a missing or impossible time and a key outside of the
+    batch's scope make a bad row; a default stands in for NULL before that.
+    """
+    values = _values(frame, read, source, channel, dimension)
+    typed = frame.select(DELIVERY, HASH, *values.columns, _text_of(frame).alias(BAD_ROW))
+    typed = typed.withColumn(KEY_READABLE, _key_readable(dimension))
+    reason = F.concat_ws("; ", *values.faults, *_time_faults(channel, dimension), *_scope_faults(channel))
+    typed = typed.withColumn(BAD_REASON, F.when(reason != "", reason))
+    return typed.select(*_statement_columns(read, source, channel, dimension), HASH, KEY_READABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    columns: list[Column]
+    faults: list[Column]
+
+
+def _values(
+    frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> _Values:
+    """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
+    wanted: dict[str, tuple[Mapped, DataType, bool]] = {}
+    for key in dimension.business_key:
+        wanted[key.name] = (source.column(key.name), parse_type(key.type), False)
+    for attribute in dimension.attributes_of(source.name):
+        if attribute.name in read.stated:
+            wanted[attribute.name] = (source.column(attribute.name), attribute.data_type, attribute.personal)
+    if channel.effective_at:
+        time = Mapped(from_=channel.effective_at, format=channel.effective_at_format)
+        wanted[EFFECTIVE_AT] = (time, parse_type("timestamp"), False)
+    if channel.sequence:
+        wanted[SEQUENCE] = (Mapped(from_=channel.sequence), parse_type(channel.sequence_type), False)
+    physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}
+    schema = frame.select(*[value.alias(name) for name, value in physical.items()]).schema
+    columns, faults = [], []
+    for name, (column, data_type, personal) in wanted.items():
+        given = physical[name]
+        value = _cast(given, schema[name].dataType, data_type, column.format, source.timezone)
+        faults.append(_fault(name, given, value, data_type, personal))
+        columns.append(_defaulted(given, value, column, data_type).alias(name))
+    extra = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
+    columns += [_or_delivery(name, physical_name).alias(name) for name, physical_name in extra.items()]
+    deleted = isinstance(channel, Feed) and channel.deletes
+    columns.append((F.coalesce(F.expr(deleted), F.lit(False)) if deleted else F.lit(False)).alias("_deleted"))
+    return _Values(columns, faults)
+
+
+def _physical(column: Mapped) -> Column:
+    return F.expr(column.expression) if column.expression else col(str(column.from_))
+
+
+def _or_delivery(name: str, physical: str | None) -> Column:
+    """What the row says, else what its delivery says."""
+    told = F.col(DELIVERY)[name.lstrip("_")]
+    return F.coalesce(col(physical).cast("string"), told) if physical else told
+
+
+def _defaulted(given: Column, value: Column, column: Mapped, data_type: DataType) -> Column:
+    if column.default is None:
+        return value
+    return F.when(given.isNull(), F.lit(column.default).cast(data_type.ddl())).otherwise(value)
+
+
+def _fault(name: str, given: Column, value: Column, data_type: DataType, personal: bool) -> Column:
+    """Why a value was not taken; a personal one is not repeated (S31)."""
+    label = {EFFECTIVE_AT: "effective_at", SEQUENCE: "sequence"}.get(name, name)
+    shown = F.lit("its value") if personal else F.concat(F.lit("'"), F.left(given.cast("string"), F.lit(60)), F.lit("'"))
+    return F.when(
+        given.isNotNull() & value.isNull(), F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {data_type.ddl()}"))
+    )
+
+
+def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | None, zone: str) -> Column:
+    """The value as the declared type; NULL where it does not cast. Times without a zone are read in `zone` (S1)."""
+    ddl = target.ddl()
+    if physical.simpleString() == ddl and ddl != "timestamp":
+        return given
+    if ddl == "timestamp":
+        return _timestamp(given, physical, pattern, zone)
+    if isinstance(physical, T.StringType):
+        if ddl == "date" and pattern:
+            return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
+        if ddl.startswith(("array<", "map<", "struct<")):
+            return F.from_json(given, ddl)
+    return given.try_cast(ddl)
+
+
+def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: str) -> Column:
+    if isinstance(physical, T.TimestampType):
+        return given
+    if not isinstance(physical, T.StringType):
+        value = given.try_cast("timestamp")
+        return value if zone == "UTC" else F.to_utc_timestamp(value, zone)
+    if pattern:
+        value = F.try_to_timestamp(given, F.lit(pattern))
+        zoned = F.lit(bool(_ZONE_LETTERS & set(pattern)))
+    else:
+        value = given.try_cast("timestamp")
+        zoned = F.trim(given).rlike(r"\d.*" + _ZONE_AT_END) & F.length(F.trim(given)).__gt__(10)
+    return value if zone == "UTC" else F.when(zoned, value).otherwise(F.to_utc_timestamp(value, zone))
+
+
+def _key_readable(dimension: Dimension) -> Column:
+    readable = F.lit(True)
+    for name in dimension.key_names:
+        readable = readable & col(name).isNotNull()
+    return readable
+
+
+def _time_faults(channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:
+    """S4, S29: a row's own time has to be there and within the dimension's time; and the key (S26)."""
+    faults = [F.when(~F.col(KEY_READABLE), F.lit("the business key is NULL or cannot be read"))]
+    if channel.effective_at:
+        time = F.col(EFFECTIVE_AT)
+        faults.append(F.when(time.isNull(), F.lit("effective_at is missing")))
+        first = dimension.begin.at if dimension.begin else "0001-01-01 00:00:00"
+        faults.append(F.when(time < F.lit(first).cast("timestamp"), F.lit(f"effective_at is before {first}")))
+        end = dimension.open_end
+        faults.append(F.when(time >= F.lit(end).cast("timestamp"), F.lit(f"effective_at is not before {end}")))
+    return faults
+
+
+def _scope_faults(channel: Snapshot | Feed) -> list[Column]:
+    if not isinstance(channel, Snapshot) or not channel.scope:
+        return []
+    scope = F.col(DELIVERY)["scope"]
+    inside = F.array_contains(scope, key_text(channel.scope))
+    return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~inside, F.lit("outside of the delivery's scope"))]
+
+
+def _text_of(frame: DataFrame) -> Column:
+    """The row as it came, for the quarantine; NULLs are told."""
+    names = [name for name in frame.columns if name not in (DELIVERY, HASH)]
+    return F.to_json(F.struct(*[col(name) for name in names]), {"ignoreNullFields": "false"})
+
+
+def _statement_columns(
+    read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> list[Column]:
+    bad = F.col(BAD_REASON).isNotNull()
+    at = F.col(DELIVERY)["at"]
+    own_time = F.col(EFFECTIVE_AT) if channel.effective_at else at
+    row_timed = channel.kind == "snapshot" and bool(channel.effective_at)
+    kind = F.when(bad, "bad").when(F.col("_deleted"), "gone").otherwise("values")
+    effective_at = F.when(bad, at).otherwise(own_time) if row_timed else F.coalesce(own_time, at)
+    return [
+        *[col(name) for name in dimension.key_names],
+        F.lit(source.name).alias(SOURCE),
+        F.lit(channel.kind).alias(CHANNEL),
+        F.col(DELIVERY)["batch"].alias(BATCH),
+        F.col(DELIVERY)["delivery_rank"].alias(DELIVERY_RANK),
+        F.col(DELIVERY)["revision_rank"].alias(REVISION_RANK),
+        effective_at.alias(EFFECTIVE_AT),
+        _sequence(channel, bad).alias(SEQUENCE),
+        (F.when(~bad, at) if row_timed else F.lit(None)).cast("timestamp").alias(ASSERTED_AT),
+        kind.alias(KIND),
+        F.col(REASON),
+        F.col(ACTOR),
+        F.col(CORRELATION_ID),
+        F.col(BAD_REASON),
+        F.when(bad, F.col(BAD_ROW)).alias(BAD_ROW),
+        *_wrapped(read, channel, dimension, bad),
+    ]
+
+
+def _sequence(channel: Snapshot | Feed, bad: Column) -> Column:
+    if not channel.sequence:
+        return F.lit(None).cast("bigint")
+    number = F.unix_micros(SEQUENCE) if channel.sequence_type == "timestamp" else F.col(SEQUENCE)
+    return F.when(~bad, number)
+
+
+def _wrapped(read: Reading, channel: Snapshot | Feed, dimension: Dimension, bad: Column) -> list[Column]:
+    """Each attribute wrapped; not stated in bad rows, in deletes, and where the feed says that NULL means so (S30)."""
+    silent_null = isinstance(channel, Feed) and channel.nulls == "not_stated"
+    wrapped = []
+    for name, data_type in attribute_types(dimension).items():
+        if name not in read.stated:
+            wrapped.append(F.lit(None).cast(f"struct<v:{data_type.ddl()}>").alias(name))
+            continue
+        says = ~bad & ~F.col("_deleted")
+        if silent_null:
+            says = says & col(name).isNotNull()
+        wrapped.append(F.when(says, F.struct(col(name).alias("v"))).alias(name))
+    return wrapped
+
+
+def _group(dimension: Dimension) -> list[Column]:
+    return [F.col(BATCH), *[col(name) for name in dimension.key_names], F.col(EFFECTIVE_AT), F.col(SEQUENCE)]
+
+
+def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension) -> DataFrame:
+    """One row per batch: what a load has to know of it before anything else.
+
+    Out: `_batch`, `rows`, `bad_rows`, `unreadable` (bad rows without a key), `entities` (distinct key and time of
+    good rows), `repeated` (how many of those came more than once), `hash`, `earliest`, `latest` (times of good rows),
+    and `scope_<channel>`: the distinct encoded scope values of good rows, for each scope asked for.
+    """
+    good = F.col(KIND) != "bad"
+    groups = rows.groupBy(*_group(dimension), good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)).agg(
+        F.count(F.lit(1)).alias("_n"), F.sum(F.col(HASH).cast("decimal(38,0)")).alias("_h")
+    )
+    whole = F.when(F.col("_good"), F.lit(1)).otherwise(0)
+    wanted = {
+        f"scope_{number}": F.collect_set(
+            F.when(F.col("_good") & (F.concat_ws("/", SOURCE, CHANNEL) == lineage), key_text(names))
+        )
+        for number, (lineage, names) in enumerate(scopes.items())
+    }
+    return groups.groupBy(BATCH).agg(
+        F.sum("_n").alias("rows"),
+        F.sum(F.when(~F.col("_good"), F.col("_n")).otherwise(0)).alias("bad_rows"),
+        F.sum(F.when(~F.col(KEY_READABLE), F.col("_n")).otherwise(0)).alias("unreadable"),
+        F.sum(whole).alias("entities"),
+        F.sum(F.when(F.col("_good") & (F.col("_n") > 1), 1).otherwise(0)).alias("repeated"),
+        F.sum("_h").cast("string").alias("hash"),
+        F.min(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("earliest"),
+        F.max(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("latest"),
+        *[value.alias(name) for name, value in wanted.items()],
+    )
+
+
+def conflicts(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Keys for which one batch gives one attribute different values with nothing to order them (S5).
+
+    Out: `_batch` and the business key, for groups of the same batch, key, time and sequence.
+    """
+    good = rows.where(F.col(KIND) != "bad")
+    differs = F.min(KIND) != F.max(KIND)
+    for name, data_type in attribute_types(dimension).items():
+        value = F.when(col(name).isNotNull(), F.struct(comparable(col(name)["v"], data_type).alias("v")))
+        differs = differs | ~F.min(value).eqNullSafe(F.max(value))
+    found = good.groupBy(*_group(dimension)).agg(differs.alias("_differs"))
+    return found.where("_differs").select(BATCH, *[col(name) for name in dimension.key_names]).distinct()
+
+
+def collapse(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Of rows of one batch with the same key, time and sequence one that states what any of them states (S5)."""
+    types = attribute_types(dimension)
+    names = [name for name in rows.columns if name not in {g for g in _group_names(dimension)}]
+    merged = [
+        (F.first(quoted(name), ignorenulls=True) if name in types and has_map(types[name]) else F.max(quoted(name))).alias(name)
+        for name in names
+    ]
+    return rows.groupBy(*_group(dimension)).agg(*merged).select(*[col(name) for name in rows.columns])
+
+
+def _group_names(dimension: Dimension) -> list[str]:
+    return [BATCH, *dimension.key_names, EFFECTIVE_AT, SEQUENCE]

@@ -1,0 +1,429 @@
+"""Deliveries become batches: read, told apart from retries, and stopped by what can be seen in themselves.
+
+What stops a batch here: a missing column (S20), too many bad rows (S26), changes without an order (S5), other content
+under a known revision (S34). The retire guard (S27) needs what came before and is asked later, batch by batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch, rank, standing
+from scd_pipeline.columns import BATCH, KIND, attribute_types, col, key_text
+from scd_pipeline.deliveries import Delivery, as_frame, epoch, marked, read_delta, read_path
+from scd_pipeline.errors import BatchStopped
+from scd_pipeline.history.statements import (
+    HASH,
+    KEY_READABLE,
+    STATEMENT_TYPES,
+    Reading,
+    batch_counts,
+    collapse,
+    conflicts,
+    conform,
+    content_hash,
+    reading,
+)
+from scd_pipeline.spec import Dimension, Feed, Snapshot
+
+GUARDED_FROM = 20
+"""The retire guard is asked where at least so many entities are alive (S27)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What became of one delivery: accepted, unchanged (a retry), superseded (a higher revision stands) or stopped."""
+
+    batch_id: str
+    source: str
+    delivery: str
+    outcome: str
+    rows: int = 0
+    bad_rows: int = 0
+    new: int = 0
+    changed: int = 0
+    closed: int = 0
+    undeclared: tuple[str, ...] = ()
+    rule: str = ""
+    error: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.batch_id}: {self.outcome}"
+        if self.outcome == "accepted":
+            text += f", {self.rows} rows: {self.new} new, {self.changed} changed, {self.closed} closed"
+            text += f", {self.bad_rows} to the quarantine" if self.bad_rows else ""
+        if self.undeclared:
+            text += f"; columns that nobody declared: {', '.join(self.undeclared)}"
+        return f"{text} ({self.rule}): {self.error}; {self.remedy}" if self.rule else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A delivery on its way in."""
+
+    delivery: Delivery
+    batch: Batch
+    channel: Snapshot | Feed
+    reading: Reading | None = None
+    repeated: int = 0
+
+    def result(self, outcome: str, stop: BatchStopped | None = None) -> BatchResult:
+        b = self.batch
+        undeclared = self.reading.undeclared if self.reading else ()
+        told = BatchResult(b.id, b.source, b.delivery, outcome, b.rows, b.bad_rows, b.new, b.changed, b.closed, undeclared)
+        if stop is None:
+            return told
+        return replace(told, rule=stop.rule, error=stop.wrong, remedy=stop.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a run takes in. `rows` are the conformed rows of everything read; `results` are in order of delivery."""
+
+    old: tuple[Batch, ...]
+    entries: tuple[_Entry, ...]
+    recorded: tuple[_Entry, ...]
+    results: tuple[BatchResult, ...]
+    rows: DataFrame
+    dimension: Dimension
+    counts: Mapping[str, Mapping[str, int]]
+
+    @property
+    def accepted(self) -> tuple[Batch, ...]:
+        """Batches whose statements come in."""
+        return tuple(entry.batch for entry in self.entries)
+
+    @property
+    def removed(self) -> tuple[Batch, ...]:
+        """Batches that stood and are replaced, or withdrawn, by those that come in."""
+        stands = standing(list(self.old))
+        replaced = [stands.get(batch.lineage) for batch in self.accepted]
+        return tuple(batch for batch in replaced if batch is not None and not batch.withdrawn)
+
+    @property
+    def to_write(self) -> tuple[Batch, ...]:
+        """Batch rows for the log: those that come in, and higher revisions that repeat what stands."""
+        return tuple(entry.batch for entry in (*self.entries, *self.recorded))
+
+    def size(self) -> int:
+        """How many rows were read; an upper bound for the entities concerned but for those left out."""
+        return sum(batch.rows for batch in self.accepted)
+
+    def statements(self) -> DataFrame | None:
+        """The statements of the batches that come in, bad rows with a readable key included; one per key and time."""
+        mine = self._mine()
+        if mine is None:
+            return None
+        mine = mine.where(F.col(KEY_READABLE))
+        repeated = [entry.batch.id for entry in self.entries if entry.repeated]
+        if not repeated:
+            return mine.drop(HASH, KEY_READABLE)
+        collapses = F.col(BATCH).isin(repeated) & (F.col(KIND) != "bad")
+        single = collapse(mine.where(collapses), self.dimension)
+        return mine.where(~collapses).unionByName(single).drop(HASH, KEY_READABLE)
+
+    def unreadable(self) -> DataFrame:
+        """Bad rows whose key cannot be read."""
+        mine = self._mine()
+        rows = self.rows.limit(0) if mine is None else mine.where(~F.col(KEY_READABLE))
+        return rows.drop(HASH, KEY_READABLE)
+
+    def _mine(self) -> DataFrame | None:
+        ids = [batch.id for batch in self.accepted if not batch.withdrawn]
+        return self.rows.where(F.col(BATCH).isin(ids)) if ids else None
+
+    def with_counts(self, counts: Mapping[str, Mapping[str, int]]) -> Taken:
+        """The same with what each batch changes, as told by its kept statements."""
+        entries = tuple(replace(e, batch=_counted(e.batch, counts.get(e.batch.id, {}))) for e in self.entries)
+        told = {e.batch.id: e.result("accepted") for e in entries}
+        results = tuple(told.get(r.batch_id, r) if r.outcome == "accepted" else r for r in self.results)
+        return replace(self, entries=entries, results=results, counts=counts)
+
+    def first_guarded(self, dimension: Dimension) -> BatchStopped | None:
+        """By position the first snapshot that retires too large a share, if any (S27)."""
+        snapshots = [e for e in self.entries if e.batch.is_snapshot and e.batch.retires and not e.batch.withdrawn]
+        for entry in sorted(snapshots, key=lambda e: e.batch.position):
+            if stop := self._guard(entry, dimension.source(entry.batch.source).retire_guard):
+                return stop
+        return None
+
+    def _guard(self, entry: _Entry, share: float) -> BatchStopped | None:
+        counts = self.counts.get(entry.batch.id, {})
+        retired = counts.get("retired", 0)
+        if entry.batch.row_times:
+            there = counts.get("present_alive", 0)
+        else:
+            there = entry.batch.entities - counts.get("new", 0)
+        alive = retired + there + counts.get("bad_alive", 0)
+        if alive < GUARDED_FROM or retired <= share * alive or "retire guard" in entry.delivery.allow:
+            return None
+        wrong = f"it would retire {retired} of {alive} entities that its source had stated alive; at most {share:.0%} may"
+        return BatchStopped(entry.batch.id, "retire guard", wrong)
+
+    def without(self, stop: BatchStopped) -> Taken:
+        """The same without the batch that was stopped, which is told in the results."""
+        entries = tuple(e for e in self.entries if e.batch.id != stop.batch)
+        gone = next(e for e in self.entries if e.batch.id == stop.batch)
+        results = tuple(gone.result("stopped", stop) if r.batch_id == stop.batch else r for r in self.results)
+        return replace(self, entries=entries, results=results)
+
+
+def _counted(batch: Batch, counts: Mapping[str, int]) -> Batch:
+    return replace(batch, **{name: counts.get(name, 0) for name in ("new", "changed", "closed")})
+
+
+def take(
+    spark: SparkSession,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery],
+    old: Sequence[Batch],
+    *,
+    run_id: str,
+    progress: Callable[[str], None],
+) -> Taken:
+    """Read the deliveries, and decide of each what becomes of it.  Errors: SourceDataError for one that is malformed."""
+    entries = [_entry(delivery, dimension, run_id) for delivery in deliveries]
+    scoped = _encoded_scopes(spark, dimension, entries)
+    results: dict[int, BatchResult] = {}
+    frames: list[DataFrame] = []
+    read: list[tuple[int, _Entry]] = []
+    for group in _groups(spark, scoped, results, dimension):
+        frames.append(group.frame)
+        read += group.entries
+    rows = reduce(DataFrame.unionByName, frames) if frames else _no_rows(spark, dimension)
+    if frames:
+        progress(f"reading {len(read)} deliveries")
+    measured = _measured(rows, read, dimension) if frames else []
+    measured += [(number, entry) for number, entry in enumerate(scoped) if entry.batch.withdrawn]
+    unordered = _unordered(rows, measured, dimension)
+    coming: dict[tuple[str, str, str], _Entry] = {}
+    recorded: dict[tuple[str, str, str], _Entry] = {}
+    for number, entry in sorted(measured, key=lambda pair: rank(pair[1].batch.revision)):
+        results[number] = _decide(entry, old, coming, recorded, unordered, dimension)
+    ordered = tuple(results[number] for number in sorted(results))
+    counts: dict[str, dict[str, int]] = {}
+    return Taken(tuple(old), tuple(coming.values()), tuple(recorded.values()), ordered, rows, dimension, counts)
+
+
+def _entry(delivery: Delivery, dimension: Dimension, run_id: str) -> _Entry:
+    batch = replace(delivery.batch(dimension), run_id=run_id)
+    return _Entry(delivery, batch, delivery.channel_of(dimension))
+
+
+def _encoded_scopes(spark: SparkSession, dimension: Dimension, entries: Sequence[_Entry]) -> list[_Entry]:
+    """Write declared scope values as the key columns' types write them, so that they compare with keys."""
+    asked = [(n, e) for n, e in enumerate(entries) if e.delivery.scope is not None]
+    types = {key.name: key.type for key in dimension.business_key}
+    found = list(entries)
+    for number, entry in asked:
+        names = entry.batch.scope_columns
+        rows = [tuple(None if v is None else str(v) for v in values) for values in entry.delivery.scope or ()]
+        texts: list[str] = []
+        if rows:
+            frame = spark.createDataFrame(rows, ", ".join(f"`{name}` string" for name in names))
+            typed = frame.select(*[col(name).cast(types[name]).alias(name) for name in names])
+            texts = [row[0] for row in typed.select(key_text(names)).collect()]
+        found[number] = replace(entry, batch=replace(entry.batch, scope=tuple(sorted(set(texts)))))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Deliveries of one channel with the same columns, read as one frame."""
+
+    frame: DataFrame
+    entries: list[tuple[int, _Entry]]
+
+
+def _groups(
+    spark: SparkSession, entries: Sequence[_Entry], results: dict[int, BatchResult], dimension: Dimension
+) -> list[_Group]:
+    """Read the deliveries; one that lacks a column is stopped here, in `results` under its number."""
+    together: dict[tuple[str, ...], list[tuple[int, _Entry]]] = {}
+    for number, entry in enumerate(entries):
+        if entry.batch.withdrawn:
+            continue
+        together.setdefault(_signature(spark, number, entry), []).append((number, entry))
+    groups = []
+    for signature, members in together.items():
+        first = members[0][1]
+        frame, by_file = _frame(spark, first, [entry for _, entry in members])
+        source = dimension.source(first.batch.source)
+        names = [name for name in frame.columns if name != "_scd_file"]
+        read = reading(names, source, first.channel, dimension)
+        if read.missing:
+            for number, entry in members:
+                results[number] = entry.result("stopped", _lacking(entry, read, names))
+            continue
+        hashed = marked(frame, [(e.delivery, e.batch) for _, e in members], F.col("_scd_file") if by_file else None)
+        hashed = content_hash(hashed.drop("_scd_file"))
+        told = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
+        groups.append(_Group(conform(hashed, read, source, first.channel, dimension), told))
+    return groups
+
+
+def _lacking(entry: _Entry, read: Reading, names: Sequence[str]) -> BatchStopped:
+    wrong = f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}"
+    return BatchStopped(entry.batch.id, "missing column", wrong)
+
+
+def _signature(spark: SparkSession, number: int, entry: _Entry) -> tuple[str, ...]:
+    """What deliveries have to share so that one frame can read them: channel, and the columns of their files."""
+    lineage = (entry.batch.source, entry.batch.channel)
+    alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
+    if alone or entry.delivery.partition is not None:
+        return (*lineage, str(number))
+    path = str(entry.delivery.path)
+    if entry.channel.format == "parquet" and Path(path).is_file():
+        import pyarrow.parquet
+
+        schema = pyarrow.parquet.read_schema(path)
+        return (*lineage, json.dumps([[f.name, str(f.type)] for f in schema]))
+    return (*lineage, read_path(spark, entry.channel, [path]).schema.json())
+
+
+def _frame(spark: SparkSession, first: _Entry, members: Sequence[_Entry]) -> tuple[DataFrame, bool]:
+    """The rows of the members, and whether a column `_scd_file` tells them apart."""
+    delivery = first.delivery
+    if delivery.frame is not None:
+        return as_frame(spark, delivery.frame), False
+    if delivery.path is None or first.channel.format == "delta" or delivery.partition is not None:
+        return read_delta(spark, first.channel, delivery), False
+    frame = read_path(spark, first.channel, [str(entry.delivery.path) for entry in members])
+    if len(members) == 1:
+        return frame, False
+    return frame.select("*", F.col("_metadata.file_path").alias("_scd_file")), True
+
+
+def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
+    """A frame of conformed rows without any."""
+    types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
+    keys = {key.name: key.type for key in dimension.business_key}
+    columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
+    return spark.createDataFrame([], ", ".join(f"`{name}` {ddl}" for name, ddl in columns.items()))
+
+
+def _measured(
+    rows: DataFrame, read: Sequence[tuple[int, _Entry]], dimension: Dimension
+) -> list[tuple[int, _Entry]]:
+    """The entries with the counts, the content and the times of their batches; one job for all of them."""
+    scopes = {
+        f"{e.batch.source}/{e.batch.channel}": e.batch.scope_columns
+        for _, e in read
+        if e.batch.scope_columns and e.batch.scope is None
+    }
+    micros = [F.unix_micros(name).alias(name) for name in ("earliest", "latest")]
+    counted = batch_counts(rows, scopes, dimension)
+    plain = [c for c in counted.columns if c not in ("earliest", "latest")]
+    found = {row[BATCH]: row for row in counted.select(*plain, *micros).collect()}
+    numbers = {lineage: number for number, lineage in enumerate(scopes)}
+    return [(number, _with_content(entry, found.get(entry.batch.id), numbers, dimension)) for number, entry in read]
+
+
+def _with_content(entry: _Entry, row: Row | None, scopes: Mapping[str, int], dimension: Dimension) -> _Entry:
+    batch, told = entry.batch, (row.asDict() if row is not None else {})
+    scope = batch.scope
+    if batch.scope_columns and scope is None:
+        values = told.get(f"scope_{scopes[f'{batch.source}/{batch.channel}']}") or []
+        scope = tuple(sorted(set(values)))
+    decides = batch.source == dimension.deciding_source.name
+    lenient = isinstance(entry.channel, Snapshot) and entry.channel.unreadable_keys == "retire"
+    retires = batch.is_snapshot and decides and (lenient or not told.get("unreadable"))
+    filled = replace(
+        batch,
+        scope=scope,
+        retires=retires,
+        rows=int(told.get("rows") or 0),
+        bad_rows=int(told.get("bad_rows") or 0),
+        entities=int(told.get("entities") or 0),
+        fingerprint=f"{told.get('rows') or 0}:{told.get('hash') or 0}",
+        earliest=_moment(told.get("earliest")),
+        latest=_moment(told.get("latest")),
+    )
+    return replace(entry, batch=filled, repeated=int(told.get("repeated") or 0))
+
+
+def _moment(micros: int | None) -> Any:
+    return None if micros is None else epoch() + timedelta(microseconds=micros)
+
+
+def _unordered(
+    rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimension: Dimension
+) -> dict[str, list[str]]:
+    """Of batches in which a key comes twice at one time: the keys whose values nothing orders (S5)."""
+    ids = [entry.batch.id for _, entry in measured if entry.repeated]
+    if not ids:
+        return {}
+    names = [col(name).cast("string").alias(name) for name in dimension.key_names]
+    found: dict[str, list[str]] = {}
+    for row in conflicts(rows.where(F.col(BATCH).isin(ids)), dimension).select(BATCH, *names).limit(1000).collect():
+        key = ", ".join(f"{name}={row[name]}" for name in dimension.key_names)
+        found.setdefault(row[BATCH], []).append(key)
+    return found
+
+
+_Lineages = dict[tuple[str, str, str], _Entry]
+
+
+def _decide(
+    entry: _Entry,
+    old: Sequence[Batch],
+    coming: _Lineages,
+    recorded: _Lineages,
+    unordered: Mapping[str, Sequence[str]],
+    dimension: Dimension,
+) -> BatchResult:
+    """What becomes of a delivery; entries are asked by rising revision, and a higher one takes the lower one's place."""
+    batch = entry.batch
+    rival = coming.get(batch.lineage) or recorded.get(batch.lineage)
+    stands = rival.batch if rival else standing(list(old)).get(batch.lineage)
+    if stands is not None and rank(batch.revision) < rank(stands.revision):
+        return entry.result("superseded")
+    same = stands is not None and _content(batch) == _content(stands)
+    if stands is not None and rank(batch.revision) == rank(stands.revision):
+        return entry.result("unchanged") if same else entry.result("stopped", _other_content(entry))
+    if stop := _stops(entry, unordered.get(batch.id, ()), dimension):
+        return entry.result("stopped", stop)
+    if same and stands is not None:
+        if batch.lineage in coming:
+            return entry.result("unchanged")
+        recorded[batch.lineage] = replace(entry, batch=replace(stands, revision=batch.revision, content_of=stands.statements_of))
+        return entry.result("unchanged")
+    coming[batch.lineage] = entry
+    recorded.pop(batch.lineage, None)
+    return entry.result("accepted")
+
+
+def _content(batch: Batch) -> tuple[object, ...]:
+    if batch.withdrawn:
+        return ("withdrawn",)
+    return (batch.fingerprint, batch.at, batch.scope)
+
+
+def _other_content(entry: _Entry) -> BatchStopped:
+    wrong = f"revision {entry.batch.revision} of this delivery was accepted with other content, time or scope"
+    return BatchStopped(entry.batch.id, "revision", wrong)
+
+
+def _stops(entry: _Entry, unordered: Sequence[str], dimension: Dimension) -> BatchStopped | None:
+    batch = entry.batch
+    if unordered:
+        keys = "; ".join(sorted(unordered)[:10]) + (" and more" if len(unordered) > 10 else "")
+        wrong = f"nothing orders different changes of {keys}"
+        return BatchStopped(batch.id, "unordered changes", wrong)
+    limit = dimension.source(batch.source).bad_row_limit
+    if batch.rows and batch.bad_rows > limit * batch.rows and "bad rows" not in entry.delivery.allow:
+        wrong = f"{batch.bad_rows} of {batch.rows} rows cannot be taken; at most {limit:.0%} may be bad"
+        return BatchStopped(batch.id, "bad rows", wrong)
+    return None
+

@@ -1,0 +1,358 @@
+"""Spark sessions: embedded in this process, or over Spark Connect to a server that stays warm.
+
+A server belongs to a folder. Processes that name the same folder and settings share one server; the last
+to leave stops it, unless it was started to stay (`start_server`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scd_pipeline.errors import SetupError
+from scd_pipeline.setup import launch_environment, spark_home, tail
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+
+_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_LOOPBACK = "127.0.0.1"
+_STOP_SECONDS = 20
+_PORT_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running Spark Connect server; `kept` if it outlives its last user."""
+
+    pid: int
+    url: str
+    log: str
+    kept: bool = False
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self.url.rsplit(":", 1)[1])
+
+
+# -- settings
+
+
+def spark_conf(
+    *,
+    jars: Sequence[Path],
+    warehouse: str | Path | None = None,
+    cores: str | int = "*",
+    shuffle_partitions: int = 4,
+    driver_memory: str = "2g",
+    quick: bool = False,
+    log_level: str = "error",
+    extra: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return Spark's settings for work on one machine: Delta, UTC, loopback only, no UI, few partitions.
+
+    quick: compile less, for processes that live seconds. extra: further settings; they win.
+    Raises SetupError if a jar is not there: Spark itself would only warn and fail later in odd ways.
+    """
+    absent = [str(jar) for jar in jars if not jar.is_file()]
+    if absent:
+        raise SetupError(f"jars not found: {', '.join(absent)}; run `scd setup`")
+    options = [
+        "-Duser.timezone=UTC",
+        f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}",
+        f"-Dscd.log.level={log_level}",
+    ]
+    if quick:
+        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    conf = {
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": "scd_pipeline",
+        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.driver.memory": driver_memory,
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.extensions": _DELTA_EXTENSION,
+        "spark.sql.catalog.spark_catalog": _DELTA_CATALOG,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # Delta spreads a table's state over 50 partitions by default: far too many for small logs.
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+    if warehouse is not None:
+        conf["spark.sql.warehouse.dir"] = str(Path(warehouse).absolute())
+    return {**conf, **(extra or {})}
+
+
+# -- sessions
+
+
+def local_spark(
+    warehouse: str | Path | None = None,
+    *,
+    jars: Sequence[Path],
+    java_home: Path | None,
+    cores: str | int = "*",
+    shuffle_partitions: int = 4,
+    driver_memory: str = "2g",
+    quick: bool = False,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a Spark session embedded in this process; one process has one.
+
+    jars, java_home: those of a scd_pipeline.setup.Installation (java_home None: the environment's Java).
+    Raises SetupError if this process already has a session without Delta, which no setting can mend.
+    """
+    from pyspark.sql import SparkSession
+
+    conf = spark_conf(
+        jars=jars,
+        warehouse=warehouse,
+        cores=cores,
+        shuffle_partitions=shuffle_partitions,
+        driver_memory=driver_memory,
+        quick=quick,
+        extra=extra,
+    )
+    builder = SparkSession.builder
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    with _environment(launch_environment(os.environ, java_home)):
+        spark = builder.getOrCreate()
+    if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
+        raise SetupError(
+            "this process already has a Spark session without Delta, and a process has only one; "
+            "let scd_pipeline.session.local_spark start it, or set spark.sql.extensions and spark.jars there"
+        )
+    return spark
+
+
+def connect_spark(url: str) -> SparkSession:
+    """Return a new session at a Spark Connect server (sc://host:port), its time zone UTC."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote(url).create()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    return spark
+
+
+@contextlib.contextmanager
+def _environment(environ: Mapping[str, str]) -> Iterator[None]:
+    """Replace the process's environment: pyspark takes Java, Spark and Python from nowhere else."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+# -- Spark Connect servers
+
+
+@contextlib.contextmanager
+def connect_server(
+    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
+) -> Iterator[str]:
+    """Yield the url of the folder's server with these settings, started if none runs.
+
+    Users hold a lock that ends with their process; the last to leave stops the server unless it is kept.
+    """
+    place = _place(folder, conf)
+    with (place / "users.lock").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        try:
+            yield _find_or_launch(place, conf, java_home, wait_seconds, kept=False).url
+        finally:
+            fcntl.flock(users, fcntl.LOCK_UN)
+            _stop_if_unused(place, users.fileno())
+
+
+def start_server(
+    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
+) -> Server:
+    """Return the folder's server with these settings, started if none runs; it stays until `stop_server`."""
+    return _find_or_launch(_place(folder, conf), conf, java_home, wait_seconds, kept=True)
+
+
+def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> Server | None:
+    """Return the folder's running server (with these settings, if given), or None."""
+    places = [_place(folder, conf)] if conf is not None else sorted(folder.glob("*/"))
+    running = [server for place in places if (server := _running(place))]
+    return running[0] if running else None
+
+
+def stop_server(folder: Path) -> int:
+    """Stop every server of the folder, whoever uses it; return how many ran."""
+    running = [(place, server) for place in sorted(folder.glob("*/")) if (server := _running(place))]
+    for place, server in running:
+        _stop(place, server)
+    return len(running)
+
+
+def _place(folder: Path, conf: Mapping[str, str]) -> Path:
+    """Return the sub-folder of the settings: servers with other settings are other servers."""
+    settings = json.dumps(dict(conf), sort_keys=True)
+    place = folder / hashlib.sha256(settings.encode()).hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _find_or_launch(
+    place: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float, *, kept: bool
+) -> Server:
+    with (place / "start.lock").open("w") as starting:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        server = _running(place) or _launch(place, conf, java_home, wait_seconds)
+        if kept and not server.kept:
+            server = replace(server, kept=True)
+        _write_state(place, server)
+        return server
+
+
+def _stop_if_unused(place: Path, users: int) -> None:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    server = _running(place)
+    if server and not server.kept:
+        _stop(place, server)
+
+
+def _launch(place: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
+    """Start a server and wait until it answers; another port if a rival took the first."""
+    log = place / "server.log"
+    deadline = time.monotonic() + wait_seconds
+    for _ in range(_PORT_ATTEMPTS):
+        port = _free_port()
+        server = Server(_spawn(place, conf, java_home, port, log), f"sc://{_LOOPBACK}:{port}", str(log))
+        if _wait_until_ready(server, deadline):
+            return server
+        if "Address already in use" not in _read_log(log):
+            break
+    raise SetupError(
+        f"the Spark Connect server ended while starting; the end of its log ({log}):\n{_log_tail(log)}"
+    )
+
+
+def _wait_until_ready(server: Server, deadline: float) -> bool:
+    """Return True once the server answers, False if it has ended; SetupError if it does neither in time."""
+    while time.monotonic() < deadline:
+        if not _is_alive(server.pid):
+            return False
+        if _answers(server.port):
+            return True
+        time.sleep(0.1)
+    _end_process(server.pid)
+    raise SetupError(
+        f"the Spark Connect server did not answer at {server.url} in time and was stopped; "
+        f"the end of its log ({server.log}):\n{_log_tail(Path(server.log))}"
+    )
+
+
+def _spawn(place: Path, conf: Mapping[str, str], java_home: Path | None, port: int, log: Path) -> int:
+    """Start the server's process, detached from this one; return its id."""
+    command = [str(spark_home() / "bin" / "spark-submit"), "--class", _SERVER_CLASS]
+    connect = {
+        "spark.connect.grpc.binding.address": _LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.port.maxRetries": "0",
+    }
+    for name, value in {**conf, **connect}.items():
+        command += ["--conf", f"{name}={value}"]
+    # The shell is the server's parent only for a moment: nobody has to wait for the server's end.
+    background = '"$@" >"$0" 2>&1 </dev/null & echo $!'
+    started = subprocess.run(
+        ["/bin/sh", "-c", background, str(log), *command, "spark-internal"],
+        cwd=place,
+        env=launch_environment(os.environ, java_home),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        start_new_session=True,
+    )
+    return int(started.stdout)
+
+
+def _stop(place: Path, server: Server) -> None:
+    _end_process(server.pid)
+    (place / "server.json").unlink(missing_ok=True)
+
+
+def _end_process(pid: int) -> None:
+    """End a server's process: politely, and by force if it takes too long."""
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, kind)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while _is_alive(pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if not _is_alive(pid):
+            return
+
+
+def _running(place: Path) -> Server | None:
+    try:
+        server = Server(**json.loads((place / "server.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return server if _is_alive(server.pid) and _answers(server.port) else None
+
+
+def _write_state(place: Path, server: Server) -> None:
+    draft = place / f"server.json.{os.getpid()}"
+    draft.write_text(json.dumps(asdict(server)), encoding="utf-8")
+    draft.replace(place / "server.json")
+
+
+def _is_alive(pid: int) -> bool:
+    """Return whether the process is a Connect server: ids are used again, the dead may linger as zombies."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        if Path("/proc/self").exists():
+            return False
+        listed = ["ps", "-p", str(pid), "-o", "command="]
+        command = subprocess.run(listed, capture_output=True, text=True, check=False).stdout
+    return _SERVER_CLASS in command
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((_LOOPBACK, port)) == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _read_log(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+
+
+def _log_tail(log: Path) -> str:
+    return tail(_read_log(log)) or "(empty)"

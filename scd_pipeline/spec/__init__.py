@@ -1,0 +1,35 @@
+"""Declarations: frozen, typed, without Spark; one that exists is valid."""
+
+from scd_pipeline.spec.attribute import Attribute, ScdType
+from scd_pipeline.spec.begin import Begin
+from scd_pipeline.spec.describe import describe
+from scd_pipeline.spec.dimension import OPEN_END, Dimension
+from scd_pipeline.spec.key import KeyColumn
+from scd_pipeline.spec.source import Channel, Column, Feed, Snapshot, Source
+from scd_pipeline.spec.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
+from scd_pipeline.spec.yaml import load_dimension, load_dimensions, parse
+
+__all__ = [
+    "OPEN_END",
+    "Array",
+    "Attribute",
+    "Begin",
+    "Channel",
+    "Column",
+    "DataType",
+    "Decimal",
+    "Dimension",
+    "Feed",
+    "KeyColumn",
+    "Map",
+    "Primitive",
+    "ScdType",
+    "Snapshot",
+    "Source",
+    "Struct",
+    "describe",
+    "load_dimension",
+    "load_dimensions",
+    "parse",
+    "parse_type",
+]

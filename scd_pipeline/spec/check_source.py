@@ -1,0 +1,205 @@
+"""What makes sources and their channels valid, each taken alone."""
+
+from __future__ import annotations
+
+import difflib
+import zoneinfo
+from collections.abc import Mapping
+from typing import Any
+
+from scd_pipeline.spec.faults import Faults, joined
+from scd_pipeline.spec.frozen import FrozenMapping, settle
+from scd_pipeline.spec.names import COLUMN_NAME_RULE, did_you_mean, is_column_name, is_text, shown
+from scd_pipeline.spec.source import PLACEHOLDERS, Channel, Column, Feed, Snapshot, Source, placeholders
+from scd_pipeline.spec.words import COLUMN, FEED, SNAPSHOT, SOURCE
+
+FORMATS = ("parquet", "csv", "json", "delta")
+_LOCAL_ZONES = ("localtime", "posixrules", "Factory")  # these differ from machine to machine
+_PLACEHOLDERS_SHOWN = " or ".join(f"{{{word}}}" for word in PLACEHOLDERS)
+
+
+def check_sources(faults: Faults, sources: Any) -> tuple[Source, ...]:
+    """The sources that later checks can rely on."""
+    if sources is None or sources == ():
+        faults.add("sources", "is missing", "declare at least one source, with a snapshot or a feed")
+        return ()
+    if not isinstance(sources, tuple):
+        faults.add("sources", f"{shown(sources)} is not a source", "give a Source or a list of them")
+        return ()
+    drafts = [_check_source(faults, source) for source in sources]
+    return tuple(draft for draft in drafts if draft is not None)
+
+
+def _check_source(faults: Faults, source: Any) -> Source | None:
+    if not isinstance(source, Source):
+        faults.add("sources", f"{shown(source)} is not a source", "give a Source or a list of them")
+        return None
+    if not (isinstance(source.name, str) and is_column_name(source.name)):
+        field = joined("sources", source.name)
+        faults.add(field, f"{shown(source.name)} cannot be a name", COLUMN_NAME_RULE)
+        return None
+    path = f"sources.{source.name}"
+    draft = faults.sound(path, source, SOURCE)
+    faults.unique(f"{path}.attributes", draft.attributes or ())
+    _check_channels(faults, path, draft)
+    _check_timezone(faults, f"{path}.timezone", draft.timezone)
+    _check_share(faults, f"{path}.bad_row_limit", draft.bad_row_limit)
+    _check_share(faults, f"{path}.retire_guard", draft.retire_guard)
+    settle(draft, columns=_check_columns(faults, f"{path}.columns", draft.columns))
+    return draft
+
+
+def _check_timezone(faults: Faults, field: str, name: str) -> None:
+    try:
+        if name not in _LOCAL_ZONES:
+            zoneinfo.ZoneInfo(name)
+            return
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    near = difflib.get_close_matches(name, zoneinfo.available_timezones() - {*_LOCAL_ZONES}, n=1)
+    right = f"did you mean {near[0]}?" if near else "give a zone's name, as UTC or Europe/Oslo"
+    faults.add(field, f"{shown(name)} is not a time zone", right)
+
+
+def _check_share(faults: Faults, field: str, share: float) -> None:
+    if not 0 <= share <= 1:
+        faults.add(field, f"{shown(share)} is not between 0 and 1", "give a share, as 0.05 for 5 percent")
+
+
+def _check_channels(faults: Faults, path: str, draft: Source) -> None:
+    if draft.snapshot is None and draft.feed is None:
+        faults.add(path, "has neither a snapshot nor a feed", "declare how it delivers, with one or both")
+    for kind, of in (("snapshot", Snapshot), ("feed", Feed)):
+        channel = getattr(draft, kind)
+        if channel is None:
+            continue
+        if isinstance(channel, of):
+            settle(draft, **{kind: _check_channel(faults, f"{path}.{kind}", channel)})
+        else:
+            faults.add(
+                f"{path}.{kind}", f"{shown(channel)} is not a {kind}", f"give a path or a {of.__name__}"
+            )
+            settle(draft, **{kind: None})
+
+
+def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snapshot | Feed:
+    draft = faults.sound(path, channel, SNAPSHOT if isinstance(channel, Snapshot) else FEED)
+    _check_options(faults, f"{path}.options", draft.options)
+    if draft.path is None:
+        _check_pathless(faults, path, draft)
+    else:
+        _check_place(faults, path, draft)
+        _check_format(faults, path, draft)
+    faults.choice(f"{path}.sequence_type", draft.sequence_type, ("bigint", "timestamp"))
+    if draft.sequence_type == "timestamp" and draft.sequence is None:
+        faults.add(
+            f"{path}.sequence_type",
+            "there is no `sequence` that it speaks of",
+            "name the column in `sequence`",
+        )
+    if draft.effective_at_format is not None and draft.effective_at is None:
+        wrong = "there is no `effective_at` that it speaks of"
+        faults.add(f"{path}.effective_at_format", wrong, "name the column in `effective_at`")
+    if isinstance(draft, Feed):
+        _check_feed(faults, path, draft)
+    else:
+        faults.choice(f"{path}.unreadable_keys", draft.unreadable_keys, ("retire_nobody", "retire"))
+        faults.unique(f"{path}.scope", draft.scope)
+    return draft
+
+
+def _check_feed(faults: Faults, path: str, feed: Feed) -> None:
+    faults.choice(f"{path}.states", feed.states, ("all", "some"))
+    faults.choice(f"{path}.nulls", feed.nulls, ("value", "not_stated"))
+    if feed.nulls == "not_stated" and feed.states == "all":
+        wrong = "a feed that states all attributes cannot leave one unstated"
+        faults.add(f"{path}.nulls", wrong, "write `states: some` beside it, or remove it")
+
+
+def _check_options(faults: Faults, field: str, options: Any) -> None:
+    pairs = isinstance(options, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in options)
+    if not pairs:
+        faults.add(field, f"{shown(options)} has no options", "give options by their names")
+        return
+    for name, value in options:
+        if not (isinstance(name, str) and isinstance(value, str) and is_text(name) and is_text(value)):
+            wrong = f"option {shown(name)} has the value {shown(value)}, which is not text"
+            faults.add(field, wrong, 'options are given as text, as "true" or "1"')
+    names = [name.casefold() for name, _ in options if isinstance(name, str)]
+    faults.unique(field, names)
+
+
+def _check_pathless(faults: Faults, path: str, channel: Channel) -> None:
+    """Without a path, frames are handed in: nothing is looked for."""
+    for word, given in (("partition", channel.partition), ("versions", channel.versions)):
+        if given:
+            faults.add(
+                f"{path}.{word}",
+                "there is no `path` whose deliveries it tells apart",
+                "give the table's `path`",
+            )
+    if channel.format is not None:
+        faults.choice(f"{path}.format", channel.format, FORMATS)
+
+
+def _check_place(faults: Faults, path: str, channel: Channel) -> None:
+    """How the deliveries at the path are told apart: by a placeholder, by partition or by version."""
+    found = placeholders(channel.path)
+    for word in found:
+        if word not in PLACEHOLDERS:
+            faults.add(f"{path}.path", f"{{{word}}} is not a placeholder", did_you_mean(word, PLACEHOLDERS))
+    known = [word for word in found if word in PLACEHOLDERS]
+    if channel.partition is not None and channel.versions:
+        faults.add(f"{path}.versions", "excludes `partition`", "keep the one that tells its deliveries apart")
+    if channel.partition is not None or channel.versions:
+        if known:
+            word = "versions" if channel.versions else "partition"
+            wrong = f"`{word}` tells its deliveries apart, so {{{known[0]}}} has no meaning"
+            faults.add(f"{path}.path", wrong, "give the path of the table alone")
+    elif len(known) > 1:
+        faults.add(f"{path}.path", f"has {len(known)} placeholders", f"keep one: {_PLACEHOLDERS_SHOWN}")
+    elif not found:
+        _tell_missing_placeholder(faults, f"{path}.path", channel)
+
+
+def _tell_missing_placeholder(faults: Faults, field: str, channel: Channel) -> None:
+    right = f"put {_PLACEHOLDERS_SHOWN} in the name, as customers_{{date}}.csv"
+    if channel.format == "delta":
+        right = "write `versions: true` or `partition: <column>` beside it"
+    elif channel.format in (None, "parquet"):
+        right = f"{right}; or for a table, write `partition: <column>`"
+    faults.add(field, f"nothing in {shown(channel.path)} tells one delivery from the next", right)
+
+
+def _check_format(faults: Faults, path: str, channel: Channel) -> None:
+    field = f"{path}.format"
+    if channel.format is None:
+        wrong = f"is missing, and the ending of {shown(channel.path)} does not tell it"
+        faults.add(field, wrong, f"write one of {', '.join(FORMATS)}")
+        return
+    faults.choice(field, channel.format, FORMATS)
+    if channel.format not in FORMATS:
+        return
+    if channel.versions and channel.format != "delta":
+        faults.add(field, f"{channel.format} has no versions", "write delta, or remove `versions`")
+    if channel.partition is not None and channel.format not in ("delta", "parquet"):
+        wrong = f"{channel.format} has no partitions that can be relied on"
+        faults.add(field, wrong, "write delta or parquet, or remove `partition`")
+
+
+def _check_columns(faults: Faults, path: str, columns: Any) -> FrozenMapping[Column]:
+    if not isinstance(columns, Mapping):
+        faults.add(path, f"{shown(columns)} has no columns", "give attribute or key names with their columns")
+        return FrozenMapping({})
+    drafts = {name: _check_column(faults, joined(path, name), column) for name, column in columns.items()}
+    return FrozenMapping({name: draft for name, draft in drafts.items() if draft is not None})
+
+
+def _check_column(faults: Faults, path: str, column: Any) -> Column | None:
+    if not isinstance(column, Column):
+        faults.add(path, f"{shown(column)} is not a column", "give the column's name, or a Column")
+        return None
+    draft = faults.sound(path, column, COLUMN)
+    if draft.from_ is not None and draft.expression is not None:
+        faults.add(path, "has both `from` and `expression`", "keep one: the expression may name any column")
+    return draft

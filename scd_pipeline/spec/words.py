@@ -1,0 +1,100 @@
+"""The words of a declaration, and the kind of value that each takes: the same in Python and YAML."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+
+class Kind(enum.Enum):
+    """What a word takes, in words for the reader of a fault."""
+
+    TEXT = "text"
+    TIME = "a time"
+    NAMES = "a name or a list of names"
+    FLAG = "true or false"
+    NUMBER = "a number"
+    SCALAR = "text, a number, or true or false"
+    PART = "a part with words of its own"
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is of this kind; parts are judged where they are read."""
+        match self:
+            case Kind.TEXT | Kind.TIME:
+                return isinstance(value, str)
+            case Kind.NAMES:
+                return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+            case Kind.FLAG:
+                return isinstance(value, bool)
+            case Kind.NUMBER:
+                return isinstance(value, (int, float)) and not isinstance(value, bool)
+            case Kind.SCALAR:
+                return isinstance(value, (str, int, float, bool))
+            case _:
+                return True
+
+
+Words = Mapping[str, Kind]
+
+ATTRIBUTE: Words = {
+    "scd": Kind.SCALAR,
+    "type": Kind.TEXT,
+    "source": Kind.TEXT,
+    "former_names": Kind.NAMES,
+    "retired": Kind.FLAG,
+    "optional": Kind.FLAG,
+    "personal": Kind.FLAG,
+    "previous": Kind.FLAG,
+    "description": Kind.TEXT,
+}
+COLUMN: Words = {
+    "from": Kind.TEXT,
+    "format": Kind.TEXT,
+    "expression": Kind.TEXT,
+    "default": Kind.SCALAR,
+}
+_CHANNEL: Words = {
+    "path": Kind.TEXT,
+    "format": Kind.TEXT,
+    "options": Kind.PART,
+    "partition": Kind.TEXT,
+    "versions": Kind.FLAG,
+    "effective_at": Kind.TEXT,
+    "effective_at_format": Kind.TEXT,
+    "sequence": Kind.TEXT,
+    "sequence_type": Kind.TEXT,
+    "reason": Kind.TEXT,
+    "actor": Kind.TEXT,
+    "correlation_id": Kind.TEXT,
+}
+SNAPSHOT: Words = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
+FEED: Words = {**_CHANNEL, "deletes": Kind.TEXT, "states": Kind.TEXT, "nulls": Kind.TEXT}
+SOURCE: Words = {
+    "snapshot": Kind.PART,
+    "feed": Kind.PART,
+    "attributes": Kind.NAMES,
+    "existence": Kind.FLAG,
+    "timezone": Kind.TEXT,
+    "columns": Kind.PART,
+    "bad_row_limit": Kind.NUMBER,
+    "retire_guard": Kind.NUMBER,
+}
+BEGIN: Words = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
+DIMENSION: Words = {
+    "dimension": Kind.TEXT,
+    "business_key": Kind.PART,
+    "sources": Kind.PART,
+    "attributes": Kind.PART,
+    "surrogate_key": Kind.TEXT,
+    "key_salt": Kind.TEXT,
+    "open_end": Kind.TIME,
+    "begin": Kind.PART,
+    "deleted_rows": Kind.TEXT,
+    "deleted_at": Kind.FLAG,
+    "owner": Kind.TEXT,
+    "description": Kind.TEXT,
+    "group": Kind.TEXT,
+}
+
+# The words that Python cannot take as they are: `from` is its own, and a dataclass has a `name`.
+PYTHON_NAMES = {"from": "from_", "dimension": "name"}

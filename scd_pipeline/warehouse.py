@@ -1,0 +1,59 @@
+"""Where the tables of a set of dimensions lie, and what the server behind them can do."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from scd_pipeline.delta.capabilities import NAME as CAPABILITIES
+from scd_pipeline.delta.capabilities import Capabilities, capabilities
+from scd_pipeline.delta.table import Table
+from scd_pipeline.errors import SetupError
+from scd_pipeline.history.keys import KeyHash, hash_64
+
+
+class Warehouse:
+    """A folder (or bucket) with one Delta table per name; with `schema`, names of the session's catalog instead.
+
+    The folder then only serves for trying out what Delta can do. `key_hash` turns the text of a version into its
+    surrogate key; another than the default is for tests.
+    Errors: SetupError if the session's time zone is not UTC, as times would be read and cast in it (S1).
+    """
+
+    def __init__(
+        self, spark: SparkSession, path: str | Path, *, schema: str | None = None, key_hash: KeyHash = hash_64
+    ) -> None:
+        self.spark = spark
+        self.path = _absolute(str(path))
+        self.schema = schema
+        self.key_hash = key_hash
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        if zone not in ("UTC", "Etc/UTC", "Z", "+00:00"):
+            raise SetupError(
+                f"Spark session: spark.sql.session.timeZone is {zone}; expected UTC; set it to UTC before the "
+                f"warehouse is opened, or take a session from scd_pipeline.session"
+            )
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What was found out about this server's Delta; tried at the first use, before anything is written."""
+        return capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
+
+    def table(self, name: str) -> Table:
+        """A table by its name, for reading; `writable` gives one for writing."""
+        return Table(self.spark, name, None, self.schema) if self.schema else self._at_path(name)
+
+    def writable(self, name: str) -> Table:
+        """The table with the way of writing that this server has (S32)."""
+        table = self.table(name)
+        return Table(table.spark, table.name, table.path, table.schema, self.capabilities.replaces)
+
+    def _at_path(self, name: str) -> Table:
+        return Table(self.spark, name, f"{self.path}/{name}")
+
+
+def _absolute(path: str) -> str:
+    """A path without a scheme is a local folder, as seen from where the program runs."""
+    return path.rstrip("/") if "://" in path else str(Path(path).resolve())

@@ -1,0 +1,66 @@
+"""What all tests share: one Spark session and one empty warehouse folder per test.
+
+SCD_TEST_SPARK chooses the session: "connect" (the default: a Spark Connect server shared by all test runs of
+this machine, started by the first and stopped by the last) or "embedded".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scd_pipeline import session, setup
+from scd_pipeline.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def installation() -> setup.Installation:
+    """Java and jars, as the set-up left them."""
+    try:
+        return setup.find(os.environ)
+    except SetupError as error:
+        pytest.exit(f"{error}", returncode=error.exit_code)
+
+
+@pytest.fixture(scope="session")
+def spark(installation: setup.Installation) -> Iterator[SparkSession]:
+    """The Spark session of all tests."""
+    kind = os.environ.get("SCD_TEST_SPARK", "connect")
+    if kind == "embedded":
+        yield from _embedded(installation)
+    elif kind == "connect":
+        yield from _connected(installation)
+    else:
+        pytest.exit(f"SCD_TEST_SPARK is {kind!r}; expected 'embedded' or 'connect'", returncode=5)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """An empty warehouse folder."""
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    return folder
+
+
+def _embedded(installation: setup.Installation) -> Iterator[SparkSession]:
+    spark = session.local_spark(
+        jars=installation.jars, java_home=installation.java_home, cores=2, shuffle_partitions=2
+    )
+    yield spark
+    spark.stop()
+
+
+def _connected(installation: setup.Installation) -> Iterator[SparkSession]:
+    conf = session.spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn")
+    folder = setup.cache_folder(os.environ) / "servers" / "tests"
+    with session.connect_server(folder, conf, java_home=installation.java_home) as url:
+        spark = session.connect_spark(url)
+        yield spark
+        spark.stop()

@@ -1,0 +1,1 @@
+"""Tests of the set-up: Java, jars, sessions, doctor, packaging."""

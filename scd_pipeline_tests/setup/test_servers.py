@@ -1,0 +1,187 @@
+"""Connect servers: found again, shared, stopped by the last user; failures told with the log.
+
+The server here is a pretended one that starts in no time; the real one is what the fixture `spark` runs on.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline import session
+from scd_pipeline.errors import SetupError
+
+SERVER = """
+import pathlib, re, socket, sys, time
+mode = pathlib.Path(__file__).with_name("mode")
+how = mode.read_text()
+print("one line of the log", flush=True)
+if how == "fails":
+    sys.exit("no such jar")
+if how == "taken":
+    mode.write_text("works")
+    sys.exit("java.net.BindException: Address already in use")
+if how == "mute":
+    time.sleep(60)
+port = int(re.search(r"binding.port=(\\d+)", " ".join(sys.argv))[1])
+with socket.create_server(("127.0.0.1", port)) as listener:
+    while True:
+        listener.accept()[0].close()
+"""
+
+CONF = {"spark.master": "local[1]"}
+OTHER = {"spark.master": "local[2]"}
+
+
+@pytest.fixture
+def mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that says how the pretended server behaves."""
+    home = tmp_path / "spark"
+    (home / "bin").mkdir(parents=True)
+    (home / "server.py").write_text(SERVER)
+    submit = home / "bin" / "spark-submit"
+    submit.write_text(f'#!/bin/sh\nenv > {home}/environ\nexec {sys.executable} {home}/server.py "$@"\n')
+    submit.chmod(0o755)
+    monkeypatch.setattr(session, "spark_home", lambda: home)
+    file = home / "mode"
+    file.write_text("works")
+    return file
+
+
+@pytest.fixture
+def servers(tmp_path: Path, mode: Path) -> Iterator[Path]:
+    """A folder of servers; none is left running."""
+    folder = tmp_path / "servers"
+    yield folder
+    session.stop_server(folder)
+
+
+def test_a_server_lives_as_long_as_its_user(servers: Path) -> None:
+    with session.connect_server(servers, CONF, java_home=None) as url:
+        running = session.find_server(servers)
+        assert running is not None
+        assert running.url == url
+        assert url == f"sc://127.0.0.1:{running.port}"
+    assert session.find_server(servers) is None
+    assert session.stop_server(servers) == 0
+
+
+def test_the_last_user_stops_it(servers: Path) -> None:
+    with session.connect_server(servers, CONF, java_home=None) as url:
+        with session.connect_server(servers, CONF, java_home=None) as same:
+            assert same == url
+        assert session.find_server(servers) is not None
+    assert session.find_server(servers) is None
+
+
+def test_it_is_stopped_after_a_user_that_failed(servers: Path) -> None:
+    with pytest.raises(ZeroDivisionError), session.connect_server(servers, CONF, java_home=None):
+        raise ZeroDivisionError
+    assert session.find_server(servers) is None
+
+
+def test_a_started_server_stays_until_it_is_stopped(servers: Path) -> None:
+    started = session.start_server(servers, CONF, java_home=None)
+    with session.connect_server(servers, CONF, java_home=None) as url:
+        assert url == started.url
+    assert session.find_server(servers) == started == session.start_server(servers, CONF, java_home=None)
+    assert session.stop_server(servers) == 1
+    assert session.find_server(servers) is None
+
+
+def test_a_server_in_use_can_be_kept(servers: Path) -> None:
+    with session.connect_server(servers, CONF, java_home=None):
+        session.start_server(servers, CONF, java_home=None)
+    assert session.find_server(servers) is not None
+
+
+def test_other_settings_are_another_server(servers: Path) -> None:
+    one = session.start_server(servers, CONF, java_home=None)
+    with session.connect_server(servers, OTHER, java_home=None) as url:
+        assert url != one.url
+        assert session.find_server(servers, CONF) == one
+    assert session.find_server(servers, OTHER) is None
+    assert session.find_server(servers) == one
+
+
+def test_another_process_shares_it_and_its_death_frees_it(servers: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from scd_pipeline import session\n"
+        "session.spark_home = lambda: Path(sys.argv[2])\n"
+        f"with session.connect_server(Path(sys.argv[1]), {CONF!r}, java_home=None) as url:\n"
+        "    print(url, flush=True); time.sleep(60)\n"
+    )
+    arguments = [sys.executable, "-c", program, str(servers), str(servers.parent / "spark")]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        url = other.stdout.readline().strip()
+        with session.connect_server(servers, CONF, java_home=None) as same:
+            assert same == url
+        assert session.find_server(servers) is not None, "the other process still uses it"
+        other.kill()
+    with session.connect_server(servers, CONF, java_home=None) as same:
+        assert same == url
+    assert session.find_server(servers) is None
+
+
+def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
+    mode.write_text("fails")
+    with pytest.raises(SetupError, match=r"(?s)ended while starting.*server\.log.*one line.*no such jar"):
+        session.start_server(servers, CONF, java_home=None)
+    assert session.find_server(servers) is None
+
+
+def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> None:
+    mode.write_text("mute")
+    begun = time.monotonic()
+    with pytest.raises(
+        SetupError, match=r"(?s)did not answer at sc://127.* was stopped.*one line of the log"
+    ):
+        session.start_server(servers, CONF, java_home=None, wait_seconds=1)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_port_lost_to_a_rival_is_another_port(servers: Path, mode: Path) -> None:
+    mode.write_text("taken")
+    assert session.find_server(servers) is None
+    assert session.start_server(servers, CONF, java_home=None) == session.find_server(servers)
+
+
+def test_a_process_that_is_no_server_is_left_alone(servers: Path) -> None:
+    started = session.start_server(servers, CONF, java_home=None)
+    (state,) = servers.glob("*/server.json")
+    noted = state.read_text()
+    state.write_text(noted.replace(str(started.pid), str(os.getpid())))
+    assert session.find_server(servers) is None
+    assert session.stop_server(servers) == 0
+    state.write_text(noted)
+
+
+def test_a_damaged_state_file_is_no_server(servers: Path) -> None:
+    started = session.start_server(servers, CONF, java_home=None)
+    (state,) = servers.glob("*/server.json")
+    noted = state.read_text()
+    for damage in ("", "{", "[]", '{"pid": 1}'):
+        state.write_text(damage)
+        assert session.find_server(servers) is None
+    state.write_text(noted)
+    assert session.find_server(servers) == started
+
+
+def test_the_environment_of_the_server(
+    servers: Path, mode: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere:1")
+    monkeypatch.setenv("SPARK_HOME", "/elsewhere")
+    with session.connect_server(servers, CONF, java_home=tmp_path):
+        environ = dict(line.split("=", 1) for line in mode.with_name("environ").read_text().splitlines())
+    assert environ["JAVA_HOME"] == str(tmp_path)
+    assert environ["PYSPARK_PYTHON"] == sys.executable
+    assert environ["SPARK_HOME"].endswith("pyspark")
+    assert "SPARK_REMOTE" not in environ

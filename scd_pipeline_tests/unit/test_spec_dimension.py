@@ -1,0 +1,328 @@
+"""A dimension declared in Python: what it knows of itself, and that all its faults are told at once."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.spec import (
+    Attribute,
+    Begin,
+    Column,
+    Dimension,
+    Feed,
+    KeyColumn,
+    Primitive,
+    ScdType,
+    Snapshot,
+    Source,
+)
+
+
+def customer(**changes: Any) -> Dimension:
+    words: dict[str, Any] = {
+        "name": "dim_customer",
+        "business_key": {"customer_id": "bigint"},
+        "attributes": {"birthday": Attribute(0, "date"), "email": 1, "city": 2, "segment": Attribute(6)},
+        "sources": Source("crm", snapshot="landing/customers_{date}.csv"),
+    }
+    return Dimension(**{**words, **changes})
+
+
+def both(**changes: Any) -> Dimension:
+    words: dict[str, Any] = {
+        "attributes": {"email": Attribute(1, source="web"), "city": 2, "gone": Attribute(2, retired=True)},
+        "sources": [
+            Source("crm", snapshot="crm/{date}.csv", attributes=["city"], existence=True),
+            Source("web", feed=Feed("web/{delivery}.json")),
+        ],
+    }
+    return customer(**{**words, **changes})
+
+
+def told(make: Callable[[], Any]) -> list[str]:
+    with pytest.raises(DeclarationError) as caught:
+        make()
+    return [str(fault) for fault in caught.value.faults]
+
+
+def test_what_a_dimension_knows() -> None:
+    dimension = customer()
+    assert dimension.business_key == (KeyColumn("customer_id", "bigint"),)
+    assert dimension.key_names == ("customer_id",)
+    assert dimension.surrogate_key == "customer_key"
+    assert dimension.attribute_names == ("birthday", "email", "city", "segment")
+    assert dimension.attribute("city").scd is ScdType.ADD_ROW
+    assert dimension.attribute("birthday").data_type == Primitive("date")
+    assert [a.name for a in dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)] == ["city", "segment"]
+    assert dimension.has_windows
+    assert not customer(attributes={"a": 0, "b": 1, "c": 3}).has_windows
+    assert dimension.open_end_time == datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
+    assert dimension.deciding_source is dimension.source("crm")
+    assert dimension.attributes_of("crm") == dimension.attributes
+
+
+def test_two_sources() -> None:
+    dimension = both()
+    assert dimension.deciding_source.name == "crm"
+    assert [a.name for a in dimension.attributes_of("crm")] == ["city"]
+    assert [a.name for a in dimension.attributes_of("web")] == ["email"]
+    assert [a.name for a in dimension.live_attributes] == ["email", "city"]
+
+
+@pytest.mark.parametrize("call", ["attribute", "source", "attributes_of"])
+def test_unknown_names(call: str) -> None:
+    with pytest.raises(KeyError):
+        getattr(customer(), call)("nobody")
+
+
+def test_channels() -> None:
+    source = Source(
+        "crm", snapshot="a/{date}.csv.gz", feed=Feed("b/{delivery}.ndjson", options={"b": "1", "a": "2"})
+    )
+    assert [kind for kind, _ in source.channels] == ["snapshot", "feed"]
+    assert (source.channel("snapshot").format, source.channel("feed").format) == ("csv", "json")
+    assert source.channel("feed").placeholder == "delivery"
+    assert source.channel("feed").options == (("a", "2"), ("b", "1"))
+    assert source.channel("feed").reader_options == {"a": "2", "b": "1"}
+    with pytest.raises(KeyError):
+        Source("crm", snapshot="a/{date}.csv").channel("feed")
+
+
+@pytest.mark.parametrize(
+    ("channel", "format"),
+    [
+        (Snapshot(), None),
+        (Snapshot("a/{date}.PARQUET"), "parquet"),
+        (Snapshot("a/{date}"), None),
+        (Snapshot("lake/customers", versions=True), "delta"),
+        (Snapshot("a/{date}.txt", format="csv"), "csv"),
+    ],
+)
+def test_formats(channel: Snapshot, format: str | None) -> None:
+    assert channel.format == format
+
+
+def test_columns() -> None:
+    columns: dict[str, Column | str] = {"a": "A", "b": Column(expression="x + 1"), "c": Column(default="-")}
+    source = Source("crm", snapshot=Snapshot(), columns=columns)
+    assert source.column("a") == Column("A")
+    assert source.column("b") == Column(expression="x + 1")
+    assert source.column("c") == Column("c", default="-")
+    assert source.column("d") == Column("d")
+
+
+def test_generated_columns() -> None:
+    names = {
+        Attribute(2, name="a"): (),
+        Attribute(3, name="a"): ("previous_a", "a_changed_at"),
+        Attribute(6, name="a"): ("current_a",),
+        Attribute(6, name="a", previous=True): ("current_a", "previous_a"),
+    }
+    for attribute, columns in names.items():
+        assert attribute.generated_columns == columns
+
+
+def test_a_dimension_is_a_value() -> None:
+    dimension = both()
+    assert both() == dimension
+    assert hash(both()) == hash(dimension)
+    assert both(origin="c.yaml:1") == dimension
+    assert both(owner="someone") != dimension
+    assert pickle.loads(pickle.dumps(dimension)) == dimension
+    assert copy.deepcopy(dimension) == dimension
+    assert dataclasses.replace(dimension, owner="someone") == both(owner="someone")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        dimension.name = "other"  # type: ignore[misc]
+
+
+def test_types_and_times_are_stored_in_one_form() -> None:
+    assert customer(attributes={"a": Attribute(2, "Integer")}) == customer(
+        attributes={"a": Attribute(2, "int")}
+    )
+    assert customer(open_end="3000-01-01") == customer(open_end="3000-01-01T00:00:00Z")
+    begin = Begin("2000-01-01", "2020-01-01 12:00:00.5")
+    assert begin == Begin("2000-01-01 00:00:00", "2020-01-01T12:00:00.500+00:00")
+    assert begin.at_time == datetime(2000, 1, 1, tzinfo=timezone.utc)
+    assert begin.until_time == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    def make() -> Dimension:
+        return Dimension(
+            "dim_customer",
+            "email",
+            {"email": 1, "city": Attribute(4, "dat"), "name": Attribute(2, previous=True)},
+            [
+                Source("crm", snapshot="a.csv", timezone="Mars/North"),
+                Source("CRM", feed=Feed(nulls="not_stated")),
+            ],
+            owner=3,  # type: ignore[arg-type]
+        )
+
+    assert [line.split("; ")[0] for line in told(make)] == [
+        "dim_customer: owner: 3 is not text",
+        "dim_customer: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of "
+        "their own), not a type of attribute",
+        "dim_customer: attributes.city.type: 'dat' is not a type",
+        "dim_customer: attributes.name.previous: type 2 takes no `previous`",
+        "dim_customer: sources.crm.snapshot.path: nothing in 'a.csv' tells one delivery from the next",
+        "dim_customer: sources.crm.timezone: 'Mars/North' is not a time zone",
+        "dim_customer: sources.CRM.feed.nulls: a feed that states all attributes cannot leave one unstated",
+        "dim_customer: attributes.email: is in the business key too",
+        "dim_customer: sources.CRM: crm is a source already",
+        "dim_customer: sources: none of the sources decides whether an entity exists",
+        "dim_customer: attributes.email: has no source",
+        "dim_customer: attributes.city: has no source",
+        "dim_customer: attributes.name: has no source",
+        "dim_customer: sources.crm: states no attribute, and does not decide existence",
+        "dim_customer: sources.CRM: states no attribute, and does not decide existence",
+    ]
+
+
+KEY_FORM = "give a name, a list of names, or names with types"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "name: is missing; give the table's name, as dim_customer"),
+        ({"business_key": 5}, f"business_key: 5 is not a key; {KEY_FORM}"),
+        ({"business_key": [5]}, f"business_key: 5 is not a key column; {KEY_FORM}"),
+        ({"attributes": 5}, "attributes: 5 has no attributes; give attributes by their names"),
+        ({"attributes": ["city"]}, "attributes: 'city' is not an attribute; give attributes by their names"),
+        ({"sources": "crm"}, "sources: 'crm' is not a source; give a Source or a list of them"),
+        ({"sources": [5]}, "sources: 5 is not a source; give a Source or a list of them"),
+        (
+            {"begin": "2020-01-01"},
+            "begin: '2020-01-01' is not a beginning; give `at` and `for_first_changes_until`",
+        ),
+        (
+            {"sources": Source("crm", snapshot=Feed())},  # type: ignore[arg-type]
+            "sources.crm.snapshot: " + repr(Feed())[:60] + "... is not a snapshot; give a path or a Snapshot",
+        ),
+        (
+            {"sources": Source("crm", feed=Feed(options=5))},  # type: ignore[arg-type]
+            "sources.crm.feed.options: 5 has no options; give options by their names",
+        ),
+        (
+            {"sources": Source("crm", feed=Feed(options={"header": True}))},  # type: ignore[dict-item]
+            "sources.crm.feed.options: option 'header' has the value True, which is not text; "
+            'options are given as text, as "true" or "1"',
+        ),
+        (
+            {"sources": Source("crm", feed=Feed(), columns=["city"])},  # type: ignore[arg-type]
+            "sources.crm.columns: ['city'] has no columns; give attribute or key names with their columns",
+        ),
+        (
+            {"sources": Source("crm", feed=Feed(), columns={"city": 5})},  # type: ignore[dict-item]
+            "sources.crm.columns.city: 5 is not a column; give the column's name, or a Column",
+        ),
+        (
+            {"sources": Source("crm", feed=Feed(sequence=7))},  # type: ignore[arg-type]
+            "sources.crm.feed.sequence: 7 is not text; give text",
+        ),
+    ],
+)
+def test_only_in_python(changes: dict[str, Any], message: str) -> None:
+    dimension = "dimension ''" if changes.get("name") == "" else "dim_customer"
+    assert told(lambda: customer(**changes)) == [f"{dimension}: {message}"]
+
+
+@pytest.mark.parametrize(
+    ("type", "fits", "fails"),
+    [
+        ("string", ["", "x"], [1, True]),
+        ("boolean", [True], ["true", 1]),
+        ("tinyint", [-128, 127], [128, 1.0, "1", True]),
+        ("bigint", [2**63 - 1], [2**63]),
+        ("double", [1, 1.5], ["1", True, float("nan"), float("inf"), 10**400]),
+        ("decimal(4,2)", [99, -99.99], [100, "1", 10**400]),
+        ("date", ["2024-02-29"], ["2023-02-29", "2024-01-01 00:00:00", 20240101]),
+        ("timestamp", ["2024-02-29", "2024-02-29 12:00:00"], ["noon"]),
+        ("binary", [], ["x"]),
+        ("array<int>", [], [1]),
+    ],
+)
+def test_defaults(type: str, fits: list[Any], fails: list[Any]) -> None:
+    def make(default: Any) -> Dimension:
+        source = Source("crm", snapshot=Snapshot(), columns={"a": Column(default=default)})
+        return customer(attributes={"a": Attribute(1, type)}, sources=source)
+
+    for default in fits:
+        make(default)
+    for default in fails:
+        (message,) = told(lambda default=default: make(default))  # type: ignore[misc]
+        assert "sources.crm.columns.a.default: " in message
+
+
+ODD = [
+    None,
+    0,
+    -1,
+    1.5,
+    True,
+    "",
+    " ",
+    "\ud800",
+    "a\nb",
+    b"x",
+    (),
+    ("",),
+    [1],
+    {},
+    {1: 2},
+    {"a": None},
+    object(),
+    10**5000,
+]
+PARTS: list[tuple[type, Callable[[Any], Any]]] = [
+    (Attribute, lambda change: customer(attributes={"a": Attribute(**{"scd": 2, **change})})),
+    (Column, lambda change: customer(sources=Source("crm", feed=Feed(), columns={"city": Column(**change)}))),
+    (Snapshot, lambda change: customer(sources=Source("crm", snapshot=Snapshot(**change)))),
+    (Feed, lambda change: customer(sources=Source("crm", feed=Feed(**change)))),
+    (Source, lambda change: customer(sources=Source(**{"name": "crm", "feed": Feed(), **change}))),
+    (
+        Begin,
+        lambda change: customer(
+            begin=Begin(**{"at": "2000-01-01", "for_first_changes_until": "2001-01-01", **change})
+        ),
+    ),
+    (Dimension, lambda change: customer(**change)),
+]
+
+
+@pytest.mark.parametrize(("part", "make"), PARTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_odd_values_are_taken_or_told(part: type, make: Callable[[Any], Any]) -> None:
+    values = [(field.name, value) for field in dataclasses.fields(part) for value in ODD]
+    errors = [error for name, value in values if (error := refusal(make, {name: value})) is not None]
+    for error in errors:
+        assert str(error).encode()
+        assert len(str(error).splitlines()) == len(error.faults)
+    assert len(errors) >= len(dataclasses.fields(part))
+
+
+def refusal(make: Callable[[Any], Any], change: dict[str, Any]) -> DeclarationError | None:
+    try:
+        make(change)
+    except DeclarationError as error:
+        return error
+    return None
+
+
+def test_declarations_import_no_engine() -> None:
+    code = (
+        "import sys, scd_pipeline.spec, scd_pipeline.errors\n"
+        "print(sorted({'pyspark', 'delta', 'dagster', 'pandas', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,126 @@
+"""Column types: what is read, in which canonical form, and what is refused (S8)."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.spec.types import (
+    PRIMITIVES,
+    Array,
+    DataType,
+    Decimal,
+    Map,
+    Primitive,
+    Struct,
+    parse_type,
+)
+
+NAMES = st.text(min_size=1, max_size=8).filter(str.isprintable)
+
+
+@pytest.mark.parametrize(
+    ("text", "ddl"),
+    [
+        ("string", "string"),
+        ("text", "string"),
+        (" Integer ", "int"),
+        ("LONG", "bigint"),
+        ("byte", "tinyint"),
+        ("bool", "boolean"),
+        ("timestamp_ltz", "timestamp"),
+        ("timestamp_ntz", "timestamp_ntz"),
+        ("decimal", "decimal(10,0)"),
+        ("numeric(5)", "decimal(5,0)"),
+        ("decimal( 12 , 2 )", "decimal(12,2)"),
+        ("array< integer >", "array<int>"),
+        ("map<string,array<long>>", "map<string,array<bigint>>"),
+        ("struct<a:int,b string>", "struct<a:int,b:string>"),
+        ("array<struct<a:int,b:string>>", "array<struct<a:int,b:string>>"),
+        ("struct<`a b`:int,`c``d`:date>", "struct<`a b`:int,`c``d`:date>"),
+        ("map<struct<a:int>,map<int,int>>", "map<struct<a:int>,map<int,int>>"),
+    ],
+)
+def test_canonical_form(text: str, ddl: str) -> None:
+    assert parse_type(text).ddl() == ddl
+
+
+def test_the_tree() -> None:
+    assert parse_type("map<string,array<struct<a:decimal(3,1)>>>") == Map(
+        Primitive("string"), Array(Struct((("a", Decimal(3, 1)),)))
+    )
+
+
+def types() -> st.SearchStrategy[DataType]:
+    decimals = st.integers(1, 38).flatmap(lambda p: st.builds(Decimal, st.just(p), st.integers(0, p)))
+    leaves: st.SearchStrategy[DataType] = st.sampled_from(PRIMITIVES).map(Primitive) | decimals
+
+    def nested(inner: st.SearchStrategy[DataType]) -> st.SearchStrategy[DataType]:
+        fields = st.lists(
+            st.tuples(NAMES, inner), min_size=1, max_size=3, unique_by=lambda f: f[0].casefold()
+        )
+        return (
+            st.builds(Array, inner) | st.builds(Map, leaves, inner) | st.builds(Struct, fields.map(tuple))  # type: ignore[arg-type]
+        )
+
+    return st.recursive(leaves, nested, max_leaves=5)
+
+
+@given(types())
+def test_the_canonical_form_names_the_type(data_type: DataType) -> None:
+    assert parse_type(data_type.ddl()) == data_type
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "variant",
+        "array<variant>",
+        "struct<a:geometry>",
+        "map<string,geography>",
+        "interval year to month",
+        "void",
+        "varchar(10)",
+        "char(1)",
+        "bigin",
+        "",
+        " ",
+        "array",
+        "array<",
+        "array<int",
+        "array<int>>",
+        "map<int>",
+        "map<map<int,int>,int>",
+        "map<array<struct<a:map<int,int>>>,int>",
+        "struct<>",
+        "struct<a>",
+        "struct<a:int,A:int>",
+        "struct<`a:int>",
+        "struct<`a\nb`:int>",
+        "decimal(0)",
+        "decimal(39,2)",
+        "decimal(3,4)",
+        "decimal(a,b)",
+        "decimal(99999999999,0)",
+        "int(4)",
+        "string collate utf8_lcase",
+        "array<" * 5000,
+        "\ud800",
+        None,
+        5,
+    ],
+)
+def test_refused(text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        parse_type(text)
+    assert len(caught.value.faults) == 1
+
+
+@given(st.text(alphabet="inta<>(),:`rysucpdeml 12", max_size=30))
+def test_any_text_is_a_type_or_a_fault(text: str) -> None:
+    with contextlib.suppress(DeclarationError):
+        assert parse_type(parse_type(text).ddl()) == parse_type(text)

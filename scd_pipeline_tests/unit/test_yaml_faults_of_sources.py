@@ -1,0 +1,207 @@
+"""Faults of sources and their channels in YAML."""
+
+from __future__ import annotations
+
+import pytest
+
+from scd_pipeline_tests.unit.test_yaml_faults import cases, told
+
+TABLE = r"""
+# no sources
+FLAT | sources:\n  iso: {snapshot: "landing/{date}.csv"}\n | <nothing>
+1: sources: is missing; declare at least one source, with a snapshot or a feed
+
+# source without channel
+ONE |     snapshot: landing/customers_{date}.csv\n |     timezone: UTC\n
+4: sources.crm: has neither a snapshot nor a feed; declare how it delivers, with one or both
+
+# source name
+FLAT | iso | _iso
+4: sources._iso: '_iso' cannot be a name; <a name's rule>
+
+# timezone
+ONE |     snapshot: |     timezone: Europe/Olso\n    snapshot:
+5: sources.crm.timezone: 'Europe/Olso' is not a time zone; did you mean Europe/Oslo?
+
+# timezone folder
+ONE |     snapshot: |     timezone: ../UTC\n    snapshot:
+5: sources.crm.timezone: '../UTC' is not a time zone; did you mean UTC?
+
+# timezone local
+ONE |     snapshot: |     timezone: localtime\n    snapshot:
+5: sources.crm.timezone: 'localtime' is not a time zone; give a zone's name, as UTC or Europe/Oslo
+
+# limit
+ONE |     snapshot: |     bad_row_limit: 5\n    snapshot:
+5: sources.crm.bad_row_limit: 5 is not between 0 and 1; give a share, as 0.05 for 5 percent
+
+# guard
+ONE |     snapshot: |     retire_guard: -0.1\n    snapshot:
+5: sources.crm.retire_guard: -0.1 is not between 0 and 1; give a share, as 0.05 for 5 percent
+
+# guard nan
+ONE |     snapshot: |     retire_guard: .nan\n    snapshot:
+5: sources.crm.retire_guard: nan is not between 0 and 1; give a share, as 0.05 for 5 percent
+
+# guard text
+ONE |     snapshot: |     retire_guard: 25%\n    snapshot:
+5: sources.crm.retire_guard: '25%' is not a number; write a number
+
+# existence false
+ONE |     snapshot: |     existence: false\n    snapshot:
+5: sources.crm.existence: the only source decides whether an entity exists; remove it, or write true
+
+# existence none
+TWO |     existence: true\n | <nothing>
+3: sources: none of the sources decides whether an entity exists; write `existence: true` at exactly one
+source
+
+# existence both
+TWO |     feed: |     existence: true\n    feed:
+3: sources: crm and web each decide whether an entity exists; write `existence: true` at exactly one
+source
+
+# owner list unknown
+TWO |     feed: |     attributes: emial\n    feed:
+8: sources.web.attributes: 'emial' is not an attribute; did you mean email? allowed: email, city
+
+# owner list twice
+TWO |     feed: |     attributes: [email, email]\n    feed:
+8: sources.web.attributes: names email twice; name it once
+
+# states nothing
+TWO | source: web | source: crm
+7: sources.web: states no attribute, and does not decide existence; name its `attributes`, or remove the
+source
+
+# columns unknown
+ONE |     snapshot: |     columns: {cty: CITY}\n    snapshot:
+5: sources.crm.columns.cty: 'cty' is neither an attribute nor in the business key; did you mean city?
+allowed: customer_id, birthday, email, city
+
+# columns other's
+TWO |     feed: |     columns: {city: CITY}\n    feed:
+8: sources.web.columns.city: city belongs to source crm; declare the column there, or leave the attribute
+to this source
+
+# column both
+ONE |     snapshot: |     columns: {city: {from: C, expression: upper(C)}}\n    snapshot:
+5: sources.crm.columns.city: has both `from` and `expression`; keep one: the expression may name any
+column
+
+# column empty expression
+ONE |     snapshot: |     columns: {city: {expression: ' '}}\n    snapshot:
+5: sources.crm.columns.city.expression: is empty; give text, or leave it out
+
+# default text
+ONE |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
+5: sources.crm.columns.city.default: 3 does not fit type string; give text, in quotes where YAML reads it
+as something else
+
+# default date
+ONE |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
+5: sources.crm.columns.birthday.default: 'soon' does not fit type date; give a date as 2024-01-31
+
+# path fixed
+ONE | customers_{date} | customers
+5: sources.crm.snapshot.path: nothing in 'landing/customers.csv' tells one delivery from the next; put
+{date} or {datetime} or {delivery} in the name, as customers_{date}.csv
+
+# path two
+ONE | customers_{date} | {delivery}_{date}
+5: sources.crm.snapshot.path: has 2 placeholders; keep one: {date} or {datetime} or {delivery}
+
+# path unknown placeholder
+ONE | customers_{date} | customers_{dat}
+5: sources.crm.snapshot.path: {dat} is not a placeholder; did you mean date? allowed: date, datetime,
+delivery
+
+# path empty
+ONE | landing/customers_{date}.csv | ''
+5: sources.crm.snapshot.path: is empty; give text, or leave it out
+
+# format unknown
+ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", format: excel}
+5: sources.crm.snapshot.format: 'excel' is not a choice; allowed: parquet, csv, json, delta
+
+# format not told
+ONE | customers_{date}.csv | customers_{date}
+5: sources.crm.snapshot.format: is missing, and the ending of 'landing/customers_{date}' does not tell it;
+write one of parquet, csv, json, delta
+
+# versions of csv
+ONE | landing/customers_{date}.csv | {path: a.csv, versions: true}
+5: sources.crm.snapshot.format: csv has no versions; write delta, or remove `versions`
+
+# partition of csv
+ONE | landing/customers_{date}.csv | {path: a.csv, partition: day}
+5: sources.crm.snapshot.format: csv has no partitions that can be relied on; write delta or parquet, or
+remove `partition`
+
+# partition placeholder
+ONE | landing/customers_{date}.csv | {path: "a_{date}", format: delta, partition: day}
+5: sources.crm.snapshot.path: `partition` tells its deliveries apart, so {date} has no meaning; give the
+path of the table alone
+
+# partition and versions
+ONE | landing/customers_{date}.csv | {path: a, format: delta, partition: day, versions: true}
+5: sources.crm.snapshot.versions: excludes `partition`; keep the one that tells its deliveries apart
+
+# delta fixed
+ONE | landing/customers_{date}.csv | {path: a, format: delta}
+5: sources.crm.snapshot.path: nothing in 'a' tells one delivery from the next; write `versions: true` or
+`partition: <column>` beside it
+
+# versions without path
+ONE | landing/customers_{date}.csv | {versions: true}
+5: sources.crm.snapshot.versions: there is no `path` whose deliveries it tells apart; give the table's
+`path`
+
+# options alike
+ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {sep: "|", SEP: ";"}}
+5: sources.crm.snapshot.options: names sep twice; name it once
+
+# sequence type
+FEED |       effective_at |       sequence: seq\n      sequence_type: int\n      effective_at
+8: sources.crm.feed.sequence_type: 'int' is not a choice; did you mean bigint? allowed: bigint, timestamp
+
+# sequence type alone
+FEED |       effective_at |       sequence_type: timestamp\n      effective_at
+7: sources.crm.feed.sequence_type: there is no `sequence` that it speaks of; name the column in `sequence`
+
+# effective_at_format alone
+FEED | effective_at: | effective_at_format:
+7: sources.crm.feed.effective_at_format: there is no `effective_at` that it speaks of; name the column in
+`effective_at`
+
+# nulls
+FEED |       effective_at |       nulls: not_stated\n      effective_at
+7: sources.crm.feed.nulls: a feed that states all attributes cannot leave one unstated; write `states:
+some` beside it, or remove it
+
+# nulls word
+FEED |       effective_at |       nulls: ignore\n      effective_at
+7: sources.crm.feed.nulls: 'ignore' is not a choice; allowed: value, not_stated
+
+# states
+FEED |       effective_at |       states: few\n      effective_at
+7: sources.crm.feed.states: 'few' is not a choice; allowed: all, some
+
+# scope
+ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city}
+5: sources.crm.snapshot.scope: 'city' is not in the business key; allowed: customer_id
+
+# scope twice
+ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: [customer_id, customer_id]}
+5: sources.crm.snapshot.scope: names customer_id twice; name it once
+
+# unreadable keys
+ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", unreadable_keys: retire_all}
+5: sources.crm.snapshot.unreadable_keys: 'retire_all' is not a choice; did you mean retire? allowed:
+retire_nobody, retire
+"""
+
+
+@pytest.mark.parametrize(("text", "message"), cases(TABLE))
+def test_fault(text: str, message: str) -> None:
+    assert told(text) == message

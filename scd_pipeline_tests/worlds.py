@@ -1,0 +1,1057 @@
+"""Worlds: small random pasts of one dimension, with all that deliveries do to a pipeline.
+
+A world is a declaration (one of six shapes), four to eight batches and the order in which they arrive. The
+same generator runs on a seed (`world(7)`) and under Hypothesis (`worlds()`), where examples shrink.
+
+Many worlds of one shape can share a load. The first key column is `world`, every snapshot is scoped by it,
+and the delivery names of two worlds differ: the world's number is folded into them such that their order
+inside a world stays (see `delivery_name`). `world_alone` gives a world whose snapshots are full ones.
+
+The engine's side builds a frame from `rows_as_records` and `physical_columns`. Rendering, by declared type:
+
+    type                       column in the delivery   rendered as
+    string                     string                   as it is
+    int, bigint                string                   '12', '-5'
+    decimal(10,2)              string                   '1.50'
+    boolean                    string                   'true', 'false'
+    date                       string                   '2024-02-29'
+    timestamp, updated_at      string                   '2024-01-01 00:00:00.000000' (UTC, no zone)
+    double                     double                   a float (NaN and -0.0 too)
+    array<>, struct<>, map<>   as declared              list, dict by field, dict
+    seq                        bigint                   an int
+    op, reason                 string                   op: 'D' for a delete, else 'U'
+
+NULL is None. A value that does not cast is the text 'x!' (never in a string, double or nested column); a key
+that cannot be read is None, or 'x!' in an int column. A feed has the columns op (`deletes: op = 'D'`), seq
+and reason, a channel with row times has updated_at (`effective_at`) and seq, a snapshot without has neither.
+A share of a batch's rows is bad by intent: declare bad_row_limit 1.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import random
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from hypothesis import strategies as st
+
+from scd_pipeline_tests import oracle as o
+from scd_pipeline_tests.oracle import BAD, Attr, Batch, Dim, Key, Row, Src
+
+SCOPED_BY_WORLD = ("world",)
+SCOPED_BY_REGION = ("world", "region")
+REGIONS = ("north", "south")
+DAY = dt.timedelta(days=1)
+START = dt.datetime(2024, 1, 1)
+MOST_WORLDS = 3000
+
+
+# -------------------------------------------------------------------------- shapes
+
+
+@dataclass(frozen=True)
+class Types:
+    """The declared types of the key columns and of the attributes (under former names too)."""
+
+    key: Mapping[str, str]
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How a source delivers: a snapshot's scope columns, and whether the rows carry their own times."""
+
+    source: str
+    kind: str
+    row_times: bool = False
+    scope: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A declaration that worlds share: as it is at first, and as it is in the end (S20).
+
+    `optional`: the attributes that a delivery may lack. A feed that states some may lack any.
+    """
+
+    name: str
+    types: Types
+    first: Dim
+    final: Dim
+    channels: tuple[Channel, ...]
+    optional: frozenset[str] = frozenset()
+
+    @property
+    def redeclared(self) -> bool:
+        return self.first != self.final
+
+
+def _attr(name: str, scd: int, kind: str, source: str, **more: Any) -> tuple[Attr, str]:
+    return Attr(name, scd, source, **more), kind
+
+
+def _shape(
+    name: str,
+    key: dict[str, str],
+    sources: tuple[Src, ...],
+    attrs: tuple[tuple[Attr, str], ...],
+    channels: tuple[Channel, ...],
+    added: Collection[str] = (),
+    optional: Collection[str] = (),
+    **options: Any,
+) -> Shape:
+    """A shape whose first declaration lacks the added attributes and uses the former names."""
+    final = Dim(f"dim_{name}", tuple(key), tuple(attr for attr, _ in attrs), sources, **options)
+    old = (
+        replace(a, name=(*a.former_names, a.name)[0], former_names=())
+        for a in final.attrs
+        if a.name not in added
+    )
+    types = {known: kind for attr, kind in attrs for known in (attr.name, *attr.former_names)}
+    first = replace(final, attrs=tuple(old))
+    return Shape(name, Types(key, types), first, final, channels, frozenset(optional))
+
+
+CUSTOMER = _shape(
+    "customer",
+    {"world": "bigint", "id": "string"},
+    (Src("crm", True),),
+    (
+        _attr("birth_date", 0, "date", "crm"),
+        _attr("email", 1, "string", "crm"),
+        _attr("city", 2, "string", "crm", former_names=("town",)),
+        _attr("score", 2, "int", "crm"),
+        _attr("manager", 3, "string", "crm"),
+        _attr("tier", 6, "string", "crm", previous=True),
+    ),
+    (Channel("crm", "snapshot", scope=SCOPED_BY_WORLD), Channel("crm", "feed", row_times=True)),
+    added={"manager"},
+    optional={"email", "score"},
+)
+
+STORE = _shape(
+    "store",
+    {"world": "bigint", "region": "string", "id": "int"},
+    (Src("crm", True), Src("erp", False, feed_states="some", feed_nulls="not_stated")),
+    (
+        _attr("name", 1, "string", "crm"),
+        _attr("status", 2, "string", "crm"),
+        _attr("opened", 0, "date", "erp"),
+        _attr("size", 2, "int", "erp"),
+        _attr("owner", 6, "string", "erp", former_names=("holder",)),
+    ),
+    (Channel("crm", "snapshot", scope=SCOPED_BY_REGION), Channel("erp", "feed", row_times=True)),
+    added={"size"},
+    optional={"status"},
+)
+
+PLAYER = _shape(
+    "player",
+    {"world": "bigint", "id": "string"},
+    (Src("loyalty", True), Src("hotel", False, feed_states="some"), Src("compliance", False)),
+    (
+        _attr("joined", 0, "date", "loyalty"),
+        _attr("tier", 2, "string", "loyalty"),
+        _attr("points", 1, "int", "loyalty"),
+        _attr("host", 3, "string", "hotel"),
+        _attr("home", 2, "string", "hotel"),
+        _attr("risk", 6, "int", "compliance", previous=True),
+    ),
+    (
+        Channel("loyalty", "feed", row_times=True),
+        Channel("hotel", "snapshot", row_times=True, scope=SCOPED_BY_WORLD),
+        Channel("hotel", "feed", row_times=True),
+        Channel("compliance", "snapshot", scope=SCOPED_BY_WORLD),
+    ),
+    begin=(dt.datetime(2023, 1, 1), START + 2 * DAY),
+)
+
+COUNTRY = _shape(
+    "country",
+    {"world": "bigint", "id": "string"},
+    (Src("iso", True),),
+    (
+        _attr("name", 1, "string", "iso"),
+        _attr("founded", 0, "int", "iso"),
+        _attr("capital", 3, "string", "iso", former_names=("seat",)),
+        _attr("region", 1, "string", "iso"),
+    ),
+    (Channel("iso", "snapshot", scope=SCOPED_BY_WORLD), Channel("iso", "feed", row_times=True)),
+    added={"region"},
+    deleted_at=True,
+)
+
+PARTNER = _shape(
+    "partner",
+    {"world": "bigint", "id": "int"},
+    (Src("sap", True), Src("desk", False, feed_states="some")),
+    (
+        _attr("name", 1, "string", "sap"),
+        _attr("since", 0, "date", "sap"),
+        _attr("contact", 3, "string", "desk"),
+        _attr("rank", 1, "int", "desk"),
+    ),
+    (Channel("sap", "snapshot", row_times=True, scope=SCOPED_BY_WORLD), Channel("desk", "feed")),
+    deleted_rows="remove",
+)
+
+MACHINE = _shape(
+    "machine",
+    {"world": "bigint", "region": "string", "id": "int"},
+    (Src("floor", True, feed_states="some", feed_nulls="not_stated"),),
+    (
+        _attr("load", 2, "double", "floor"),
+        _attr("price", 2, "decimal(10,2)", "floor"),
+        _attr("tags", 2, "array<string>", "floor"),
+        _attr("place", 1, "struct<a:int,b:string>", "floor"),
+        _attr("counts", 2, "map<string,int>", "floor"),
+        _attr("checked", 6, "timestamp", "floor", previous=True),
+        _attr("leased", 0, "boolean", "floor"),
+    ),
+    (
+        Channel("floor", "snapshot", row_times=True, scope=SCOPED_BY_REGION),
+        Channel("floor", "feed", row_times=True),
+    ),
+    added={"counts"},
+    optional={"tags"},
+    begin=(dt.datetime(2023, 1, 1), START + 2 * DAY),
+)
+
+SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
+
+POOLS: dict[str, tuple[Any, ...]] = {
+    "string": ("a", "b", "A", "", "a|b", "a ", "ä"),
+    "int": (0, 1, -5, 2147483647),
+    "boolean": (True, False),
+    "date": (dt.date(1990, 1, 1), dt.date(2024, 2, 29), dt.date(1900, 3, 1)),
+    "timestamp": (START, START + dt.timedelta(microseconds=1), dt.datetime(1999, 12, 31, 23, 59, 59, 999999)),
+    "double": (0.0, -0.0, float("nan"), 1.5, 0.1),
+    "decimal(10,2)": (Decimal("0.00"), Decimal("1.50"), Decimal("-0.25")),
+    "array<string>": ([], ["a", "b"], ["a|b"], [None], ["b", "a"]),
+    "struct<a:int,b:string>": ({"a": 1, "b": None}, {"a": None, "b": None}, {"a": 1, "b": "x"}),
+    "map<string,int>": ({}, {"x": 1, "y": 2}, {"y": 2, "x": 1}, {"x": None}),
+}
+CASTS = frozenset({"int", "boolean", "date", "timestamp", "decimal(10,2)"})
+
+
+# -------------------------------------------------------------------------- worlds
+
+
+@dataclass(frozen=True)
+class World:
+    """A past of one dimension.
+
+    `batches` stand by position. `phases` are their indexes in the order of delivery, retries included: first
+    those delivered under the first declaration, then those under the final one. `one_load`: what the retire
+    guard stops depends on what is there (S27), so all batches have to be given to one load.
+    """
+
+    number: int
+    shape: Shape
+    batches: tuple[Batch, ...]
+    phases: tuple[tuple[int, ...], tuple[int, ...]]
+    one_load: bool = False
+
+    @property
+    def dim(self) -> Dim:
+        return self.shape.final
+
+    @property
+    def first(self) -> tuple[Batch, ...]:
+        """What is delivered under the first declaration, in order of delivery."""
+        return tuple(self.batches[i] for i in self.phases[0])
+
+    @property
+    def second(self) -> tuple[Batch, ...]:
+        """What is delivered under the final declaration, in order of delivery."""
+        return tuple(self.batches[i] for i in self.phases[1])
+
+    @property
+    def delivered(self) -> tuple[Batch, ...]:
+        return self.first + self.second
+
+
+def world_alone(world: World) -> World:
+    """The same world with no other beside it: what was scoped by `world` is full, by region stays so."""
+    channels = tuple(
+        replace(c, scope=tuple(s for s in c.scope if s != "world")) for c in world.shape.channels
+    )
+    batches = tuple(_unscoped(batch) for batch in world.batches)
+    return replace(world, shape=replace(world.shape, channels=channels), batches=batches)
+
+
+def _unscoped(batch: Batch) -> Batch:
+    if not batch.scope_columns:
+        return batch
+    values = None if batch.scope_values is None else tuple(value[1:] for value in batch.scope_values)
+    columns = batch.scope_columns[1:]
+    return replace(batch, scope_columns=columns, scope_values=values if columns else None)
+
+
+def rendered(value: Any, kind: str) -> Any:
+    """A value as the source delivers it (see the module's table)."""
+    if value is BAD:
+        return "x!"
+    if value is None or kind in ("string", "double") or "<" in kind:
+        return value
+    if kind == "boolean":
+        return str(value).lower()
+    return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, dt.datetime) else str(value)
+
+
+def physical_columns(batch: Batch, types: Types) -> dict[str, str]:
+    """The columns of a delivery with the types they have in it, also where it has no rows."""
+    columns = dict.fromkeys(types.key, "string")
+    for name in batch.declared or ():
+        kind = types.attributes[name]
+        columns[name] = kind if kind == "double" or "<" in kind else "string"
+    feed = batch.channel == "feed"
+    extra = {"op": feed, "updated_at": batch.row_times, "seq": feed or batch.row_times, "reason": feed}
+    return columns | {name: "bigint" if name == "seq" else "string" for name, there in extra.items() if there}
+
+
+def rows_as_records(batch: Batch, types: Types) -> list[dict[str, Any]]:
+    """The rows of a delivery as its source writes them, with exactly the columns of `physical_columns`.
+
+    The attribute columns are those that the batch declares; what a row does not state is NULL in it.
+    """
+    columns = physical_columns(batch, types)
+    return [
+        {name: value for name, value in _record(row, types).items() if name in columns} for row in batch.rows
+    ]
+
+
+def _record(row: Row, types: Types) -> dict[str, Any]:
+    key = {name: rendered(part, types.key[name]) for name, part in zip(types.key, row.key, strict=True)}
+    values = {name: rendered(row.values.get(name), kind) for name, kind in types.attributes.items()}
+    updated_at = rendered(row.effective_at, "timestamp")
+    op = "D" if row.kind == "gone" else "U"
+    return key | values | {"op": op, "updated_at": updated_at, "seq": row.sequence, "reason": row.reason}
+
+
+# ------------------------------------------------------------------------ drafting
+
+WORDS = ("run", "Run", "a", "a1", "10b", "é", "zz", "B", "x_y", "2024")
+SWITCHES: dict[str, float] = {
+    "equal_times": 0.5,
+    "nulls": 0.7,
+    "missing_columns": 0.5,
+    "redeclared": 0.6,
+    "reasons": 0.5,
+    "bad_value": 0.35,
+    "unreadable_key": 0.25,
+    "outside_scope": 0.6,
+    "bad_time": 0.3,
+    "duplicates": 0.3,
+    "merged_rows": 0.5,
+    "higher_revision": 0.3,
+    "lower_revision": 0.25,
+    "same_content": 0.2,
+    "withdrawn": 0.3,
+    "brought_back": 0.6,
+    "unordered": 0.12,
+    "retries": 0.5,
+    "guard": 0.3,
+}
+
+
+def drawn_switches(rng: random.Random) -> frozenset[str]:
+    return frozenset(name for name, share in SWITCHES.items() if rng.random() < share)
+
+
+class Draft:
+    """A world in the making: what its batches are drawn from."""
+
+    def __init__(self, rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> None:
+        self.rng, self.shape, self.number, self.switches = rng, shape, number, switches
+        self.guarded = "guard" in switches and any(_guards(shape, channel) for channel in shape.channels)
+        self.redeclares = "redeclared" in switches and shape.redeclared and not self.guarded
+        self.times = self._times()
+        self.keys = self._keys(24 if self.guarded else rng.randint(5, 8))
+        self.truth = {key: self._values({}) for key in self.keys}
+        self.names = rng.choice(("date", "integer", "text", "mixed"))
+        self.slots = rng.sample(range(10), 10)
+        self.phase: dict[str, int] = {}
+
+    def on(self, switch: str) -> bool:
+        return switch in self.switches
+
+    def _times(self) -> list[dt.datetime]:
+        if self.on("equal_times"):
+            return [START + i * DAY for i in (0, 1, 5)]
+        return [START + i * DAY + dt.timedelta(microseconds=i) for i in range(12)]
+
+    def _keys(self, count: int) -> list[Key]:
+        ids = range(1, count + 1)
+        if "region" in self.shape.final.key:
+            return [(self.number, REGIONS[i % 2], i // 2 + i % 2) for i in ids]
+        return [(self.number, i if self.shape.types.key["id"] == "int" else f"k{i}") for i in ids]
+
+    def value(self, kind: str) -> Any:
+        if self.on("nulls") and self.rng.random() < 0.25:
+            return None
+        return self.rng.choice(POOLS[kind][:3] if self.rng.random() < 0.6 else POOLS[kind])
+
+    def _values(self, known: Mapping[str, Any], share: float = 0.4) -> dict[str, Any]:
+        """New values for some of the attributes, the known ones for the rest."""
+        kinds = self.shape.types.attributes
+        stay = {a.name for a in self.shape.final.attrs if a.name in known and self.rng.random() > share}
+        return {
+            a.name: known[a.name] if a.name in stay else self.value(kinds[a.name])
+            for a in self.shape.final.attrs
+        }
+
+    def good(self, batch: Batch) -> list[Row]:
+        return _good(self.shape.final, batch)
+
+    def values(self, key: Key, columns: Mapping[str, str]) -> dict[str, Any]:
+        """What a row of this key holds, by delivered column; mostly what was delivered before."""
+        self.truth[key] = self._values(self.truth[key])
+        return {column: self.truth[key][attr] for attr, column in columns.items()}
+
+
+def _guards(shape: Shape, channel: Channel) -> bool:
+    decides = shape.final.source(channel.source).decides
+    return decides and channel.kind == "snapshot" and not channel.row_times
+
+
+def delivery_name(kind: str, slot: int, number: int) -> str:
+    """The name of a delivery: ordered by slot inside a world, and no other world of the shape has it."""
+    match kind:
+        case "date":
+            return str(dt.date(1900, 1, 1) + (slot * MOST_WORLDS + number) * DAY)
+        case "integer":
+            return str((slot + 5) * 10_000 + number)
+    return f"{WORDS[slot]}-w{number}"
+
+
+def delivered_columns(draft: Draft, channel: Channel, phase: int) -> dict[str, str]:
+    """Attribute to column: those of the channel's source, as named in the phase, some of them missing."""
+    then = {attr.name for attr in (draft.shape.first, draft.shape.final)[phase].attrs}
+    own = [attr for attr in draft.shape.final.attrs if attr.source == channel.source]
+    mine = {attr.name: name for attr in own for name in (attr.name, *attr.former_names) if name in then}
+    partial = channel.kind == "feed" and draft.shape.final.source(channel.source).feed_states == "some"
+    may_miss = set(mine) if partial else set(mine) & draft.shape.optional
+    missing = {n for n in sorted(may_miss) if draft.on("missing_columns") and draft.rng.random() < 0.4}
+    return {attr: column for attr, column in mine.items() if attr not in missing}
+
+
+def draft_batch(draft: Draft, index: int, channel: Channel) -> Batch:
+    """One batch of a channel at a drawn time."""
+    rng = draft.rng
+    kind = rng.choice(("date", "integer", "text")) if draft.names == "mixed" else draft.names
+    phase = rng.randint(0, 1) if draft.redeclares else 1
+    columns = delivered_columns(draft, channel, phase)
+    batch = Batch(
+        channel.source,
+        channel.kind,
+        delivery_name(kind, draft.slots[index], draft.number),
+        revision=1,
+        at=_drawn_time(draft, index),
+        row_times=channel.row_times,
+        scope_columns=channel.scope,
+        reason="audit" if draft.on("reasons") and rng.random() < 0.4 else None,
+        declared=tuple(columns.values()),
+        world=draft.number,
+    )
+    draft.phase[batch.id] = phase
+    with_rows = _with_snapshot_rows if channel.kind == "snapshot" else _with_feed_rows
+    return with_rows(draft, batch, columns)
+
+
+def _drawn_time(draft: Draft, index: int) -> dt.datetime:
+    """Any time; but where the guard is tried, the first batch is alone at the first."""
+    if not draft.guarded:
+        return draft.rng.choice(draft.times)
+    return draft.rng.choice(draft.times[1:]) if index else draft.times[0]
+
+
+def _with_snapshot_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> Batch:
+    scope = _drawn_scope(draft, batch)
+    keys = [key for key in draft.keys if scope is None or _part(batch, key) in scope]
+    there = _drawn_guarded(draft, batch, keys) if draft.guarded else _drawn_present(draft, keys)
+    rows = tuple(row for key in there for row in _snapshot_rows(draft, batch, key, columns))
+    allow = draft.guarded and draft.rng.random() < 0.5
+    return replace(batch, rows=rows, scope_values=scope, allow_guard=allow)
+
+
+def _drawn_present(draft: Draft, keys: list[Key]) -> list[Key]:
+    share = draft.rng.choice((0.8, 0.8, 0.8, 0.8, 0.5, 0.0))
+    return [key for key in keys if draft.rng.random() < share]
+
+
+def _drawn_guarded(draft: Draft, batch: Batch, keys: list[Key]) -> list[Key]:
+    """All at first; later some are left out: up to a quarter (6 of 24), or more than the guard lets pass."""
+    left_out = 0 if batch.at == draft.times[0] else draft.rng.choice((0, 3, 6, 7, 12, 20))
+    return draft.rng.sample(keys, len(keys) - left_out)
+
+
+def _part(batch: Batch, key: Key) -> Key:
+    return key[: len(batch.scope_columns)]
+
+
+def _drawn_scope(draft: Draft, batch: Batch) -> tuple[Key, ...] | None:
+    """All regions, one of them, or (None) those in the batch."""
+    if batch.scope_columns == SCOPED_BY_WORLD:
+        return ((draft.number,),)
+    scopes = (REGIONS, REGIONS, REGIONS[:1], REGIONS[1:], None)
+    regions = draft.rng.choice(scopes[:2] if draft.guarded else scopes)
+    return None if regions is None else tuple((draft.number, region) for region in regions)
+
+
+def _snapshot_rows(draft: Draft, batch: Batch, key: Key, columns: Mapping[str, str]) -> list[Row]:
+    """A row for a key; where rows have times, some keys have two, and some times lie after the snapshot's."""
+    if not batch.row_times:
+        return [Row(key, draft.values(key, columns))]
+    times = draft.times if draft.rng.random() < 0.2 else [time for time in draft.times if time <= batch.at]
+    chosen = draft.rng.sample(times, min(len(times), draft.rng.choice((1, 1, 1, 2))))
+    sequences = (None, None, 1, 2)
+    return [
+        Row(key, draft.values(key, columns), effective_at=t, sequence=draft.rng.choice(sequences))
+        for t in chosen
+    ]
+
+
+def _with_feed_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> Batch:
+    """One to six changes of a few keys, no two at one position."""
+    rng, taken = draft.rng, set()
+    keys = rng.sample(draft.keys, 6 if draft.guarded else 3)
+    rows = []
+    for _ in range(rng.randint(1, 6)):
+        key, time = rng.choice(keys), rng.choice(draft.times) if batch.row_times else None
+        time = batch.at if time and draft.guarded else time
+        sequence = None if draft.guarded else rng.choice((None, None, 1, 2, 10))
+        if (key, time, sequence) not in taken:
+            taken.add((key, time, sequence))
+            rows.append(_feed_row(draft, key, columns, time, sequence))
+    return replace(batch, rows=tuple(rows))
+
+
+def _feed_row(
+    draft: Draft, key: Key, columns: Mapping[str, str], time: dt.datetime | None, sequence: int | None
+) -> Row:
+    reason = draft.rng.choice(("tier_upgrade", "manual_steward")) if draft.on("reasons") else None
+    reason = reason if draft.rng.random() < 0.5 else None
+    if draft.rng.random() < 0.25:
+        values = draft.values(key, columns) if draft.rng.random() < 0.3 else {}
+        return Row(key, values, "gone", time, sequence, reason)
+    return Row(key, draft.values(key, columns), "values", time, sequence, reason)
+
+
+# -------------------------------------------------------------------------- twists
+
+
+def _replaced(batch: Batch, old: Row, *new: Row) -> Batch:
+    """The batch with other rows in the place of one."""
+    at = next(i for i, row in enumerate(batch.rows) if row is old)
+    return replace(batch, rows=(*batch.rows[:at], *new, *batch.rows[at + 1 :]))
+
+
+def _good(dim: Dim, batch: Batch) -> list[Row]:
+    """The rows that state values and are taken."""
+    return [row for row in batch.rows if row.kind == "values" and o.row_fault(dim, batch, row) is None]
+
+
+def spoil_value(draft: Draft, batch: Batch) -> Batch | None:
+    """S26: a row with a value that does not cast."""
+    columns = [name for name in batch.declared or () if draft.shape.types.attributes[name] in CASTS]
+    rows = draft.good(batch)
+    if not columns or not rows:
+        return None
+    row, column = draft.rng.choice(rows), draft.rng.choice(columns)
+    bad = replace(row, values={**row.values, column: BAD}, bad=f"does not cast: {column}")
+    return _replaced(batch, row, bad)
+
+
+def spoil_key(draft: Draft, batch: Batch) -> Batch | None:
+    """S26, S27: a row whose key cannot be read."""
+    rows = draft.good(batch)
+    if not rows:
+        return None
+    row = draft.rng.choice(rows)
+    parts = (None, BAD) if draft.shape.types.key["id"] == "int" else (None,)
+    return _replaced(batch, row, replace(row, key=(*row.key[:-1], draft.rng.choice(parts))))
+
+
+def stray(draft: Draft, batch: Batch) -> Batch | None:
+    """Scope: a row of a region of which the snapshot does not speak."""
+    if len(batch.scope_columns) < 2 or batch.scope_values is None:
+        return None
+    rows, outside = (
+        draft.good(batch),
+        [key for key in draft.keys if _part(batch, key) not in batch.scope_values],
+    )
+    if not rows or not outside:
+        return None
+    row = replace(draft.rng.choice(rows), key=draft.rng.choice(outside))
+    return replace(batch, rows=(*batch.rows, row))
+
+
+def spoil_time(draft: Draft, batch: Batch) -> Batch | None:
+    """S26, S29: a row without its time, at the open end, or before the fixed beginning."""
+    rows = draft.good(batch) if batch.row_times else []
+    if not rows:
+        return None
+    times = [None, draft.shape.final.open_end]
+    if draft.shape.final.begin:
+        times.append(draft.shape.final.begin[0] - dt.timedelta(microseconds=1))
+    row = draft.rng.choice(rows)
+    return _replaced(batch, row, replace(row, effective_at=draft.rng.choice(times)))
+
+
+def repeat_row(draft: Draft, batch: Batch) -> Batch | None:
+    """S5: the same row twice."""
+    if not batch.rows:
+        return None
+    row = draft.rng.choice(batch.rows)
+    return _replaced(batch, row, row, row)
+
+
+def split_row(draft: Draft, batch: Batch) -> Batch | None:
+    """S5: two rows of one position that state different attributes."""
+    silent = batch.channel == "feed" and draft.shape.final.source(batch.source).feed_nulls == "not_stated"
+    rows = [row for row in draft.good(batch) if len(_given(row)) > 1]
+    if not silent or not rows:
+        return None
+    row = draft.rng.choice(rows)
+    own = draft.rng.choice(_given(row))
+    rest = {name: None if name == own else value for name, value in row.values.items()}
+    alone = {**dict.fromkeys(rest), own: row.values[own]}
+    return _replaced(batch, row, replace(row, values=rest), replace(row, values=alone))
+
+
+def _given(row: Row) -> list[str]:
+    return [name for name, value in row.values.items() if value is not None]
+
+
+def contradict(draft: Draft, batch: Batch) -> Batch | None:
+    """S5: two rows of one position that differ, or one of which is a delete: the batch has to be refused."""
+    rows = [row for row in draft.good(batch) if _given(row)]
+    if not rows:
+        return None
+    row = draft.rng.choice(rows)
+    if batch.channel == "feed" and draft.rng.random() < 0.4:
+        return _replaced(batch, row, row, replace(row, kind="gone", values={}))
+    name = draft.rng.choice(_given(row))
+    pool = POOLS[draft.shape.types.attributes[name]]
+    other = next(value for value in pool if o.canon(value) != o.canon(row.values[name]))
+    return _replaced(batch, row, row, replace(row, values={**row.values, name: other}))
+
+
+Twist = Callable[[Draft, Batch], Batch | None]
+ROW_TWISTS: dict[str, Twist] = {
+    "duplicates": repeat_row,
+    "merged_rows": split_row,
+    "bad_value": spoil_value,
+    "unreadable_key": spoil_key,
+    "outside_scope": stray,
+    "bad_time": spoil_time,
+}
+
+
+def twisted(draft: Draft, batches: list[Batch], twist: Twist) -> list[Batch]:
+    """One batch that the twist fits, changed by it."""
+    for i in draft.rng.sample(range(len(batches)), len(batches)):
+        changed = twist(draft, batches[i])
+        if changed is not None:
+            return [*batches[:i], changed, *batches[i + 1 :]]
+    return batches
+
+
+def edition(draft: Draft, batch: Batch, revision: int, same_content: bool = False) -> Batch:
+    """Another revision of a delivery, of the same phase; sometimes for another time."""
+    rows = batch.rows if same_content else tuple(_rewritten(draft, batch))
+    moved = not same_content and draft.rng.random() < 0.3
+    result = replace(
+        batch, revision=revision, rows=rows, at=draft.rng.choice(draft.times) if moved else batch.at
+    )
+    draft.phase[result.id] = draft.phase[batch.id]
+    return result
+
+
+def _rewritten(draft: Draft, batch: Batch) -> Iterable[Row]:
+    """Its rows with other values; some are left out."""
+    to_attr = {name: a.name for a in draft.shape.final.attrs for name in (a.name, *a.former_names)}
+    columns = {to_attr[column]: column for column in batch.declared or ()}
+    good = draft.good(batch)
+    for row in {(row.key, row.effective_at, row.sequence): row for row in batch.rows}.values():
+        if draft.rng.random() < 0.75:
+            yield replace(row, values=draft.values(row.key, columns)) if row in good else row
+
+
+def withdraw(draft: Draft, batch: Batch) -> Batch:
+    return replace(edition(draft, batch, batch.revision + 1), rows=(), withdrawn=True, reason=None)
+
+
+def editions(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S34: revisions above and below, the same content again, withdrawn batches, and some brought back."""
+    rng, found = draft.rng, list(batches)
+    originals = rng.sample(batches, len(batches))
+    for switch in ("higher_revision", "lower_revision", "same_content", "withdrawn"):
+        if draft.on(switch) and originals and len(found) < 8:
+            found += _editions_of(draft, originals.pop(), switch)
+    return found[:8]
+
+
+def _editions_of(draft: Draft, batch: Batch, switch: str) -> list[Batch]:
+    match switch:
+        case "higher_revision":
+            return [edition(draft, batch, draft.rng.choice((2, 10)))]
+        case "lower_revision":
+            return [edition(draft, batch, 0)]
+        case "same_content":
+            return [edition(draft, batch, 9, same_content=True)]
+    back = [edition(draft, batch, 3, draft.rng.random() < 0.5)] if draft.on("brought_back") else []
+    return [withdraw(draft, batch), *back]
+
+
+def refuse_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S5: of some delivery the last edition is one that has to be refused."""
+    last = {(b.source, b.channel, b.delivery): b for b in sorted(batches, key=lambda b: b.revision)}
+    for batch in draft.rng.sample(list(last.values()), len(last)):
+        changed = contradict(draft, batch)
+        if changed is not None:
+            return [changed if other is batch else other for other in batches]
+    return batches
+
+
+# ------------------------------------------------------------------------ building
+
+
+def build(rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> World:
+    """A world of a shape, with what the switches allow."""
+    draft = Draft(rng, shape, number, switches)
+    batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
+    if not draft.guarded:
+        batches = _with_twists(draft, batches)
+    batches.sort(key=lambda batch: (batch.position, batch.source))
+    return World(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
+
+
+def drawn_channels(draft: Draft) -> list[Channel]:
+    """Four to six; the first ones deliver from the deciding source."""
+    rng, every = draft.rng, draft.shape.channels
+    deciding = [channel for channel in every if draft.shape.final.source(channel.source).decides]
+    first = deciding[:1] * 3 if draft.guarded else [rng.choice(deciding) for _ in range(2)]
+    return first + [rng.choice(every) for _ in range(rng.randint(4, 6) - len(first))]
+
+
+def _with_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    for switch, twist in ROW_TWISTS.items():
+        if draft.on(switch):
+            batches = twisted(draft, batches, twist)
+    batches = editions(draft, batches)
+    return refuse_one(draft, batches) if draft.on("unordered") else batches
+
+
+def _phases(draft: Draft, batches: list[Batch]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """An order of delivery in each phase, with some batches delivered again."""
+    return _phase(draft, batches, 0), _phase(draft, batches, 1)
+
+
+def _phase(draft: Draft, batches: list[Batch], phase: int) -> tuple[int, ...]:
+    own = [i for i, batch in enumerate(batches) if draft.phase[batch.id] == phase]
+    again = [i for i in own if draft.on("retries") and draft.rng.random() < 0.25]
+    return tuple(draft.rng.sample(own + again, len(own + again)))
+
+
+def world(
+    seed: int, features: Collection[str] | None = None, *, shape: Shape | None = None, number: int = 0
+) -> World:
+    """The world of a seed: the same for the same arguments.
+
+    features: the names of SWITCHES that are on, and no others; by default drawn by their shares.
+    shape: by default the seeds go round the six. number: below 3000, other for each world that shares a load.
+    """
+    assert 0 <= number < MOST_WORLDS, f"world number {number}: expected 0 to {MOST_WORLDS - 1}"
+    assert set(features or ()) <= set(SWITCHES), f"no such switch: {set(features or ()) - set(SWITCHES)}"
+    rng = random.Random(seed)
+    switches = drawn_switches(rng) if features is None else frozenset(features)
+    return build(rng, shape or SHAPES[seed % len(SHAPES)], number, switches)
+
+
+def worlds_of(shape: Shape, seeds: Iterable[int], features: Collection[str] | None = None) -> list[World]:
+    """Worlds of one shape that can share a load, numbered from 1."""
+    return [world(seed, features, shape=shape, number=i) for i, seed in enumerate(seeds, 1)]
+
+
+@st.composite
+def worlds(
+    draw: st.DrawFn, shape: Shape | None = None, features: Collection[str] | None = None, number: int = 0
+) -> World:
+    """Worlds for Hypothesis; switches and draws shrink towards fewer and smaller ones."""
+    chosen = draw(st.sampled_from(SHAPES)) if shape is None else shape
+    drawn = st.frozensets(st.sampled_from(sorted(SWITCHES))) if features is None else st.just(features)
+    return build(draw(st.randoms(use_true_random=False)), chosen, number, draw(drawn))
+
+
+# ------------------------------------------------------------------------ features
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A world with what the oracle makes of it."""
+
+    world: World
+
+    @property
+    def dim(self) -> Dim:
+        return self.world.dim
+
+    @cached_property
+    def verdict(self) -> tuple[list[Batch], dict[str, str]]:
+        return o.accepted(self.dim, self.world.batches)
+
+    @property
+    def standing(self) -> list[Batch]:
+        return self.verdict[0]
+
+    @cached_property
+    def said(self) -> list[o.Statement]:
+        return o.all_statements(self.dim, self.standing)
+
+    @cached_property
+    def settled(self) -> list[o.Statement]:
+        return o.settled(self.said)
+
+    @cached_property
+    def histories(self) -> list[list[o.Moment]]:
+        return list(o.entities(self.dim, self.world.batches).values())
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        return o.oracle(self.dim, self.world.batches)
+
+    @cached_property
+    def faults(self) -> set[str]:
+        return {reason.split(":")[0] for _, _, reason in o.quarantine(self.dim, self.world.batches)}
+
+    @property
+    def editions(self) -> list[tuple[Batch, Batch]]:
+        """Pairs of a lower and a higher edition of one delivery."""
+        pairs = itertools.permutations(self.world.batches, 2)
+        return [(a, b) for a, b in pairs if _delivery(a) == _delivery(b) and a.revision < b.revision]
+
+    def values(self, kind: str) -> list[Any]:
+        """The values of a declared type that the batches that count deliver."""
+        names = {name for name, declared in self.world.shape.types.attributes.items() if declared == kind}
+        rows = [row for batch in self.standing for row in batch.rows]
+        return [value for row in rows for name, value in row.values.items() if name in names]
+
+    def arrives_later(self, one: Batch, other: Batch) -> bool:
+        order = [batch.id for batch in self.world.delivered]
+        return order.index(one.id) > order.index(other.id)
+
+
+@dataclass(frozen=True)
+class Look:
+    """One batch that counts, and the world that it is in."""
+
+    seen: Seen
+    batch: Batch
+
+    @property
+    def feed(self) -> bool:
+        return self.batch.channel == "feed"
+
+    @property
+    def snapshot(self) -> bool:
+        return self.batch.channel == "snapshot" and not self.batch.withdrawn
+
+    @property
+    def source(self) -> Src:
+        return self.seen.dim.source(self.batch.source)
+
+    @property
+    def good(self) -> list[Row]:
+        return _good(self.seen.dim, self.batch)
+
+    @property
+    def deletes(self) -> bool:
+        return any(row.kind == "gone" for row in self.batch.rows)
+
+    @property
+    def nulls(self) -> bool:
+        return any(None in row.values.values() for row in self.good)
+
+    @property
+    def regions(self) -> int:
+        """Of how many regions it speaks; 0 where it does not say, or is not scoped by them."""
+        scoped = self.batch.scope_columns in (SCOPED_BY_REGION, SCOPED_BY_REGION[1:])
+        return len(self.batch.scope_values or ()) if scoped else 0
+
+    @property
+    def lacks_column(self) -> bool:
+        """Without a column that the declaration of then knows."""
+        final = self.batch.id in {batch.id for batch in self.seen.world.second}
+        dim = self.seen.dim if final else self.seen.world.shape.first
+        return any(
+            a.source == self.batch.source and a.name not in (self.batch.declared or ()) for a in dim.attrs
+        )
+
+    @property
+    def merges(self) -> bool:
+        """Different rows of one position."""
+        groups = o.changes(self.seen.dim, self.batch).values()
+        return any(len({repr(row) for row in group}) > 1 for group in groups)
+
+    @property
+    def changes_one_key_twice(self) -> bool:
+        return len({row.key for row in self.good}) < len({(row.key, row.effective_at) for row in self.good})
+
+    @property
+    def is_let_through(self) -> bool:
+        before = self.seen.standing[: self.seen.standing.index(self.batch)]
+        guarded = replace(self.batch, allow_guard=False)
+        return self.batch.allow_guard and o.guard_stops(self.seen.dim, guarded, before)
+
+    @property
+    def is_just_not_stopped(self) -> bool:
+        """A quarter of 24 is left out."""
+        return self.seen.world.one_load and self.snapshot and len(self.batch.rows) == 18
+
+    def delivers(self, names: Iterable[str]) -> bool:
+        return any(name in (self.batch.declared or ()) for name in names)
+
+
+def _delivery(batch: Batch) -> tuple[str, str, str]:
+    return batch.source, batch.channel, batch.delivery
+
+
+def _returns(history: list[o.Moment]) -> bool:
+    """An entity that ended and came back."""
+    ended = [moment.time for moment in history if o.ends(moment)]
+    return any(m.after.alive and not m.before.alive and m.time > min(ended) for m in history if ended)
+
+
+def _equal_times(seen: Seen) -> bool:
+    """One entity, one time, values in several batches."""
+    said = {(s.key, s.time, s.batch.id) for s in seen.said if s.kind == "values"}
+    return len({place[:2] for place in said}) < len(said)
+
+
+def _present_comes_back(seen: Seen) -> bool:
+    pairs = zip(seen.said, seen.settled, strict=True)
+    return any(raw.kind == "present" and after.kind == "values" for raw, after in pairs)
+
+
+def _absence_ends(seen: Seen) -> bool:
+    ends = [s for history in seen.histories for m in history if o.ends(m) for s in m.statements]
+    return any(statement.kind == "gone" and statement.batch.channel == "snapshot" for statement in ends)
+
+
+def _stated_while_gone(seen: Seen) -> bool:
+    moments = [m for history in seen.histories for m in history if not m.before.alive and not m.after.alive]
+    return any(statement.kind == "values" for moment in moments for statement in moment.statements)
+
+
+def _removed(seen: Seen) -> bool:
+    gone = [history for history in seen.histories if not history[-1].after.alive]
+    return seen.dim.deleted_rows == "remove" and any(o.versions(seen.dim, history) for history in gone)
+
+
+def _begins_earlier(seen: Seen) -> bool:
+    return bool(seen.dim.begin) and any(row["effective_from"] == seen.dim.begin[0] for row in seen.rows)
+
+
+def _type(scd: int) -> Callable[[Seen], bool]:
+    return lambda seen: bool(seen.dim.of_type(scd))
+
+
+def _value(kind: str) -> Callable[[Seen], bool]:
+    return lambda seen: any(value is not None for value in seen.values(kind))
+
+
+BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
+    "full snapshot": lambda x: x.snapshot and "region" not in x.batch.scope_columns,
+    "scoped snapshot": lambda x: x.snapshot and "region" in x.batch.scope_columns,
+    "scope of one region": lambda x: x.snapshot and x.regions == 1,
+    "scope from its rows": lambda x: (
+        bool(x.batch.scope_columns and x.batch.rows) and x.batch.scope_values is None
+    ),
+    "empty snapshot": lambda x: x.snapshot and not x.batch.rows,
+    "snapshot with row times": lambda x: x.snapshot and x.batch.row_times,
+    "row time after its snapshot": lambda x: (
+        x.snapshot and x.batch.row_times and any(row.effective_at > x.batch.at for row in x.good)
+    ),
+    "retires nobody": lambda x: x.snapshot and x.source.decides and not o.retires(x.seen.dim, x.batch),
+    "feed": lambda x: x.feed,
+    "feed at its delivery's time": lambda x: x.feed and not x.batch.row_times,
+    "feed states some": lambda x: x.feed and x.source.feed_states == "some",
+    "delete in a feed": lambda x: x.source.decides and x.deletes,
+    "delete by another source": lambda x: not x.source.decides and x.deletes,
+    "missing column": lambda x: x.lacks_column,
+    "missing column in a snapshot": lambda x: x.snapshot and x.lacks_column,
+    "NULL as a value": lambda x: x.nulls and (x.snapshot or x.source.feed_nulls == "value"),
+    "NULL as not stated": lambda x: x.nulls and x.feed and x.source.feed_nulls == "not_stated",
+    "several changes in a batch": lambda x: x.changes_one_key_twice,
+    "sequence": lambda x: any(row.sequence is not None for row in x.batch.rows),
+    "identical duplicates": lambda x: any(x.batch.rows.count(row) > 1 for row in x.batch.rows),
+    "rows merged": lambda x: x.merges,
+    "let through the guard": lambda x: x.is_let_through,
+    "just not stopped by the guard": lambda x: x.is_just_not_stopped,
+    "withdrawn": lambda x: x.batch.withdrawn,
+    "renamed column": lambda x: x.delivers(name for attr in x.seen.dim.attrs for name in attr.former_names),
+    "date as delivery": lambda x: o.code(x.batch.delivery)[0] == "d",
+    "integer as delivery": lambda x: o.code(x.batch.delivery)[0] == "i",
+    "text as delivery": lambda x: o.code(x.batch.delivery)[0] == "t",
+}
+
+WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
+    "one source": lambda seen: len(seen.dim.sources) == 1,
+    "two sources": lambda seen: len(seen.dim.sources) == 2,
+    "three sources": lambda seen: len(seen.dim.sources) == 3,
+    "three-part key": lambda seen: len(seen.dim.key) == 3,
+    "equal times": _equal_times,
+    "refused as unordered": lambda seen: o.UNORDERED in seen.verdict[1].values(),
+    "stopped by the guard": lambda seen: o.RETIRE_GUARD in seen.verdict[1].values(),
+    "higher revision": lambda seen: any(o.content(low) != o.content(high) for low, high in seen.editions),
+    "lower revision arrives later": lambda seen: any(seen.arrives_later(*pair) for pair in seen.editions),
+    "same content again": lambda seen: any(o.content(low) == o.content(high) for low, high in seen.editions),
+    "revision for another time": lambda seen: any(low.at != high.at for low, high in seen.editions),
+    "brought back": lambda seen: any(low.withdrawn and not high.withdrawn for low, high in seen.editions),
+    "retry": lambda seen: len(seen.world.delivered) > len(seen.world.batches),
+    "late": lambda seen: any(list(phase) != sorted(phase) for phase in seen.world.phases),
+    "bad value": lambda seen: "does not cast" in seen.faults,
+    "unreadable key": lambda seen: o.UNREADABLE_KEY in seen.faults,
+    "outside scope": lambda seen: o.OUTSIDE_SCOPE in seen.faults,
+    "bad time": lambda seen: bool(seen.faults & {o.NO_TIME, o.TOO_EARLY, o.TOO_LATE}),
+    "absence ends": _absence_ends,
+    "return after a delete": lambda seen: any(_returns(history) for history in seen.histories),
+    "there at its snapshot's time": _present_comes_back,
+    "stated while gone": _stated_while_gone,
+    "added column": lambda seen: seen.world.shape.redeclared and bool(seen.world.first and seen.world.second),
+    "own reason": lambda seen: any(row["change_reason"] != "source_load" for row in seen.rows),
+    "fixed beginning": _begins_earlier,
+    "no windows": lambda seen: not seen.dim.has_windows,
+    "deleted_at": lambda seen: any(row.get("deleted_at") for row in seen.rows),
+    "removed row": _removed,
+    **{f"type {scd}": _type(scd) for scd in (0, 1, 2, 3, 6)},
+    **{re.split("[<(]", kind)[0]: _value(kind) for kind in POOLS},
+    "NaN": lambda seen: any(value != value for value in seen.values("double")),
+    "negative zero": lambda seen: any(str(value) == "-0.0" for value in seen.values("double")),
+    "empty text": lambda seen: "" in seen.values("string"),
+}
+
+FEATURES = (*WORLD_FEATURES, *BATCH_FEATURES)
+
+
+def features(world: World) -> set[str]:
+    """The names of FEATURES that really occur in a world, in batches that count or in what comes of them."""
+    seen = Seen(world)
+    looks = [Look(seen, batch) for batch in seen.standing]
+    found = {name for name, occurs in WORLD_FEATURES.items() if occurs(seen)}
+    return found | {name for name, occurs in BATCH_FEATURES.items() if any(map(occurs, looks))}
+
+
+def feature_report(many: Iterable[World]) -> dict[str, float]:
+    """The share of the worlds in which each feature occurs, rarest first."""
+    found = [features(world) for world in many]
+    shares = {name: sum(name in names for names in found) / max(1, len(found)) for name in FEATURES}
+    return dict(sorted(shares.items(), key=lambda item: item[1]))
