@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -115,7 +115,3 @@ def standing(batches: list[Batch]) -> dict[tuple[str, str, str], Batch]:
 def counted(batches: list[Batch]) -> list[Batch]:
     """The standing batches that state anything, withdrawn ones left out."""
     return [batch for batch in standing(batches).values() if not batch.withdrawn]
-
-
-def with_counts(batch: Batch, **counts: int) -> Batch:
-    return replace(batch, **counts)  # type: ignore[arg-type]

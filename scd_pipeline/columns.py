@@ -5,7 +5,7 @@ Columns of the change log that are not the user's begin with an underscore; no d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -153,3 +153,8 @@ def null_safe_equal(left: Sequence[Column], right: Sequence[Column]) -> Column:
     for a, b in zip(left, right, strict=True):
         equal = equal & a.eqNullSafe(b)
     return equal
+
+
+def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """The frame with these columns; as it is for none."""
+    return frame.withColumns(dict(columns)) if columns else frame

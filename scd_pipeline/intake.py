@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,9 @@ class _Entry:
     def result(self, outcome: str, stop: BatchStopped | None = None) -> BatchResult:
         b = self.batch
         undeclared = self.reading.undeclared if self.reading else ()
-        told = BatchResult(b.id, b.source, b.delivery, outcome, b.rows, b.bad_rows, b.new, b.changed, b.closed, undeclared)
+        told = BatchResult(
+            b.id, b.source, b.delivery, outcome, b.rows, b.bad_rows, b.new, b.changed, b.closed, undeclared
+        )
         if stop is None:
             return told
         return replace(told, rule=stop.rule, error=stop.wrong, remedy=stop.remedy)
@@ -160,14 +161,14 @@ class Taken:
     def _guard(self, entry: _Entry, share: float) -> BatchStopped | None:
         counts = self.counts.get(entry.batch.id, {})
         retired = counts.get("retired", 0)
-        if entry.batch.row_times:
-            there = counts.get("present_alive", 0)
-        else:
-            there = entry.batch.entities - counts.get("new", 0)
+        known = entry.batch.entities - counts.get("new", 0)
+        there = counts.get("present_alive", 0) if entry.batch.row_times else known
         alive = retired + there + counts.get("bad_alive", 0)
         if alive < GUARDED_FROM or retired <= share * alive or "retire guard" in entry.delivery.allow:
             return None
-        wrong = f"it would retire {retired} of {alive} entities that its source had stated alive; at most {share:.0%} may"
+        wrong = (
+            f"it would retire {retired} of {alive} entities that its source had stated alive; at most {share:.0%} may"
+        )
         return BatchStopped(entry.batch.id, "retire guard", wrong)
 
     def without(self, stop: BatchStopped) -> Taken:
@@ -179,7 +180,8 @@ class Taken:
 
 
 def _counted(batch: Batch, counts: Mapping[str, int]) -> Batch:
-    return replace(batch, **{name: counts.get(name, 0) for name in ("new", "changed", "closed")})
+    new, changed, closed = (counts.get(name, 0) for name in ("new", "changed", "closed"))
+    return replace(batch, new=new, changed=changed, closed=closed)
 
 
 def take(
@@ -191,7 +193,7 @@ def take(
     run_id: str,
     progress: Callable[[str], None],
 ) -> Taken:
-    """Read the deliveries, and decide of each what becomes of it.  Errors: SourceDataError for one that is malformed."""
+    """Read the deliveries, and decide of each what becomes of it.  Errors: SourceDataError for a malformed one."""
     entries = [_entry(delivery, dimension, run_id) for delivery in deliveries]
     scoped = _encoded_scopes(spark, dimension, entries)
     results: dict[int, BatchResult] = {}
@@ -200,7 +202,7 @@ def take(
     for group in _groups(spark, scoped, results, dimension):
         frames.append(group.frame)
         read += group.entries
-    rows = reduce(DataFrame.unionByName, frames) if frames else _no_rows(spark, dimension)
+    rows = _united(frames).localCheckpoint() if frames else _no_rows(spark, dimension)
     if frames:
         progress(f"reading {len(read)} deliveries")
     measured = _measured(rows, read, dimension) if frames else []
@@ -213,6 +215,14 @@ def take(
     ordered = tuple(results[number] for number in sorted(results))
     counts: dict[str, dict[str, int]] = {}
     return Taken(tuple(old), tuple(coming.values()), tuple(recorded.values()), ordered, rows, dimension, counts)
+
+
+def _united(frames: Sequence[DataFrame]) -> DataFrame:
+    """All rows of the frames, as a tree of unions that stays flat: Connect limits how deep a plan may be."""
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return _united(frames[:middle]).unionByName(_united(frames[middle:]))
 
 
 def _entry(delivery: Delivery, dimension: Dimension, run_id: str) -> _Entry:
@@ -255,7 +265,7 @@ def _groups(
             continue
         together.setdefault(_signature(spark, number, entry), []).append((number, entry))
     groups = []
-    for signature, members in together.items():
+    for members in together.values():
         first = members[0][1]
         frame, by_file = _frame(spark, first, [entry for _, entry in members])
         source = dimension.source(first.batch.source)
@@ -313,9 +323,7 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     return spark.createDataFrame([], ", ".join(f"`{name}` {ddl}" for name, ddl in columns.items()))
 
 
-def _measured(
-    rows: DataFrame, read: Sequence[tuple[int, _Entry]], dimension: Dimension
-) -> list[tuple[int, _Entry]]:
+def _measured(rows: DataFrame, read: Sequence[tuple[int, _Entry]], dimension: Dimension) -> list[tuple[int, _Entry]]:
     """The entries with the counts, the content and the times of their batches; one job for all of them."""
     scopes = {
         f"{e.batch.source}/{e.batch.channel}": e.batch.scope_columns
@@ -357,9 +365,7 @@ def _moment(micros: int | None) -> Any:
     return None if micros is None else epoch() + timedelta(microseconds=micros)
 
 
-def _unordered(
-    rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimension: Dimension
-) -> dict[str, list[str]]:
+def _unordered(rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimension: Dimension) -> dict[str, list[str]]:
     """Of batches in which a key comes twice at one time: the keys whose values nothing orders (S5)."""
     ids = [entry.batch.id for _, entry in measured if entry.repeated]
     if not ids:
@@ -383,7 +389,7 @@ def _decide(
     unordered: Mapping[str, Sequence[str]],
     dimension: Dimension,
 ) -> BatchResult:
-    """What becomes of a delivery; entries are asked by rising revision, and a higher one takes the lower one's place."""
+    """What becomes of a delivery; entries are asked by rising revision, a higher one takes the lower one's place."""
     batch = entry.batch
     rival = coming.get(batch.lineage) or recorded.get(batch.lineage)
     stands = rival.batch if rival else standing(list(old)).get(batch.lineage)
@@ -397,7 +403,9 @@ def _decide(
     if same and stands is not None:
         if batch.lineage in coming:
             return entry.result("unchanged")
-        recorded[batch.lineage] = replace(entry, batch=replace(stands, revision=batch.revision, content_of=stands.statements_of))
+        recorded[batch.lineage] = replace(
+            entry, batch=replace(stands, revision=batch.revision, content_of=stands.statements_of)
+        )
         return entry.result("unchanged")
     coming[batch.lineage] = entry
     recorded.pop(batch.lineage, None)
@@ -426,4 +434,3 @@ def _stops(entry: _Entry, unordered: Sequence[str], dimension: Dimension) -> Bat
         wrong = f"{batch.bad_rows} of {batch.rows} rows cannot be taken; at most {limit:.0%} may be bad"
         return BatchStopped(batch.id, "bad rows", wrong)
     return None
-

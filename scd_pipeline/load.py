@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.deliveries import Delivery
+from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted
 from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.plan import BatchResult, LoadPlan, make_plan
@@ -115,17 +115,13 @@ def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = _silen
         return made.log_commit
     stands_for = made.log_commit.number + 1 if not made.has_actions else made.dimension_took
     took = {"dimension_commit": made.dimension_commit.number, "dimension_log": stands_for}
-    commit = made.log_commit.next(
-        took=took, batches=tuple(batch.id for batch in made.batches), run_id=made.run_id
-    )
+    commit = made.log_commit.next(took=took, batches=tuple(batch.id for batch in made.batches), run_id=made.run_id)
     done = made.log_to_write(warehouse).append(made.batches, made.statements, commit)
     progress(f"{done.table}: commit {done.number}")
     return done
 
 
-def commit_dimension(
-    warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progress: Progress = _silent
-) -> OwnCommit:
+def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progress: Progress = _silent) -> OwnCommit:
     """Write the plan's row actions; with none there is no commit (S15).  Out: the dimension's last own commit."""
     if not made.has_actions:
         return made.dimension_commit

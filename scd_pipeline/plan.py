@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from scd_pipeline.audit.invariants import KEY, RULE, collisions, violations
 from scd_pipeline.batch import Batch, counted
 from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE, col
+from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.change_log import STATEMENT_COLUMNS, ChangeLog, log_schema
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT, SchemaStep, check, properties, renames, steps, stored_declaration
-from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import InvariantBroken, KeyCollision
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.differences import ALIVE_BEFORE, DIFFERS, ORIGIN, Intake, affected_keys, changes
@@ -64,6 +64,8 @@ class LoadPlan:
             return
         for step in self.schema_steps:
             _carry_out(step, warehouse, self.dimension)
+        if any(step.table == self.dimension.name and step.column[0] for step in self.schema_steps):
+            warehouse.writable(self.dimension.name).set_properties(properties(self.dimension))
 
     def explain(self) -> str:
         """The plan for people: schema steps, each batch with its counts, row actions, and some examples."""
@@ -170,9 +172,7 @@ def _kept_once(
     intake = Intake(
         new=taken.accepted,
         removed=taken.removed,
-        stored_snapshots=tuple(
-            b for b in counted(list(old)) if b.is_snapshot and b.statements_of not in removed_ids
-        ),
+        stored_snapshots=tuple(b for b in counted(list(old)) if b.is_snapshot and b.statements_of not in removed_ids),
     )
     raw = taken.statements()
     if raw is None:
@@ -181,7 +181,9 @@ def _kept_once(
         keys = [col(name) for name in dimension.key_names]
         spoken = raw.select(*keys).unionByName(_of_batches(stored, removed_ids).select(*keys)).distinct()
         stored = stored.join(F.broadcast(spoken), list(dimension.key_names), "left_semi")
-    return changes(warehouse.spark, stored, raw, intake, dimension).localCheckpoint()
+    return changes(
+        warehouse.spark, stored, raw, intake, dimension, lambda frame: frame.localCheckpoint()
+    ).localCheckpoint()
 
 
 def _of_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
@@ -308,7 +310,7 @@ def _check(after: DataFrame, actions: DataFrame, stored: DataFrame | None, dimen
 
 
 def _schema_steps(dimension: Dimension, log: ChangeLog, there: Mapping[str, str]) -> list[SchemaStep]:
-    log_there = {name: "" for name in log.columns}
+    log_there = dict.fromkeys(log.columns, "")
     wanted = [(name, ddl) for name, ddl, _ in dimension_schema(dimension)]
     return [
         *steps(log.table.name, log_there, log_schema(dimension), renames(dimension.attributes, generated=False)),
@@ -318,10 +320,9 @@ def _schema_steps(dimension: Dimension, log: ChangeLog, there: Mapping[str, str]
 
 def _carry_out(step: SchemaStep, warehouse: Warehouse, dimension: Dimension) -> None:
     table = warehouse.writable(step.table)
-    held = properties(dimension)
     if step.action.startswith("create"):
         if step.table == dimension.name:
-            table.create(dimension_schema(dimension), held, dimension.description)
+            table.create(dimension_schema(dimension), properties(dimension), dimension.description)
         else:
             log_columns = [(name, ddl, True) for name, ddl in log_schema(dimension)]
             table.create(log_columns, {FORMAT: "1"}, f"What was stated of {dimension.name}, and by which batches")
@@ -330,8 +331,6 @@ def _carry_out(step: SchemaStep, warehouse: Warehouse, dimension: Dimension) -> 
         table.rename_column(*step.column)
     else:
         table.add_columns([step.column])
-    if step.table == dimension.name:
-        table.set_properties(held)
 
 
 def as_rows(frame: DataFrame) -> list[dict[str, Any]]:

@@ -146,12 +146,32 @@ def local_spark(
 
 
 def connect_spark(url: str) -> SparkSession:
-    """Return a new session at a Spark Connect server (sc://host:port), its time zone UTC."""
+    """Return a new session at a Spark Connect server (sc://host:port), its time zone UTC.
+
+    Stop the session before its server goes: at exit it would try for some time to tell the server.
+    """
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
     spark = SparkSession.builder.remote(url).create()
+    if url.startswith(f"sc://{_LOOPBACK}:"):
+        # A server on this machine that refuses connections is gone: half a minute of patience, not ten.
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=12, max_backoff=3000)])
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     return spark
+
+
+@contextlib.contextmanager
+def shared_spark(
+    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
+) -> Iterator[SparkSession]:
+    """Yield a session at the server of `connect_server`, stopped before the server may be."""
+    with connect_server(folder, conf, java_home=java_home, wait_seconds=wait_seconds) as url:
+        spark = connect_spark(url)
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 @contextlib.contextmanager
@@ -188,9 +208,7 @@ def connect_server(
             _stop_if_unused(place, users.fileno())
 
 
-def start_server(
-    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
-) -> Server:
+def start_server(folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120) -> Server:
     """Return the folder's server with these settings, started if none runs; it stays until `stop_server`."""
     return _find_or_launch(_place(folder, conf), conf, java_home, wait_seconds, kept=True)
 
@@ -251,9 +269,7 @@ def _launch(place: Path, conf: Mapping[str, str], java_home: Path | None, wait_s
             return server
         if "Address already in use" not in _read_log(log):
             break
-    raise SetupError(
-        f"the Spark Connect server ended while starting; the end of its log ({log}):\n{_log_tail(log)}"
-    )
+    raise SetupError(f"the Spark Connect server ended while starting; the end of its log ({log}):\n{_log_tail(log)}")
 
 
 def _wait_until_ready(server: Server, deadline: float) -> bool:

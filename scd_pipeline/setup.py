@@ -234,9 +234,7 @@ def find_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[Path, ...]:
     folder = jar_folder(cache, lock)
     missing = missing_jars(cache, lock)
     if missing:
-        raise SetupError(
-            f"jars missing in {folder}: {', '.join(missing)}; run `scd setup` (needs the network)"
-        )
+        raise SetupError(f"jars missing in {folder}: {', '.join(missing)}; run `scd setup` (needs the network)")
     verify_jars(folder, lock)
     return tuple(folder / jar_name(coordinates) for coordinates in read_lock(lock))
 
@@ -274,9 +272,7 @@ def resolve_jars(
         _publish(fetched, target)
 
 
-def _run_ivy(
-    scratch: Path, java_home: Path, environ: Mapping[str, str], lock: Path, ivy_settings: Path | None
-) -> None:
+def _run_ivy(scratch: Path, java_home: Path, environ: Mapping[str, str], lock: Path, ivy_settings: Path | None) -> None:
     """Let spark-submit resolve packages for a program that does nothing."""
     program = scratch / "nothing.py"
     program.touch()

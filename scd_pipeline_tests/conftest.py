@@ -60,7 +60,5 @@ def _embedded(installation: setup.Installation) -> Iterator[SparkSession]:
 def _connected(installation: setup.Installation) -> Iterator[SparkSession]:
     conf = session.spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn")
     folder = setup.cache_folder(os.environ) / "servers" / "tests"
-    with session.connect_server(folder, conf, java_home=installation.java_home) as url:
-        spark = session.connect_spark(url)
+    with session.shared_spark(folder, conf, java_home=installation.java_home) as spark:
         yield spark
-        spark.stop()

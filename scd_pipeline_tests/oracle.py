@@ -634,12 +634,15 @@ def overwritten_at(dim: Dim, history: Sequence[Moment]) -> dt.datetime:
 
 
 def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dict[str, Any]:
-    """S14: where a row comes from; all of it from batches, nothing from the clock."""
+    """S14: where a row comes from; all of it from batches, nothing from the clock.
+
+    The run id names the delivery without its revision, so that an equal edition changes no row (S34).
+    """
     by = opener(dim, version.opened)
     return {
         "change_reason": by.reason or by.batch.reason or "source_load",
         "change_source": by.batch.source,
-        "load_run_id": by.batch.id,
+        "load_run_id": by.batch.id.rpartition("/")[0],
         "last_updated": max(version.opened.time, overwritten_at(dim, history)),
     }
 

@@ -55,7 +55,12 @@ def capabilities(spark: SparkSession, memory: Table, scratch_path: str) -> Capab
         return known.checked()
     found = probe(spark, server, scratch_path).checked()
     memory.create(
-        [("server", "string", False), ("engine", "string", True), ("replaces", "boolean", False), ("merges", "boolean", False)],
+        [
+            ("server", "string", False),
+            ("engine", "string", True),
+            ("replaces", "boolean", False),
+            ("merges", "boolean", False),
+        ],
         {},
         "What the Delta of each server can do",
     )

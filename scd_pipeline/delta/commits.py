@@ -87,6 +87,4 @@ def _own(row: Row, table: str) -> OwnCommit | None:
         return None
     took = {name: int(number) for name, number in told["took"].items()}
     batches = tuple(told.get("batches", ()))
-    return OwnCommit(
-        table, int(told["own"]), took, told["token"], batches, told.get("run_id", ""), int(row["version"])
-    )
+    return OwnCommit(table, int(told["own"]), took, told["token"], batches, told.get("run_id", ""), int(row["version"]))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.utils import is_remote  # type: ignore[attr-defined]
+from pyspark.sql.utils import is_remote
 
-from scd_pipeline.columns import col, quoted
+from scd_pipeline.columns import quoted
 from scd_pipeline.delta.commits import OwnCommit, last_own_commit
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 
@@ -61,9 +61,7 @@ class Table:
     def exists(self) -> bool:
         return table_exists(self.spark, self.identifier)
 
-    def create(
-        self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str
-    ) -> None:
+    def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
         """Create the table if it is not there; columns are (name, type, nullable)."""
         ddl = ", ".join(f"{quoted(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
         told = {_VECTORS: "true", **properties}
@@ -175,7 +173,8 @@ def own_session(spark: SparkSession, rows: DataFrame, view: str) -> tuple[SparkS
     """A session of its own that sees `rows` under the name that is returned with it."""
     if is_remote():
         rows.createOrReplaceTempView(view)
-        return spark.cloneSession(), quoted(view)
+        clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect's session has it
+        return clone, quoted(view)
     rows.createOrReplaceGlobalTempView(view)
     return spark.newSession(), f"global_temp.{quoted(view)}"
 
@@ -205,5 +204,3 @@ def _is_missing(error: BaseException) -> bool:
 def sql_text(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-

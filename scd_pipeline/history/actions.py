@@ -58,5 +58,3 @@ def _same(dimension: Dimension) -> Column:
 def current_rows(versions: DataFrame, dimension: Dimension) -> DataFrame:
     """The version of each entity that has no end; every row where the dimension shows no windows."""
     return versions.where(F.col(CURRENT_FLAG)) if dimension.has_windows else versions
-
-

@@ -12,7 +12,7 @@ A frame of statements has: the business key; `_source`, `_channel`, `_batch`, `_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,13 +26,10 @@ from scd_pipeline.columns import (
     BAD_REASON,
     BAD_ROW,
     BATCH,
-    CHANNEL,
     CORRELATION_ID,
-    DELIVERY_RANK,
     EFFECTIVE_AT,
     KIND,
     REASON,
-    REVISION_RANK,
     SEQUENCE,
     SOURCE,
     attribute_types,
@@ -69,14 +66,20 @@ class Intake:
 
 
 def changes(
-    spark: SparkSession, stored: DataFrame, raw: DataFrame, intake: Intake, dimension: Dimension
+    spark: SparkSession,
+    stored: DataFrame,
+    raw: DataFrame,
+    intake: Intake,
+    dimension: Dimension,
+    settle: Callable[[DataFrame], DataFrame] = lambda frame: frame,
 ) -> DataFrame:
     """The statements to append, with what stood before each of them.
 
     In: `stored`, the log's counted statements of every key concerned, those of removed batches included; `raw`,
     the statements of the new batches, one per (batch, key, time, sequence).
     Out: statements, with `_origin` (raw, absent, probe), `_alive_before` and `_differs` as the source stood just
-    before. Rows with `_kind` "present" are there for counting and are never stored.
+    before. Rows with `_kind` "present" are there for counting and are never stored. `settle` may materialize a frame
+    that several branches of the plan start from.
     """
     removed = [batch.statements_of for batch in intake.removed]
     origin = F.when(F.col(BATCH).isin(removed), "removed").otherwise("stored") if removed else F.lit("stored")
@@ -88,10 +91,12 @@ def changes(
     asked = _snapshots_to_ask(intake)
     if not asked:
         return _kept(known, intake, dimension)
-    affected = _affected(known, intake, dimension)
+    known = settle(known)
+    affected = settle(_affected(known, intake, dimension))
     known = known.join(F.broadcast(affected), [SOURCE, *dimension.key_names], "left_semi")
     probes = _probes(spark, known, asked, dimension)
-    return _kept(_resolved(known.withColumns(_no_probe()).unionByName(probes), intake, dimension), intake, dimension)
+    resolved = _resolved(known.withColumns(_no_probe()).unionByName(probes), intake, dimension)
+    return _kept(settle(resolved), intake, dimension)
 
 
 def affected_keys(kept: DataFrame, removed: DataFrame, dimension: Dimension) -> DataFrame:
@@ -175,9 +180,7 @@ def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension
 def _absences(spark: SparkSession, known: DataFrame, snapshots: Sequence[Batch], dimension: Dimension) -> DataFrame:
     """What new snapshots say of the entities that they cover and leave out: gone, or nothing (S27, S30)."""
     frame, covers = _snapshot_frame(spark, snapshots, [None] * len(snapshots))
-    spoken = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
-        F.collect_set(BATCH).alias("_spoken")
-    )
+    spoken = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias("_spoken"))
     left_out = spoken.join(frame, SOURCE).where(covers & ~F.array_contains("_spoken", F.col(BATCH)))
     kind = F.when(F.col("_retires"), "gone").otherwise("nothing")
     return _statement_of(left_out, "absent", kind, dimension).select(*known.columns)
@@ -309,18 +312,16 @@ def _probes(
     )
     rows = keys.join(frame, SOURCE).where(covers & reached & ~F.array_contains("_spoken", F.col(BATCH)))
     statements = _statement_of(rows, "probe", F.lit("nothing"), dimension)
-    return statements.withColumns(
-        {"_probe_retires": F.col("_retires"), "_probe_columns": F.col("_columns")}
-    ).select(*known.columns, "_probe_retires", "_probe_columns")
+    return statements.withColumns({"_probe_retires": F.col("_retires"), "_probe_columns": F.col("_columns")}).select(
+        *known.columns, "_probe_retires", "_probe_columns"
+    )
 
 
 def _resolved(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     """Let each probe say what its snapshot said, read off the log as it was before this run."""
     state = _before(known, F.col(ORIGIN).isin("stored", "removed"), intake, dimension)
     probe = F.col(ORIGIN) == "probe"
-    said = (
-        F.when(F.col(ALIVE_BEFORE), "values").when(F.col("_probe_retires"), "gone").otherwise("nothing")
-    )
+    said = F.when(F.col(ALIVE_BEFORE), "values").when(F.col("_probe_retires"), "gone").otherwise("nothing")
     resolved = {KIND: F.when(probe, said).otherwise(F.col(KIND))}
     for name in attribute_types(dimension):
         restated = probe & F.col(ALIVE_BEFORE) & F.array_contains("_probe_columns", name)

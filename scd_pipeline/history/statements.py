@@ -43,6 +43,7 @@ from scd_pipeline.spec.types import DataType, parse_type
 DELIVERY = "_scd"
 HASH = "_hash"
 KEY_READABLE = "_key_readable"
+_CAST_FAULTS = "_cast_faults"
 STATEMENT_TYPES = {
     SOURCE: "string",
     CHANNEL: "string",
@@ -94,8 +95,10 @@ def reading(names: Sequence[str], source: Source, channel: Snapshot | Feed, dime
     missing = [str(w) for w in wanted if w is not None and w.lower() not in there] + missing
     used = {str(w).lower() for w in wanted if w}
     used |= {str(source.column(a.name).from_).lower() for a in dimension.attributes_of(source.name)}
-    mentioned = " ".join(c.expression or "" for c in source.columns.values()) + " " + (
-        (channel.deletes or "") if isinstance(channel, Feed) else ""
+    mentioned = (
+        " ".join(c.expression or "" for c in source.columns.values())
+        + " "
+        + ((channel.deletes or "") if isinstance(channel, Feed) else "")
     )
     undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and n not in mentioned]
     return Reading(tuple(stated), tuple(missing), tuple(undeclared))
@@ -126,9 +129,11 @@ def conform(
     batch's scope make a bad row; a default stands in for NULL before that.
     """
     values = _values(frame, read, source, channel, dimension)
-    typed = frame.select(DELIVERY, HASH, *values.columns, _text_of(frame).alias(BAD_ROW))
+    faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
+    typed = frame.select(DELIVERY, HASH, *values.columns, faults, _text_of(frame).alias(BAD_ROW))
     typed = typed.withColumn(KEY_READABLE, _key_readable(dimension))
-    reason = F.concat_ws("; ", *values.faults, *_time_faults(channel, dimension), *_scope_faults(channel))
+    cast_faults = F.when(F.col(_CAST_FAULTS) != "", F.col(_CAST_FAULTS))
+    reason = F.concat_ws("; ", cast_faults, *_time_faults(channel, dimension), *_scope_faults(channel))
     typed = typed.withColumn(BAD_REASON, F.when(reason != "", reason))
     return typed.select(*_statement_columns(read, source, channel, dimension), HASH, KEY_READABLE)
 
@@ -139,9 +144,7 @@ class _Values:
     faults: list[Column]
 
 
-def _values(
-    frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
-) -> _Values:
+def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
     wanted: dict[str, tuple[Mapped, DataType, bool]] = {}
     for key in dimension.business_key:
@@ -188,7 +191,9 @@ def _defaulted(given: Column, value: Column, column: Mapped, data_type: DataType
 def _fault(name: str, given: Column, value: Column, data_type: DataType, personal: bool) -> Column:
     """Why a value was not taken; a personal one is not repeated (S31)."""
     label = {EFFECTIVE_AT: "effective_at", SEQUENCE: "sequence"}.get(name, name)
-    shown = F.lit("its value") if personal else F.concat(F.lit("'"), F.left(given.cast("string"), F.lit(60)), F.lit("'"))
+    shown = (
+        F.lit("its value") if personal else F.concat(F.lit("'"), F.left(given.cast("string"), F.lit(60)), F.lit("'"))
+    )
     return F.when(
         given.isNotNull() & value.isNull(), F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {data_type.ddl()}"))
     )
@@ -258,9 +263,7 @@ def _text_of(frame: DataFrame) -> Column:
     return F.to_json(F.struct(*[col(name) for name in names]), {"ignoreNullFields": "false"})
 
 
-def _statement_columns(
-    read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
-) -> list[Column]:
+def _statement_columns(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:
     bad = F.col(BAD_REASON).isNotNull()
     at = F.col(DELIVERY)["at"]
     own_time = F.col(EFFECTIVE_AT) if channel.effective_at else at
@@ -321,9 +324,9 @@ def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension
     and `scope_<channel>`: the distinct encoded scope values of good rows, for each scope asked for.
     """
     good = F.col(KIND) != "bad"
-    groups = rows.groupBy(*_group(dimension), good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)).agg(
-        F.count(F.lit(1)).alias("_n"), F.sum(F.col(HASH).cast("decimal(38,0)")).alias("_h")
-    )
+    groups = rows.groupBy(
+        *_group(dimension), good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)
+    ).agg(F.count(F.lit(1)).alias("_n"), F.sum(F.col(HASH).cast("decimal(38,0)")).alias("_h"))
     whole = F.when(F.col("_good"), F.lit(1)).otherwise(0)
     wanted = {
         f"scope_{number}": F.collect_set(
@@ -361,9 +364,11 @@ def conflicts(rows: DataFrame, dimension: Dimension) -> DataFrame:
 def collapse(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Of rows of one batch with the same key, time and sequence one that states what any of them states (S5)."""
     types = attribute_types(dimension)
-    names = [name for name in rows.columns if name not in {g for g in _group_names(dimension)}]
+    names = [name for name in rows.columns if name not in set(_group_names(dimension))]
     merged = [
-        (F.first(quoted(name), ignorenulls=True) if name in types and has_map(types[name]) else F.max(quoted(name))).alias(name)
+        (
+            F.first(quoted(name), ignorenulls=True) if name in types and has_map(types[name]) else F.max(quoted(name))
+        ).alias(name)
         for name in names
     ]
     return rows.groupBy(*_group(dimension)).agg(*merged).select(*[col(name) for name in rows.columns])

@@ -33,7 +33,7 @@ from scd_pipeline.columns import (
     comparable,
     null_safe_equal,
     position,
-    quoted,
+    with_columns,
 )
 from scd_pipeline.history.differences import presence
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
@@ -141,9 +141,7 @@ def _visible(dimension: Dimension) -> Column:
 def at_the_end_of_each_time(states: DataFrame, dimension: Dimension) -> DataFrame:
     """Keep the state after all statements of one time; what held in between is not visible (S5)."""
     next_time = F.lead(EFFECTIVE_AT).over(_in_order(dimension))
-    return states.withColumn("_next", next_time).where(
-        F.col("_next").isNull() | (F.col("_next") > F.col(EFFECTIVE_AT))
-    )
+    return states.withColumn("_next", next_time).where(F.col("_next").isNull() | (F.col("_next") > F.col(EFFECTIVE_AT)))
 
 
 def remember(moments: DataFrame, dimension: Dimension) -> DataFrame:
@@ -155,8 +153,10 @@ def remember(moments: DataFrame, dimension: Dimension) -> DataFrame:
     types = attribute_types(dimension)
     shown: dict[str, Column] = {}
     for attribute in dimension.attributes:
-        shown.update(_REMEMBERED[attribute.scd](attribute, comparable(col(attribute.name)["v"], types[attribute.name]), window))
-    return _with_last_change(moments, dimension, window).withColumns(shown)
+        shown.update(
+            _REMEMBERED[attribute.scd](attribute, comparable(col(attribute.name)["v"], types[attribute.name]), window)
+        )
+    return with_columns(_with_last_change(moments, dimension, window), shown)
 
 
 def _retained(attribute: Attribute, value: Column, window: WindowSpec) -> dict[str, Column]:
@@ -233,20 +233,26 @@ def open_and_close(moments: DataFrame, dimension: Dimension) -> DataFrame:
             CURRENT_FLAG: F.col(_ENDS).isNull(),
             CHANGE_REASON: F.coalesce(F.col(_OPENER)["reason"], F.lit(DEFAULT_REASON)),
             CHANGE_SOURCE: F.col(_OPENER)["source"],
-            LOAD_RUN_ID: F.col(_OPENER)["batch"],
+            LOAD_RUN_ID: _delivery_of(F.col(_OPENER)["batch"]),
             LAST_UPDATED: F.greatest(began, F.col("_last_change")),
             **_shown(dimension, window),
         }
     )
 
 
+def _delivery_of(batch: Column) -> Column:
+    """A batch's id without its revision: an equal edition of a delivery must change no row (S13, S14, S34)."""
+    return F.regexp_replace(batch, "/[^/]*$", "")
+
+
 def _type_3(moments: DataFrame, dimension: Dimension, window: WindowSpec) -> DataFrame:
     """The last run of each type 3 attribute, in every row."""
-    return moments.withColumns(
+    return with_columns(
+        moments,
         {
             f"_run_{a.name}": F.last(f"`_run_{a.name}`", ignorenulls=True).over(_whole(window))
             for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)
-        }
+        },
     )
 
 

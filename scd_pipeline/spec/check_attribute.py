@@ -85,9 +85,7 @@ def _check_attribute(faults: Faults, attribute: Any) -> Attribute | None:
     _is_type(faults, f"{path}.type", draft.type)
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
         wrong = f"type {int(draft.scd)} takes no `previous`"
-        faults.add(
-            f"{path}.previous", wrong, "write scd: 6, or remove it (type 3 always has its previous value)"
-        )
+        faults.add(f"{path}.previous", wrong, "write scd: 6, or remove it (type 3 always has its previous value)")
     if draft.retired and draft.optional:
         wrong = "a retired attribute is no longer stated at all"
         faults.add(f"{path}.optional", wrong, "remove either `optional` or `retired`")

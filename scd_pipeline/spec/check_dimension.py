@@ -179,9 +179,7 @@ def _check_source_attributes(faults: Faults, draft: Dimension) -> None:
         field = f"sources.{source.name}"
         for name in dict.fromkeys(source.attributes or ()):
             if name not in names:
-                faults.add(
-                    f"{field}.attributes", f"{shown(name)} is not an attribute", did_you_mean(name, names)
-                )
+                faults.add(f"{field}.attributes", f"{shown(name)} is not an attribute", did_you_mean(name, names))
         owned = any(source.name in _owners(draft, attribute) for attribute in draft.attributes)
         if names and not owned and len(draft.sources) > 1 and not source.existence:
             wrong = "states no attribute, and does not decide existence"
@@ -271,9 +269,7 @@ def _check_times(faults: Faults, draft: Dimension) -> None:
         if moment is None:
             faults.add(f"begin.{word}", f"{shown(text)} is not a time", TIME_FORM)
     if at and open_end and at >= open_end:
-        faults.add(
-            "begin.at", f"{begin.at} is not before the open end {draft.open_end}", "give an earlier time"
-        )
+        faults.add("begin.at", f"{begin.at} is not before the open end {draft.open_end}", "give an earlier time")
     if at and until and until < at:
         wrong = f"{begin.for_first_changes_until} is before the beginning {begin.at}"
         faults.add("begin.for_first_changes_until", wrong, "give a time at or after `at`")

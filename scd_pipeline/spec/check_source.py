@@ -76,9 +76,7 @@ def _check_channels(faults: Faults, path: str, draft: Source) -> None:
         if isinstance(channel, of):
             settle(draft, **{kind: _check_channel(faults, f"{path}.{kind}", channel)})
         else:
-            faults.add(
-                f"{path}.{kind}", f"{shown(channel)} is not a {kind}", f"give a path or a {of.__name__}"
-            )
+            faults.add(f"{path}.{kind}", f"{shown(channel)} is not a {kind}", f"give a path or a {of.__name__}")
             settle(draft, **{kind: None})
 
 

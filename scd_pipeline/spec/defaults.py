@@ -14,9 +14,7 @@ _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 def wanted_default(of: DataType, value: Any) -> str | None:
     """What a default of this type looks like, where the value is none; None where it fits."""
     if isinstance(of, Decimal):
-        return (
-            None if _is_number(value, 10 ** (of.precision - of.scale)) else f"a number that fits {of.ddl()}"
-        )
+        return None if _is_number(value, 10 ** (of.precision - of.scale)) else f"a number that fits {of.ddl()}"
     if not isinstance(of, Primitive) or of.name == "binary":
         return "nothing: this type takes no default"
     if of.name in _INTEGER_BITS:

@@ -27,7 +27,21 @@ def describe(dimension: Dimension) -> str:
         del words["surrogate_key"]
     if dimension.begin is not None:
         words["begin"] = _given(dimension.begin)
-    return yaml.safe_dump(words, sort_keys=False, allow_unicode=True, width=1000)
+    return str(yaml.dump(words, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text with unusual characters in the one style that keeps them all."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        style = None if text.replace("\n", "").isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (equal parts are written out each time)
+        return True
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def _key(key: tuple[KeyColumn, ...]) -> Any:

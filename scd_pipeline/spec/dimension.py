@@ -146,8 +146,7 @@ def _named(attributes: Any) -> Any:
     if not isinstance(attributes, Mapping):
         return tuple(attributes) if isinstance(attributes, (list, tuple)) else attributes
     return tuple(
-        replace(of if isinstance(of, Attribute) else Attribute(of), name=name)
-        for name, of in attributes.items()
+        replace(of if isinstance(of, Attribute) else Attribute(of), name=name) for name, of in attributes.items()
     )
 
 

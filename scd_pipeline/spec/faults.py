@@ -57,7 +57,7 @@ class Faults:
 def joined(path: str, word: object) -> str:
     """The field path one level deeper; a name that a line cannot show is escaped."""
     plain = isinstance(word, str) and word.isprintable() and 0 < len(word) <= _LONGEST_LABEL
-    label = word if plain else shown(word)
+    label = str(word) if plain else shown(word)
     return f"{path}.{label}" if path else label
 
 

@@ -7,9 +7,7 @@ from datetime import datetime, timezone
 
 TIME_FORM = "write a UTC time as 2024-01-31 or 2024-01-31 23:59:59"
 
-_TIME = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?(?:Z|\+00:00)?)?", re.ASCII
-)
+_TIME = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?(?:Z|\+00:00)?)?", re.ASCII)
 
 
 def parse_time(text: object) -> datetime | None:

@@ -96,5 +96,5 @@ DIMENSION: Words = {
     "group": Kind.TEXT,
 }
 
-# The words that Python cannot take as they are: `from` is its own, and a dataclass has a `name`.
-PYTHON_NAMES = {"from": "from_", "dimension": "name"}
+# The words that Python keeps for itself.
+PYTHON_NAMES = {"from": "from_"}

@@ -21,9 +21,7 @@ def load_dimension(path: str | Path) -> Dimension:
     dimensions = load_dimensions(path)
     if len(dimensions) != 1:
         wrong = f"{len(dimensions)} dimensions are declared where one is expected"
-        raise DeclarationError(
-            [Fault(str(path), "dimension", wrong, "name a file that declares one dimension")]
-        )
+        raise DeclarationError([Fault(str(path), "dimension", wrong, "name a file that declares one dimension")])
     return dimensions[0]
 
 
@@ -38,9 +36,7 @@ def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
     files = sorted(file for file in place.iterdir() if file.suffix.lower() in _SUFFIXES and file.is_file())
     if not files:
         wrong = "no declaration lies in this folder"
-        raise DeclarationError(
-            [Fault(str(place), "file", wrong, "put the declarations there, as <name>.yaml")]
-        )
+        raise DeclarationError([Fault(str(place), "file", wrong, "put the declarations there, as <name>.yaml")])
     return _parsed(files)
 
 
@@ -72,9 +68,7 @@ def _text_of(file: Path, faults: list[Fault]) -> str | None:
         faults.append(Fault(f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        faults.append(
-            Fault(str(file), "file", f"cannot be read ({reason})", "name a readable file or folder")
-        )
+        faults.append(Fault(str(file), "file", f"cannot be read ({reason})", "name a readable file or folder"))
     return None
 
 

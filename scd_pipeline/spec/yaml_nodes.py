@@ -118,22 +118,25 @@ _READERS: dict[str, Callable[[yaml.SafeLoader, ScalarNode], Any]] = {
 
 
 def node_within_itself(root: Node) -> Node | None:
-    """A node that an anchor and an alias put inside itself; None where there is none."""
+    """A node that an anchor and an alias put inside itself; None where there is none.
+
+    Walks with a stack of its own: the text may be nested as deep as Python's allows.
+    """
     open_nodes: set[int] = set()
     done: set[int] = set()
-
-    def search(node: Node) -> Node | None:
-        if id(node) in open_nodes:
+    stack = [(root, False)]
+    while stack:
+        node, is_left = stack.pop()
+        if is_left:
+            open_nodes.discard(id(node))
+            done.add(id(node))
+        elif id(node) in open_nodes:
             return node
-        if id(node) in done or isinstance(node, ScalarNode):
-            return None
-        open_nodes.add(id(node))
-        found = next((hit for child in _children(node) if (hit := search(child)) is not None), None)
-        open_nodes.discard(id(node))
-        done.add(id(node))
-        return found
-
-    return search(root)
+        elif id(node) not in done and not isinstance(node, ScalarNode):
+            open_nodes.add(id(node))
+            stack.append((node, True))
+            stack += [(child, False) for child in _children(node)]
+    return None
 
 
 def _children(node: Node) -> list[Node]:

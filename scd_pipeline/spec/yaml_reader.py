@@ -144,9 +144,7 @@ class DimensionReader:
         if "options" in given:
             field = joined(path, "options")
             options = self.entries(field, given["options"])
-            texts = {
-                name: self.value(joined(field, name), value, Kind.TEXT) for name, value in options.items()
-            }
+            texts = {name: self.value(joined(field, name), value, Kind.TEXT) for name, value in options.items()}
             given["options"] = {name: text for name, text in texts.items() if text is not None}
         return channel(**given)
 
@@ -171,9 +169,7 @@ class DimensionReader:
             if word not in known:
                 self.tell(field, f"{shown(word)} is not a word that stands here", did_you_mean(word, known))
                 continue
-            found = (
-                self.part(field, value) if known[word] is Kind.PART else self.value(field, value, known[word])
-            )
+            found = self.part(field, value) if known[word] is Kind.PART else self.value(field, value, known[word])
             if found is not None:
                 given[word] = found
         return given
@@ -189,9 +185,7 @@ class DimensionReader:
     def entries(self, path: str, node: Node) -> dict[str, Node]:
         """The values of a mapping by their names; names that are no text, or that come again, are told."""
         if not isinstance(node, MappingNode):
-            self.tell(
-                path, f"{kind_of(node)} stands where names with values are expected", "write `name: value`"
-            )
+            self.tell(path, f"{kind_of(node)} stands where names with values are expected", "write `name: value`")
             return {}
         tag = foreign_tag(node)
         if tag is not None:
@@ -204,9 +198,7 @@ class DimensionReader:
             field = joined(path, name)
             if name in found:
                 first = self.lines[field]
-                self.tell(
-                    field, f"is there twice (line {first} has it too)", "remove one", False, line_of(key)
-                )
+                self.tell(field, f"is there twice (line {first} has it too)", "remove one", False, line_of(key))
                 continue
             self.lines[field] = line_of(key)
             found[name] = value
@@ -215,9 +207,7 @@ class DimensionReader:
     def entry_name(self, path: str, key: Node) -> str | None:
         line = line_of(key)
         if not isinstance(key, ScalarNode):
-            self.tell(
-                path, f"{kind_of(key)} stands where a name is expected", "write `name: value`", False, line
-            )
+            self.tell(path, f"{kind_of(key)} stands where a name is expected", "write `name: value`", False, line)
             return None
         if key.tag == MERGE:
             self.tell(path, "`<<` is not offered", "write the words out", spoils=False, line=line)

@@ -1,0 +1,15 @@
+"""What defs.yaml asks of the environment."""
+
+from __future__ import annotations
+
+import os
+
+import dagster as dg
+
+from scd_pipeline.demo import declarations_folder
+
+
+@dg.template_var
+def declarations() -> str:
+    """The declarations' folder or file: $SCD_DECLARATIONS, else the example's in a clone, else none."""
+    return str(declarations_folder(os.environ) or "")

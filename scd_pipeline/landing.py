@@ -1,0 +1,49 @@
+"""Where the deliveries of a declaration lie, and which of them a load is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from scd_pipeline.deliveries import Delivery, discover
+from scd_pipeline.errors import SourceDataError
+from scd_pipeline.spec import Dimension
+
+STOPPING_RULES = ("bad rows", "retire guard")
+"""The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
+
+
+def declaration_folder(dimension: Dimension) -> Path:
+    """The folder that relative paths of a declaration start from: that of its file, else the current one."""
+    file = dimension.origin.rpartition(":")[0]
+    return Path(file).absolute().parent if file else Path.cwd()
+
+
+def deliveries(dimension: Dimension, *, names: Collection[str] = (), allow: Collection[str] = ()) -> list[Delivery]:
+    """What lies at the paths of the dimension's channels: all of it, or the deliveries of some names.
+
+    `allow` lets these deliveries through the rules it names.  Errors: SourceDataError for a name that is not there.
+    """
+    folder = declaration_folder(dimension)
+    found = discover(dimension, base=folder)
+    there = {delivery.name for delivery in found}
+    unknown = sorted(set(names) - there)
+    if unknown:
+        raise SourceDataError(
+            f"{dimension.name}: no delivery {', '.join(unknown)} at {_paths(dimension, folder)}; "
+            f"expected one of {_some(there)}"
+        )
+    return [replace(d, allow=frozenset(allow)) for d in found if not names or d.name in names]
+
+
+def _paths(dimension: Dimension, folder: Path) -> str:
+    channels = [channel for source in dimension.sources for _, channel in source.channels]
+    return ", ".join(str(folder / channel.path) for channel in channels if channel.path) or "any path"
+
+
+def _some(names: Collection[str]) -> str:
+    shown = sorted(names)
+    if len(shown) > 8:
+        shown = [*shown[:4], "...", *shown[-4:]]
+    return ", ".join(shown) or "none, as nothing lies there"

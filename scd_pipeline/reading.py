@@ -1,0 +1,249 @@
+"""Reading a dimension: its current rows, its history, the rows of any time, its batches and its quarantine.
+
+What is returned can be collected, and turned into pandas, in every time zone: a window without an end ends in NULL,
+not in the sentinel of year 9999, and a beginning on 0001-01-01 is NULL too. A dimension is given by its declaration,
+or by the name of its table, which then tells by itself what it was made by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import (
+    BAD_REASON,
+    BAD_ROW,
+    BATCH,
+    CHANNEL,
+    CURRENT_FLAG,
+    EFFECTIVE_AT,
+    EFFECTIVE_FROM,
+    EFFECTIVE_TO,
+    INFO,
+    KIND,
+    REVISION_RANK,
+    SOURCE,
+    readable_key,
+)
+from scd_pipeline.deliveries import instant
+from scd_pipeline.delta.fit import stored_declaration
+from scd_pipeline.errors import SetupError
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+
+LOG_SUFFIX, BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_changes", "_batches", "_quarantine"
+_STATE = "_state"
+_COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "closed")
+
+
+def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
+    """The last version of each entity that has not been deleted (S3); one row per entity without windows (S33).
+
+    A change dated in the future makes its version current before it is in force: see `in_force`.
+    Errors: SetupError if the table is not there.
+    """
+    shape = _shape(warehouse, dimension)
+    rows = _rows(warehouse, shape)
+    return _shown(rows.where(F.col(CURRENT_FLAG)) if shape.has_windows else rows, shape)
+
+
+def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
+    """Every version; `effective_to` is NULL where a window has no end (S2).  Errors: SetupError."""
+    shape = _shape(warehouse, dimension)
+    return _shown(_rows(warehouse, shape), shape)
+
+
+def as_of(warehouse: Warehouse, dimension: Dimension | str, time: datetime) -> DataFrame:
+    """The versions whose half-open window holds `time`, at most one per entity (S2); without windows, all rows.
+
+    A time without a zone is UTC (S1).  Errors: SetupError.
+    """
+    shape = _shape(warehouse, dimension)
+    rows = _rows(warehouse, shape)
+    if shape.has_windows:
+        moment = instant(time)
+        begun = F.col(EFFECTIVE_FROM) <= moment
+        rows = rows.where(begun & (_is_open(shape) | (F.col(EFFECTIVE_TO) > moment)))
+    return _shown(rows, shape)
+
+
+def in_force(warehouse: Warehouse, dimension: Dimension | str, now: datetime) -> DataFrame:
+    """The versions of now, which the caller tells: nothing here asks the clock.  Errors: SetupError."""
+    return as_of(warehouse, dimension, now)
+
+
+def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
+    """Every revision of every batch that was accepted, with its `state` (S34).
+
+    Out: `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("standing", "superseded" by a higher
+    revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what it changed when it came in (`new`, `changed`,
+    `closed`), `earliest` and `latest` business time, `run_id`.  Errors: SetupError.
+    """
+    name = dimension if isinstance(dimension, str) else dimension.name
+    return _batches(_log(warehouse, name))
+
+
+def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
+    """The rows that could not be taken (S26), those of superseded batches included.
+
+    Out: `batch`, `state` of that batch, `at` (its time), `key` (the business key as text, as far as it could be read),
+    `reason`, and `row`, the row as it came as JSON.  Errors: SetupError.
+    """
+    shape = _shape(warehouse, dimension)
+    return _quarantine(_log(warehouse, shape.name), shape.key_names)
+
+
+def tables(warehouse: Warehouse) -> list[str]:
+    """The names of the tables in the warehouse's folder, in order.
+
+    Errors: SetupError if the folder is not local, as only Spark could list it.
+    """
+    if warehouse.schema:
+        return sorted(row["tableName"] for row in warehouse.spark.sql(f"SHOW TABLES IN {warehouse.schema}").collect())
+    if "://" in warehouse.path:
+        raise SetupError(
+            f"warehouse {warehouse.path}: the tables of a remote folder cannot be listed; "
+            f"name them in SQL as delta.`{warehouse.path}/<table>`"
+        )
+    folder = Path(warehouse.path)
+    found = [place.parent.name for place in folder.glob("*/_delta_log")] if folder.is_dir() else []
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def views(warehouse: Warehouse) -> list[str]:
+    """The names that `register` gives: of each table, and of the batches and the quarantine of each dimension."""
+    names = tables(warehouse)
+    dimensions = [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
+    return sorted([*names, *(d + suffix for d in dimensions for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX))])
+
+
+def register(warehouse: Warehouse, names: Iterable[str] | None = None) -> list[str]:
+    """Make temporary views of the tables by their names, for SQL; of all in the folder, or of some of `views`.
+
+    They are raw: an open window ends in the sentinel, which some zones cannot collect as a time.
+    Out: the names of the views.  Errors: SetupError.
+    """
+    chosen = views(warehouse) if names is None else list(names)
+    there = set(tables(warehouse))
+    for name in chosen:
+        frame = warehouse.table(name).read() if name in there else _derived(warehouse, name)
+        frame.createOrReplaceTempView(name)
+    return chosen
+
+
+def _derived(warehouse: Warehouse, name: str) -> DataFrame:
+    if name.endswith(BATCHES_SUFFIX):
+        return batches(warehouse, name.removesuffix(BATCHES_SUFFIX))
+    return quarantine(warehouse, name.removesuffix(QUARANTINE_SUFFIX))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What reading has to know of a dimension."""
+
+    name: str
+    key_names: tuple[str, ...]
+    open_end: str
+    has_windows: bool
+
+
+def _shape(warehouse: Warehouse, dimension: Dimension | str) -> _Shape:
+    if isinstance(dimension, Dimension):
+        return _Shape(dimension.name, dimension.key_names, dimension.open_end, dimension.has_windows)
+    table = warehouse.table(dimension)
+    told = stored_declaration(table) if table.exists() else None
+    if told is None:
+        raise SetupError(
+            f"{dimension}: no dimension of that name is in {warehouse.path}; "
+            f"there is {', '.join(_dimensions(warehouse)) or 'none yet'}; load it first (`scd load`)"
+        )
+    keys = tuple(name for name, _ in told["key"])
+    return _Shape(dimension, keys, told["open_end"], EFFECTIVE_TO in table.columns())
+
+
+def _dimensions(warehouse: Warehouse) -> list[str]:
+    if "://" in warehouse.path:
+        return []
+    return [name.removesuffix(LOG_SUFFIX) for name in tables(warehouse) if name.endswith(LOG_SUFFIX)]
+
+
+def _rows(warehouse: Warehouse, shape: _Shape) -> DataFrame:
+    return _existing(warehouse, shape.name, shape.name)
+
+
+def _log(warehouse: Warehouse, name: str) -> DataFrame:
+    return _existing(warehouse, name + LOG_SUFFIX, name)
+
+
+def _existing(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
+    table = warehouse.table(name)
+    if not table.exists():
+        raise SetupError(
+            f"{dimension}: there is no table {name} in {warehouse.schema or warehouse.path}; "
+            f"expected what a first load makes; load it first (`scd load`), or name another warehouse"
+        )
+    return table.read()
+
+
+def _is_open(shape: _Shape) -> Column:
+    return F.col(EFFECTIVE_TO) == F.lit(shape.open_end).cast("timestamp")
+
+
+def _shown(rows: DataFrame, shape: _Shape) -> DataFrame:
+    """The rows with no time that a zone could push out of the calendar."""
+    if not shape.has_windows:
+        return rows
+    first_day = F.col(EFFECTIVE_FROM) < F.lit("0001-01-02 00:00:00").cast("timestamp")
+    return rows.withColumns(
+        {
+            EFFECTIVE_FROM: F.when(~first_day, F.col(EFFECTIVE_FROM)),
+            EFFECTIVE_TO: F.when(~_is_open(shape), F.col(EFFECTIVE_TO)),
+        }
+    )
+
+
+def _batches(log: DataFrame) -> DataFrame:
+    info = F.col(INFO)
+    return log.where(F.col(KIND) == "batch").select(
+        F.col(BATCH).alias("batch"),
+        F.col(SOURCE).alias("source"),
+        F.col(CHANNEL).alias("channel"),
+        F.col("_delivery").alias("delivery"),
+        F.col("_revision").alias("revision"),
+        info["at"].alias("at"),
+        _state().alias("state"),
+        *[info[name].alias(name) for name in _COUNTS],
+        info["earliest"].alias("earliest"),
+        info["latest"].alias("latest"),
+        info["run_id"].alias("run_id"),
+    )
+
+
+def _state() -> Column:
+    revisions = Window.partitionBy(SOURCE, CHANNEL, "_delivery").orderBy(F.col(REVISION_RANK).desc())
+    first = F.row_number().over(revisions) == 1
+    return F.when(~first, "superseded").when(F.col(INFO)["withdrawn"], "withdrawn").otherwise("standing")
+
+
+def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
+    """Bad rows are kept under the revision that first brought them; the last one of that content tells the state."""
+    content = F.coalesce(F.nullif(F.col(INFO)["content_of"], F.lit("")), F.col(BATCH))
+    told = log.where(F.col(KIND) == "batch").select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
+    last = told.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
+    bad = log.where(F.col(KIND) == "bad").join(F.broadcast(last), BATCH, "left")
+    return bad.select(
+        F.col(BATCH).alias("batch"),
+        F.col(_STATE).alias("state"),
+        F.col(EFFECTIVE_AT).alias("at"),
+        readable_key(key_names).alias("key"),
+        F.col(BAD_REASON).alias("reason"),
+        F.col(BAD_ROW).alias("row"),
+    )
+
+
+__all__ = ["as_of", "batches", "current", "history", "in_force", "quarantine", "register", "tables", "views"]

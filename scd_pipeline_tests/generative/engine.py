@@ -1,0 +1,154 @@
+"""The engine's side of a world: declarations of its shape, its batches as files, and the rows that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.load import LoadResult, Retry, load
+from scd_pipeline.spec import Attribute, Begin, Dimension, Feed, Snapshot, Source
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests import oracle as o
+from scd_pipeline_tests.worlds import Shape, World, physical_columns, rows_as_records
+
+ARROW = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "array<string>": pa.list_(pa.string()),
+    "struct<a:int,b:string>": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+    "map<string,int>": pa.map_(pa.string(), pa.int32()),
+}
+
+
+def declaration(shape: Shape, dim: o.Dim) -> Dimension:
+    """The oracle's dimension as the engine declares it."""
+    return Dimension(
+        dim.name,
+        dict(shape.types.key),
+        {attr.name: _attribute(shape, dim, attr) for attr in dim.attrs},
+        [_source(shape, source, len(dim.sources) > 1) for source in dim.sources],
+        begin=Begin(*(str(moment) for moment in dim.begin)) if dim.begin else None,
+        deleted_rows=dim.deleted_rows,  # type: ignore[arg-type]
+        deleted_at=dim.deleted_at,
+    )
+
+
+def _attribute(shape: Shape, dim: o.Dim, attr: o.Attr) -> Attribute:
+    several = len(dim.sources) > 1
+    return Attribute(
+        attr.scd,
+        type=shape.types.attributes[attr.name],
+        source=attr.source if several else None,
+        former_names=attr.former_names,
+        optional=attr.name in shape.optional,
+        previous=attr.previous,
+    )
+
+
+def _source(shape: Shape, source: o.Src, several: bool) -> Source:
+    channels = {c.kind: c for c in shape.channels if c.source == source.name}
+    snapshot = feed = None
+    if "snapshot" in channels:
+        timed = channels["snapshot"].row_times
+        snapshot = Snapshot(
+            format="parquet",
+            scope=channels["snapshot"].scope,
+            effective_at="updated_at" if timed else None,
+            sequence="seq" if timed else None,
+        )
+    if "feed" in channels:
+        feed = Feed(
+            format="parquet",
+            effective_at="updated_at" if channels["feed"].row_times else None,
+            sequence="seq",
+            reason="reason",
+            deletes="op = 'D'",
+            states=source.feed_states,  # type: ignore[arg-type]
+            nulls=source.feed_nulls,  # type: ignore[arg-type]
+        )
+    decides = source.decides if several else None
+    return Source(source.name, snapshot, feed, existence=decides, bad_row_limit=1.0)
+
+
+def delivery(batch: o.Batch, shape: Shape, folder: Path) -> Delivery:
+    """The batch as a delivery of one file, which is written if it is not there."""
+    path = folder / f"{batch.id.replace('/', '_')}.parquet"
+    if not batch.withdrawn and not path.exists():
+        columns = physical_columns(batch, shape.types)
+        schema = pa.schema([(name, ARROW[kind]) for name, kind in columns.items()])
+        records = [_arrow_record(record) for record in rows_as_records(batch, shape.types)]
+        pq.write_table(pa.Table.from_pylist(records, schema), path)
+    return Delivery(
+        batch.source,
+        batch.delivery,
+        channel=batch.channel,
+        at=batch.at,
+        revision=batch.revision,
+        path=None if batch.withdrawn else str(path),
+        scope=batch.scope_values if batch.scope_columns else None,
+        reason=batch.reason,
+        allow=frozenset({"retire guard"} if batch.allow_guard else ()),
+        withdrawn=batch.withdrawn,
+    )
+
+
+def _arrow_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    maps = {"counts"}
+    return {
+        name: list(value.items()) if name in maps and isinstance(value, dict) else value
+        for name, value in record.items()
+    }
+
+
+def steps(worlds: Sequence[World], phase: int, *, one_pass: bool) -> Iterable[list[o.Batch]]:
+    """What is loaded at once: the k-th batch of each world, or all; a world that needs one load gets one."""
+    queues = [world.first if phase == 0 else world.second for world in worlds]
+    if one_pass:
+        everything = [batch for queue in queues for batch in queue]
+        return [everything] if everything else []
+    whole = [batch for world, queue in zip(worlds, queues, strict=True) if world.one_load for batch in queue]
+    single = [queue for world, queue in zip(worlds, queues, strict=True) if not world.one_load]
+    rounds = [[batch for batch in batches if batch is not None] for batches in zip_longest(*single)]
+    return [step for step in ([whole] if whole else []) + rounds if step]
+
+
+def run(
+    warehouse: Warehouse, worlds: Sequence[World], folder: Path, *, one_pass: bool = False, doubled: bool = False
+) -> list[LoadResult]:
+    """Load worlds of one shape, first under their first declaration, then under the final one."""
+    shape = worlds[0].shape
+    folder.mkdir(exist_ok=True)
+    results = []
+    for phase, dim in enumerate((shape.first, shape.final)):
+        dimension = declaration(shape, dim)
+        done = list(steps(worlds, phase, one_pass=one_pass))
+        for batches in done:
+            deliveries = [delivery(batch, shape, folder) for batch in batches]
+            results.append(load(warehouse, dimension, deliveries, retry=Retry(attempts=1)))
+            if doubled:
+                results.append(load(warehouse, dimension, list(reversed(deliveries)), retry=Retry(attempts=1)))
+    return results
+
+
+def records(frame: DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as dictionaries, with aware UTC times, whatever the process's zone."""
+    return [dict(row) for row in frame.toArrow().to_pylist()]
+
+
+def dimension_rows(warehouse: Warehouse, dimension: Dimension) -> list[dict[str, Any]]:
+    """The dimension's rows as they stand in the table."""
+    table = warehouse.table(dimension.name)
+    return records(table.read()) if table.exists() else []
+
+
+def expected_rows(worlds: Iterable[World]) -> list[dict[str, Any]]:
+    """What the oracle says of all of them."""
+    return [row for world in worlds for row in o.oracle(world.dim, world.batches)]

@@ -1,0 +1,243 @@
+"""YAML says what Python says, from texts, files and folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.spec import (
+    Attribute,
+    Begin,
+    Column,
+    Dimension,
+    Feed,
+    Snapshot,
+    Source,
+    load_dimension,
+    load_dimensions,
+    parse,
+)
+
+SHORT = """\
+dimension: dim_customer
+business_key: customer_id
+sources:
+  crm:
+    snapshot: landing/customers_{date}.csv
+attributes:
+  birthday: {scd: 0, type: date}
+  email: {scd: 1, personal: true}
+  city: 2
+  segment: 3
+  status: {scd: 6, previous: true}
+"""
+
+LONG = """\
+# Every word there is.
+dimension: dim_customer
+business_key: {region: string, customer_id: long}
+surrogate_key: customer_sk
+key_salt: "1"
+open_end: 3000-01-01
+begin:
+  at: 2000-01-01
+  for_first_changes_until: 2020-01-01 00:00:00
+owner: sales@example.com
+group: sales
+description: |
+  Who buys.
+sources:
+  crm:
+    existence: yes
+    timezone: Europe/Oslo
+    bad_row_limit: 0
+    retire_guard: 0.5
+    snapshot:
+      path: landing/{datetime}/customers.txt
+      format: csv
+      options: {header: "true", sep: "|"}
+      scope: region
+      unreadable_keys: retire
+    columns:
+      region: REGION
+      customer_id: {from: CUST_NO, default: -1}
+      birthday: {from: BORN, format: dd.MM.yyyy, default: 1900-01-01}
+      city: {expression: "upper(city)"}
+  web:
+    attributes: [email, phone]
+    feed:
+      path: lake/changes
+      versions: true
+      effective_at: changed_at
+      effective_at_format: yyyy-MM-dd HH:mm:ss
+      sequence: lsn
+      sequence_type: timestamp
+      deletes: op = 'D'
+      states: some
+      nulls: not_stated
+      reason: why
+      actor: who
+      correlation_id: trace
+attributes:
+  birthday: {scd: 0, type: date, source: crm, personal: true}
+  email: {scd: 1, former_names: [mail, e_mail], description: Where to write}
+  phone: {scd: 3, optional: true}
+  city: {scd: 6, previous: true, source: crm}
+  fax: {scd: 2, retired: true}
+"""
+
+
+def test_five_attributes_take_fifteen_lines_at_most() -> None:
+    (dimension,) = parse(SHORT)
+    assert len(dimension.attributes) == 5
+    assert len(SHORT.splitlines()) <= 15
+
+
+def test_the_short_form_is_what_python_says() -> None:
+    attributes = {
+        "birthday": Attribute(0, "date"),
+        "email": Attribute(1, personal=True),
+        "city": 2,
+        "segment": 3,
+        "status": Attribute(6, previous=True),
+    }
+    source = Source("crm", snapshot="landing/customers_{date}.csv")
+    assert parse(SHORT) == (Dimension("dim_customer", "customer_id", attributes, source),)
+
+
+def long_in_python() -> Dimension:
+    crm = Source(
+        "crm",
+        snapshot=Snapshot(
+            path="landing/{datetime}/customers.txt",
+            format="csv",
+            options={"sep": "|", "header": "true"},
+            scope=("region",),
+            unreadable_keys="retire",
+        ),
+        existence=True,
+        timezone="Europe/Oslo",
+        columns={
+            "region": "REGION",
+            "customer_id": Column("CUST_NO", default=-1),
+            "birthday": Column("BORN", format="dd.MM.yyyy", default="1900-01-01"),
+            "city": Column(expression="upper(city)"),
+        },
+        bad_row_limit=0,
+        retire_guard=0.5,
+    )
+    feed = Feed(
+        path="lake/changes",
+        versions=True,
+        effective_at="changed_at",
+        effective_at_format="yyyy-MM-dd HH:mm:ss",
+        sequence="lsn",
+        sequence_type="timestamp",
+        deletes="op = 'D'",
+        states="some",
+        nulls="not_stated",
+        reason="why",
+        actor="who",
+        correlation_id="trace",
+    )
+    return Dimension(
+        "dim_customer",
+        {"region": "string", "customer_id": "bigint"},
+        {
+            "birthday": Attribute(0, "date", source="crm", personal=True),
+            "email": Attribute(1, former_names=["mail", "e_mail"], description="Where to write"),
+            "phone": Attribute(3, optional=True),
+            "city": Attribute(6, previous=True, source="crm"),
+            "fax": Attribute(2, retired=True),
+        },
+        [crm, Source("web", feed=feed, attributes=["email", "phone"])],
+        surrogate_key="customer_sk",
+        key_salt="1",
+        open_end="3000-01-01 00:00:00",
+        begin=Begin("2000-01-01", "2020-01-01"),
+        owner="sales@example.com",
+        description="Who buys.\n",
+        group="sales",
+    )
+
+
+def test_every_word_is_what_python_says() -> None:
+    (dimension,) = parse(LONG, "c.yaml")
+    assert dimension == long_in_python()
+    assert dimension.origin == "c.yaml:2"
+
+
+def test_a_table_without_windows() -> None:
+    text = "{dimension: d, business_key: [k], sources: {s: {feed: {}}}, attributes: {a: 1}, deleted_at: yes}"
+    source = Source("s", feed=Feed())
+    assert parse(text) == (Dimension("d", ["k"], {"a": 1}, source, deleted_at=True),)
+
+
+def test_several_documents_and_empty_ones() -> None:
+    second = SHORT.replace("dim_customer", "dim_client")
+    dimensions = parse(f"---\n{SHORT}---\n---\n{second}...\n", "c.yaml")
+    assert [(d.name, d.origin) for d in dimensions] == [
+        ("dim_customer", "c.yaml:2"),
+        ("dim_client", "c.yaml:15"),
+    ]
+
+
+def test_anchors_are_read() -> None:
+    text = SHORT.replace("{scd: 0, type: date}", "&once {scd: 0, type: date}").replace(
+        "city: 2", "city: *once"
+    )
+    (dimension,) = parse(text)
+    assert dimension.attribute("city").type == "date"
+
+
+def test_quoted_names_are_names() -> None:
+    (dimension,) = parse(SHORT.replace("city:", '"no":'))
+    assert "no" in dimension.attribute_names
+
+
+def test_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "b.yml").write_text(SHORT)
+    (tmp_path / "a.YAML").write_bytes(b"\xef\xbb\xbf" + LONG.replace("dim_customer", "dim_person").encode())
+    (tmp_path / "notes.txt").write_text("no declaration")
+    assert [d.name for d in load_dimensions(tmp_path)] == ["dim_person", "dim_customer"]
+    assert load_dimension(str(tmp_path / "b.yml")).origin == f"{tmp_path / 'b.yml'}:1"
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(DeclarationError) as caught:
+        load_dimension(path)
+    return str(caught.value)
+
+
+def test_what_cannot_be_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    assert (
+        refused(file)
+        == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
+    )
+    folder = (
+        f"{tmp_path}: file: no declaration lies in this folder; put the declarations there, as <name>.yaml"
+    )
+    assert refused(tmp_path) == folder
+    file.write_bytes(b"dimension: d\n\xff\xfe")
+    assert refused(file) == f"{file}:2: file: is not UTF-8 text; save it as UTF-8"
+    file.write_text(SHORT + "---\n" + SHORT.replace("dim_customer", "dim_client"))
+    assert refused(file) == (
+        f"{file}: dimension: 2 dimensions are declared where one is expected; "
+        "name a file that declares one dimension"
+    )
+
+
+def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SHORT.replace("city: 2", "city: 9"))
+    (tmp_path / "b.yaml").write_bytes(b"\xff")
+    (tmp_path / "c.yaml").write_text(SHORT.replace("dim_customer", "DIM_CLIENT"))
+    (tmp_path / "d.yaml").write_text(SHORT.replace("dim_customer", "dim_client"))
+    assert refused(tmp_path).splitlines() == [
+        f"{tmp_path}/a.yaml:9: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6",
+        f"{tmp_path}/b.yaml:1: file: is not UTF-8 text; save it as UTF-8",
+        f"{tmp_path}/d.yaml:1: dimension: DIM_CLIENT is declared at {tmp_path}/c.yaml:1 already; "
+        "choose another name",
+    ]

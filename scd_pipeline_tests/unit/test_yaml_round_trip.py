@@ -1,0 +1,169 @@
+"""A described dimension parses back to an equal one, for any valid dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scd_pipeline.spec import (
+    Attribute,
+    Begin,
+    Column,
+    Dimension,
+    Feed,
+    Snapshot,
+    Source,
+    describe,
+    parse,
+)
+from scd_pipeline.spec.names import is_column_name
+from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
+MAYBE = st.none() | TEXT
+# Each name ends in its number, so that none is another's previous_, current_ or reserved column.
+STEMS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+WORDS = [
+    "no",
+    "on",
+    "1",
+    "1.5",
+    "null",
+    "~",
+    "2024-01-01",
+    "scd",
+    "from",
+    "0x1f",
+    "1:30",
+    "=",
+    "<<",
+    "a: b",
+    "# c",
+]
+NAMES = st.lists(st.sampled_from(WORDS) | STEMS, min_size=1, max_size=7, unique=True).map(
+    lambda stems: [name for at, stem in enumerate(stems) if is_column_name(name := f"{stem}{at}x")]
+)
+TYPES = ["string", "int", "decimal(12,2)", "date", "array<struct<a:int,b:string>>", "map<string,int>"]
+TIMES = ["2000-01-01", "2010-06-01 12:30:00", "2010-06-01 12:30:00.000001"]
+
+
+def given_some(**strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=strategies)
+
+
+CHANNEL: dict[str, st.SearchStrategy[Any]] = {
+    "options": st.dictionaries(TEXT.map(str.casefold), TEXT | st.just(""), max_size=2).filter(
+        lambda options: len({name.casefold() for name in options}) == len(options)
+    ),
+    "reason": MAYBE,
+    "actor": MAYBE,
+    "correlation_id": MAYBE,
+}
+PLACES = [
+    {},
+    {"path": "landing/{date}.csv"},
+    {"path": "landing/{datetime}/part.parquet"},
+    {"path": "landing/{delivery}", "format": "json"},
+    {"path": "lake/changes", "versions": True},
+    {"path": "lake/changes", "format": "parquet", "partition": "day"},
+]
+
+
+@st.composite
+def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
+    words = {**draw(st.sampled_from(PLACES)), **draw(given_some(**CHANNEL))}
+    if draw(st.booleans()):
+        words |= {"effective_at": draw(TEXT), "effective_at_format": draw(MAYBE)}
+    if draw(st.booleans()):
+        words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
+    if kind == "snapshot":
+        scope = draw(st.lists(st.sampled_from(keys), unique=True))
+        return Snapshot(
+            **words, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"]))
+        )
+    states = draw(st.sampled_from([("all", "value"), ("some", "value"), ("some", "not_stated")]))
+    return Feed(**words, deletes=draw(MAYBE), states=states[0], nulls=states[1])
+
+
+@st.composite
+def attributes(draw: st.DrawFn, source: str | None, former: str) -> Attribute:
+    words = draw(
+        given_some(personal=st.booleans(), description=st.just("") | TEXT, type=st.sampled_from(TYPES))
+    )
+    scd = draw(st.sampled_from([0, 1, 2, 3, 6]))
+    fate = draw(st.sampled_from([{}, {"retired": True}, {"optional": True}]))
+    names = draw(st.sampled_from([(), (former,)]))
+    return Attribute(
+        scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **words, **fate
+    )
+
+
+@st.composite
+def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, default: Any) -> Source:
+    kinds = draw(st.sampled_from([("snapshot",), ("feed",), ("snapshot", "feed")]))
+    words = {kind: draw(channels(keys, kind)) for kind in kinds}
+    column = st.one_of(
+        TEXT.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default))
+    )
+    columns = draw(st.dictionaries(st.sampled_from(keys), column))
+    limits = draw(given_some(bad_row_limit=st.floats(0, 1), retire_guard=st.sampled_from([0, 1, 0.5])))
+    zone = draw(st.sampled_from(["UTC", "Europe/Oslo"]))
+    return Source(name, existence=deciding, timezone=zone, columns=columns, **words, **limits)
+
+
+@st.composite
+def dimensions(draw: st.DrawFn) -> Dimension:
+    names = [f"k{name}" for name in draw(NAMES)] or ["k"]
+    keys = [name for name in names if is_column_name(name)][:2] or ["k"]
+    attribute_names = [name for name in draw(NAMES) if is_column_name(name)] or ["a"]
+    several = draw(st.booleans())
+    owners = ["crm", "web"] if several else [None]
+    parts = {
+        name: draw(attributes(draw(st.sampled_from(owners)), f"former{at}"))
+        for at, name in enumerate(attribute_names)
+    }
+    if several:
+        parts["of web"] = Attribute(1, source="web")
+    words = draw(
+        given_some(
+            owner=TEXT,
+            description=TEXT,
+            key_salt=TEXT,
+            group=st.just("sales"),
+            begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES)),
+            open_end=st.sampled_from(["9999-12-31", "3000-01-01"]),
+        )
+    )
+    if not any(part.opens_versions for part in parts.values()):
+        words |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))
+    types = draw(st.sampled_from([("string", "string"), ("bigint", "decimal(5,0)")]))
+    default = "x" if types[0] == "string" else 7
+    existence = True if several else draw(st.sampled_from([None, True]))
+    both = [draw(sources("crm", keys, existence, default)), draw(sources("web", keys, False, default))]
+    return Dimension(
+        draw(st.sampled_from(["dim_customer", "Customers", "no", "null"])),
+        dict(zip(keys, types, strict=False)),
+        parts,
+        both if several else both[0],
+        surrogate_key=draw(st.sampled_from([None, "the key", "surrogate_key"])),
+        **words,
+    )
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(dimensions())
+def test_described_and_parsed_is_the_same(dimension: Dimension) -> None:
+    assert parse(describe(dimension)) == (dimension,)
+
+
+def test_examples() -> None:
+    for text in (SHORT, LONG):
+        (dimension,) = parse(text)
+        assert parse(describe(dimension)) == (dimension,)
+
+
+def test_a_described_dimension_is_short() -> None:
+    (dimension,) = parse(SHORT)
+    assert len(describe(dimension).splitlines()) <= len(SHORT.splitlines()) + 6
