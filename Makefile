@@ -84,6 +84,6 @@ lock: ## Make requirements.lock anew from requirements.in (needs uv)
 
 .PHONY: clean
 clean: ## Stop the servers of the tests, remove the environment and all that was made (downloads stay)
-	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.stop_servers || true; fi
+	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.servers stop || true; fi
 	rm -rf .venv build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .tmp_dagster_home_*
 	find scd_pipeline scd_pipeline_tests -name __pycache__ -type d -prune -exec rm -rf {} +

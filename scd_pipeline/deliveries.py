@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.batch import Batch, rank, token, utc
 from scd_pipeline.columns import col
 from scd_pipeline.errors import SourceDataError
+from scd_pipeline.frames import small_frame
 from scd_pipeline.history.statements import DELIVERY
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
@@ -155,8 +156,8 @@ def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch]], file_pat
     if file_path is None:
         return frame.withColumn(DELIVERY, _mark(*entries[0]))
     rows = [(_plain(str(delivery.path)), _facts(delivery, batch)) for delivery, batch in entries]
-    marks = frame.sparkSession.createDataFrame(
-        rows, f"_scd_path string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
+    marks = small_frame(
+        frame.sparkSession, rows, f"_scd_path string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
     )
     return (
         frame.withColumn("_scd_path", _plain_column(file_path)).join(F.broadcast(marks), "_scd_path").drop("_scd_path")

@@ -1,11 +1,181 @@
-from collections.abc import Mapping
-from pathlib import Path
+"""The demo: Dagster's job over a real example, and then what can be seen in the tables.
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
+Dagster, Spark and the warehouse are handed in; nothing here knows how they were started.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scd_pipeline import reading
+from scd_pipeline.errors import LoadError, ScdError, SetupError
+from scd_pipeline.landing import EXAMPLE, deliveries
+from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline.texts import collected, differing, table
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from scd_pipeline.warehouse import Warehouse
+
+Say = Callable[[str], None]
+
+MEMBER = ("bioguide", "S001191")
+"""Kyrsten Sinema: from the House to the Senate, from a party to none, and out."""
+
+_FACTS = ("version", "effective_from", "effective_to", "current_flag")
+_TICK_SECONDS = 10
 
 
-def declarations_folder(environ: Mapping[str, str]) -> Path | None:
-    told = environ.get("SCD_DECLARATIONS")
-    if told:
-        return Path(told).absolute()
-    return EXAMPLE if EXAMPLE.is_dir() else None
+def example() -> Dimension:
+    """The example's declaration.  Errors: SetupError where there is no clone."""
+    if not EXAMPLE.is_dir():
+        raise SetupError(
+            "the demo's data is not part of the installed package; clone the project and run `make demo` there, or "
+            "load data of your own: `scd load DECLARATION.yaml`"
+        )
+    return load_dimension(EXAMPLE / "dim_legislator.yaml")
+
+
+def introduce(dimension: Dimension, place: str, say: Say) -> None:
+    """Say what is about to happen."""
+    found = deliveries(dimension)
+    say(f"{dimension.description}:")
+    say(f"{len(found)} full snapshots of {found[0].name} to {found[-1].name} lie in {EXAMPLE / 'snapshots'}.")
+    say(f"Dagster's load_job now takes them into the warehouse {place}, in one process, with an exact history.")
+    say("")
+
+
+def run_job(defs: dg.Definitions, warehouse: str, remote: str, say: Say) -> None:
+    """Run `load_job` in this process on a warehouse folder, telling what its steps tell.
+
+    Errors: the ScdError that a step ended with; LoadError for any other failure.
+    """
+    import dagster as dg
+
+    run_config = {
+        "resources": {"warehouse": {"config": {"path": warehouse}}, "spark": {"config": {"remote": remote}}},
+        "loggers": {"console": {}},
+    }
+    told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
+    with dg.DagsterInstance.ephemeral() as instance:
+        try:
+            told.resolve_job_def("load_job").execute_in_process(run_config=run_config, instance=instance)
+        except dg.Failure as failure:
+            if isinstance(failure.__cause__, ScdError):
+                raise failure.__cause__ from None
+            raise LoadError(str(failure.description)) from failure
+
+
+def _step_logger(say: Say) -> dg.LoggerDefinition:
+    """A console logger that tells what the steps themselves say, and nothing of Dagster's own events."""
+    import dagster as dg
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told = getattr(record, "dagster_meta", {})
+            if told.get("dagster_event") is None:
+                say(str(told.get("orig_message", record.getMessage())))
+
+    @dg.logger
+    def console(_context: dg.InitLoggerContext) -> logging.Logger:
+        logger = logging.Logger("scd_demo", level=logging.INFO)
+        logger.addHandler(Told())
+        return logger
+
+    return console
+
+
+@contextmanager
+def progress(say: Say, clock: Callable[[], float] = time.monotonic) -> Iterator[Say]:
+    """A way to say things with the seconds that have passed, which also says now and then that work goes on."""
+    began, done = clock(), threading.Event()
+    last = began
+
+    def tell(message: str) -> None:
+        nonlocal last
+        last = clock()
+        say(f"{last - began:5.0f} s  {message}")
+
+    def tick() -> None:
+        while not done.wait(1):
+            if clock() - last >= _TICK_SECONDS:
+                tell("...")
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield tell
+    finally:
+        done.set()
+        ticker.join()
+
+
+def show(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
+    """Say what the tables hold now: rows, one member's history, and what was put aside."""
+    _show_rows(warehouse, dimension, say)
+    _show_member(warehouse, dimension, say)
+    _show_quarantine(warehouse, dimension, say)
+
+
+def _show_rows(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
+    log = f"{dimension.name}{reading.LOG_SUFFIX}"
+    reading.register(warehouse, [dimension.name, log])
+    query = f"""
+        SELECT '{dimension.name}' AS table, count(*) AS rows,
+            concat('versions of ', count(DISTINCT bioguide), ' members, ', count_if(current_flag), ' current') AS what
+        FROM `{dimension.name}`
+        UNION ALL SELECT '{log}', count(*), concat(count_if(_kind = 'batch'), ' batches, and what they stated anew')
+        FROM `{log}`"""
+    say("What the tables hold")
+    say(table(collected(warehouse.spark.sql(query)), "  "))
+    say("")
+
+
+def _show_member(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
+    key, value = MEMBER
+    rows = reading.history(warehouse, dimension)
+    found = collected(rows.where(rows[key] == value).orderBy("version"))
+    attributes = {attribute.name for attribute in dimension.attributes if attribute.opens_versions}
+    changed = [name for name in differing(found) if name in attributes]
+    name = found.column("official_full")[0]
+    say(f"One member's history: {name} ({key} {value}); effective_to is exclusive")
+    say(table(found.of([*_FACTS, *changed]), "  "))
+    say("")
+
+
+def _show_quarantine(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
+    from pyspark.sql import functions as F
+
+    bad = reading.quarantine(warehouse, dimension)
+    counted = bad.groupBy(F.to_date("at").alias("snapshot"), "reason").count().orderBy("snapshot")
+    say("The quarantine: rows that were put aside, not lost. New members had no number yet on two days; as one cannot")
+    say("tell who they are, nobody whom those snapshots leave out was taken to be gone.")
+    say(table(collected(counted.select("snapshot", "reason", F.col("count").alias("rows"))), "  "))
+    say("")
+
+
+def suggest(program: str, say: Say) -> None:
+    """Say what to type next."""
+    key, value = MEMBER
+    say("What to type next")
+    for command in (
+        f"{program} demo    # again: nothing changes",
+        f'{program} sql "SELECT party, count(*) AS members FROM dim_legislator WHERE current_flag GROUP BY party"',
+        f"{program} history dim_legislator {key}={value}",
+        f"{program} as-of dim_legislator 2016-01-01 state=VT",
+        f'{program} sql "SELECT * FROM dim_legislator_batches WHERE bad_rows > 0"',
+        "make dev    # Dagster's web interface on the same tables",
+    ):
+        say(f"  {command}")
+
+
+def to_stdout(message: str) -> None:
+    """Say something on the standard output, at once."""
+    print(message, flush=True, file=sys.stdout)

@@ -20,6 +20,7 @@ from scd_pipeline.batch import Batch, rank, standing
 from scd_pipeline.columns import BATCH, KIND, attribute_types, col, key_text
 from scd_pipeline.deliveries import Delivery, as_frame, epoch, marked, read_delta, read_path
 from scd_pipeline.errors import BatchStopped
+from scd_pipeline.frames import no_rows, small_frame
 from scd_pipeline.history.statements import (
     HASH,
     KEY_READABLE,
@@ -240,7 +241,7 @@ def _encoded_scopes(spark: SparkSession, dimension: Dimension, entries: Sequence
         rows = [tuple(None if v is None else str(v) for v in values) for values in entry.delivery.scope or ()]
         texts: list[str] = []
         if rows:
-            frame = spark.createDataFrame(rows, ", ".join(f"`{name}` string" for name in names))
+            frame = small_frame(spark, rows, ", ".join(f"`{name}` string" for name in names))
             typed = frame.select(*[col(name).cast(types[name]).alias(name) for name in names])
             texts = [row[0] for row in typed.select(key_text(names)).collect()]
         found[number] = replace(entry, batch=replace(entry.batch, scope=tuple(sorted(set(texts)))))
@@ -320,7 +321,7 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
     keys = {key.name: key.type for key in dimension.business_key}
     columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
-    return spark.createDataFrame([], ", ".join(f"`{name}` {ddl}" for name, ddl in columns.items()))
+    return no_rows(spark, columns)
 
 
 def _measured(rows: DataFrame, read: Sequence[tuple[int, _Entry]], dimension: Dimension) -> list[tuple[int, _Entry]]:

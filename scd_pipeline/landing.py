@@ -1,17 +1,32 @@
-"""Where the deliveries of a declaration lie, and which of them a load is asked for."""
+"""Where declarations lie, where their deliveries lie, and which of them a load is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from scd_pipeline.deliveries import Delivery, discover
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.spec import Dimension
 
+if TYPE_CHECKING:
+    from scd_pipeline.deliveries import Delivery
+
 STOPPING_RULES = ("bad rows", "retire guard")
 """The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
+
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
+"""The example of a clone; an installed wheel has none."""
+
+
+def declarations_folder(environ: Mapping[str, str]) -> Path | None:
+    """The folder or file of declarations that nobody named: $SCD_DECLARATIONS, else the example in a clone."""
+    named = environ.get("SCD_DECLARATIONS")
+    if named:
+        return Path(named).absolute()
+    return EXAMPLE if EXAMPLE.is_dir() else None
 
 
 def declaration_folder(dimension: Dimension) -> Path:
@@ -25,6 +40,8 @@ def deliveries(dimension: Dimension, *, names: Collection[str] = (), allow: Coll
 
     `allow` lets these deliveries through the rules it names.  Errors: SourceDataError for a name that is not there.
     """
+    from scd_pipeline.deliveries import discover  # Spark comes with it
+
     folder = declaration_folder(dimension)
     found = discover(dimension, base=folder)
     there = {delivery.name for delivery in found}

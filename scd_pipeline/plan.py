@@ -17,6 +17,7 @@ from scd_pipeline.delta.change_log import STATEMENT_COLUMNS, ChangeLog, log_sche
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT, SchemaStep, check, properties, renames, steps, stored_declaration
 from scd_pipeline.errors import InvariantBroken, KeyCollision
+from scd_pipeline.frames import no_rows
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.differences import ALIVE_BEFORE, DIFFERS, ORIGIN, Intake, affected_keys, changes
 from scd_pipeline.history.timeline import build_timeline, dimension_schema
@@ -280,7 +281,7 @@ def _dimension_rows(warehouse: Warehouse, dimension: Dimension, there: Mapping[s
     """The dimension as it stands, with the columns that it should have: new ones NULL, renamed ones found."""
     wanted = dimension_schema(dimension)
     if not there:
-        return warehouse.spark.createDataFrame([], ", ".join(f"`{name}` {ddl}" for name, ddl, _ in wanted))
+        return no_rows(warehouse.spark, {name: ddl for name, ddl, _ in wanted})
     former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
     chosen = []
     for name, ddl, _ in wanted:

@@ -98,6 +98,11 @@ def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     return _quarantine(_log(warehouse, shape.name), shape.key_names)
 
 
+def key_names(warehouse: Warehouse, dimension: Dimension | str) -> tuple[str, ...]:
+    """The columns of the business key.  Errors: SetupError."""
+    return _shape(warehouse, dimension).key_names
+
+
 def tables(warehouse: Warehouse) -> list[str]:
     """The names of the tables in the warehouse's folder, in order.
 
@@ -246,4 +251,15 @@ def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
     )
 
 
-__all__ = ["as_of", "batches", "current", "history", "in_force", "quarantine", "register", "tables", "views"]
+__all__ = [
+    "as_of",
+    "batches",
+    "current",
+    "history",
+    "in_force",
+    "key_names",
+    "quarantine",
+    "register",
+    "tables",
+    "views",
+]

@@ -15,6 +15,7 @@ import pytest
 
 from scd_pipeline import session, setup
 from scd_pipeline.errors import SetupError
+from scd_pipeline_tests import servers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,15 +51,12 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 def _embedded(installation: setup.Installation) -> Iterator[SparkSession]:
-    spark = session.local_spark(
-        jars=installation.jars, java_home=installation.java_home, cores=2, shuffle_partitions=2
-    )
+    spark = session.local_spark(jars=installation.jars, java_home=installation.java_home, cores=2, shuffle_partitions=2)
     yield spark
     spark.stop()
 
 
 def _connected(installation: setup.Installation) -> Iterator[SparkSession]:
-    conf = session.spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn")
-    folder = setup.cache_folder(os.environ) / "servers" / "tests"
-    with session.shared_spark(folder, conf, java_home=installation.java_home) as spark:
+    conf = servers.settings(installation)
+    with session.shared_spark(servers.folder(), conf, java_home=installation.java_home) as spark:
         yield spark

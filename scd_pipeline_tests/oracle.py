@@ -12,6 +12,7 @@ import enum
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -128,8 +129,13 @@ class Batch:
     world: int = 0
 
     @property
+    def run_id(self) -> str:
+        """The delivery without its revision, so that an equal edition changes no row (S34)."""
+        return f"{self.source}/{self.channel}/{self.delivery}"
+
+    @property
     def id(self) -> str:
-        return f"{self.source}/{self.channel}/{self.delivery}/{self.revision}"
+        return f"{self.run_id}/{self.revision}"
 
     @property
     def position(self) -> Position:
@@ -196,6 +202,7 @@ def canon(value: Any) -> Any:
     return value
 
 
+@cache
 def code(token: str) -> str:
     """The order of deliveries and revisions: dates as dates, integers as integers, all else as text."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", token, re.ASCII) and _is_date(token):
@@ -335,8 +342,7 @@ def one_of_each(batches: Iterable[Batch]) -> list[Batch]:
 def content(batch: Batch) -> Any:
     """What a batch says, whatever the order of its rows."""
     rows = sorted(
-        repr((r.key, canon(dict(r.values)), r.kind, r.effective_at, r.sequence, r.reason, r.bad))
-        for r in batch.rows
+        repr((r.key, canon(dict(r.values)), r.kind, r.effective_at, r.sequence, r.reason, r.bad)) for r in batch.rows
     )
     return (
         rows,
@@ -351,11 +357,11 @@ def content(batch: Batch) -> Any:
 
 def standing(batches: Iterable[Batch]) -> list[Batch]:
     """S34: of each delivery the highest revision counts, wholly, whatever came last."""
-    best: dict[tuple[str, str, str], Batch] = {}
+    best: dict[str, Batch] = {}
     for batch in batches:
-        delivery = (batch.source, batch.channel, batch.delivery)
-        if delivery not in best or code(str(batch.revision)) > code(str(best[delivery].revision)):
-            best[delivery] = batch
+        known = best.setdefault(batch.run_id, batch)
+        if code(str(batch.revision)) > code(str(known.revision)):
+            best[batch.run_id] = batch
     return sorted(best.values(), key=lambda batch: (batch.position, batch.source))
 
 
@@ -585,9 +591,7 @@ def type_3_columns(name: str, history: Iterable[Moment]) -> dict[str, Any]:
     return {name: value, f"previous_{name}": before, f"{name}_changed_at": since}
 
 
-def type_6_columns(
-    attr: Attr, history: Sequence[Moment], version: Version, before: Version | None
-) -> dict[str, Any]:
+def type_6_columns(attr: Attr, history: Sequence[Moment], version: Version, before: Version | None) -> dict[str, Any]:
     """S10: the version's value, the latest one, and where asked that of the version before."""
     shown = {
         attr.name: version.opened.after.values.get(attr.name),
@@ -624,9 +628,7 @@ def overwritten_at(dim: Dim, history: Sequence[Moment]) -> dt.datetime:
     since, before = dt.datetime.min, tuple(None for _ in dim.of_type(0, 1, 3, 6))
     for i, moment in enumerate(history):
         shown = tuple(
-            canon(
-                original(attr.name, history[: i + 1]) if attr.scd == 0 else moment.after.values.get(attr.name)
-            )
+            canon(original(attr.name, history[: i + 1]) if attr.scd == 0 else moment.after.values.get(attr.name))
             for attr in dim.of_type(0, 1, 3, 6)
         )
         since, before = (since if shown == before else moment.time), shown
@@ -634,15 +636,12 @@ def overwritten_at(dim: Dim, history: Sequence[Moment]) -> dt.datetime:
 
 
 def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dict[str, Any]:
-    """S14: where a row comes from; all of it from batches, nothing from the clock.
-
-    The run id names the delivery without its revision, so that an equal edition changes no row (S34).
-    """
+    """S14: where a row comes from; all of it from batches, nothing from the clock."""
     by = opener(dim, version.opened)
     return {
         "change_reason": by.reason or by.batch.reason or "source_load",
         "change_source": by.batch.source,
-        "load_run_id": by.batch.id.rpartition("/")[0],
+        "load_run_id": by.batch.run_id,
         "last_updated": max(version.opened.time, overwritten_at(dim, history)),
     }
 
@@ -696,5 +695,10 @@ def entities(dim: Dim, batches: Iterable[Batch]) -> dict[Key, list[Moment]]:
 
 def oracle(dim: Dim, batches: Iterable[Batch]) -> list[dict[str, Any]]:
     """S14: the rows of the dimension, a function of the declaration and of the set of batches."""
+    return entity_rows(dim, entities(dim, batches))
+
+
+def entity_rows(dim: Dim, histories: Mapping[Key, Sequence[Moment]]) -> list[dict[str, Any]]:
+    """The rows of entities whose moments are known."""
     rows_of = windowed_rows if dim.has_windows else single_row
-    return [row for key, history in entities(dim, batches).items() for row in rows_of(dim, key, history)]
+    return [row for key, history in histories.items() for row in rows_of(dim, key, history)]

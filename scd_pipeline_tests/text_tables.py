@@ -86,9 +86,7 @@ def render(rows: Rows, columns: Iterable[str] | None = None, marks: Sequence[str
     lines = [names, *([show_cell(row[name]) if name in row else "?" for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
-    return "\n".join(
-        f"{mark}{text}" for mark, text in zip(["  ", *(marks or ["  "] * len(rows))], texts, strict=True)
-    )
+    return "\n".join(f"{mark}{text}" for mark, text in zip(["  ", *(marks or ["  "] * len(rows))], texts, strict=True))
 
 
 def plain(value: Any) -> Any:
@@ -117,9 +115,7 @@ def plain(value: Any) -> Any:
 
 def same_rows(expected: Rows, actual: Rows, columns: Iterable[str] | None = None) -> str:
     """The empty text if the rows agree in any order, else the difference: `-` missing, `+` not expected."""
-    names = (
-        tuple(columns) if columns is not None else tuple(dict.fromkeys(n for row in expected for n in row))
-    )
+    names = tuple(columns) if columns is not None else tuple(dict.fromkeys(n for row in expected for n in row))
     wanted, found = (
         Counter(_frozen(row, names) for row in expected),
         Counter(_frozen(row, names) for row in actual),

@@ -33,7 +33,7 @@ import datetime as dt
 import itertools
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -108,11 +108,7 @@ def _shape(
 ) -> Shape:
     """A shape whose first declaration lacks the added attributes and uses the former names."""
     final = Dim(f"dim_{name}", tuple(key), tuple(attr for attr, _ in attrs), sources, **options)
-    old = (
-        replace(a, name=(*a.former_names, a.name)[0], former_names=())
-        for a in final.attrs
-        if a.name not in added
-    )
+    old = (replace(a, name=(*a.former_names, a.name)[0], former_names=()) for a in final.attrs if a.name not in added)
     types = {known: kind for attr, kind in attrs for known in (attr.name, *attr.former_names)}
     first = replace(final, attrs=tuple(old))
     return Shape(name, Types(key, types), first, final, channels, frozenset(optional))
@@ -279,9 +275,7 @@ class World:
 
 def world_alone(world: World) -> World:
     """The same world with no other beside it: what was scoped by `world` is full, by region stays so."""
-    channels = tuple(
-        replace(c, scope=tuple(s for s in c.scope if s != "world")) for c in world.shape.channels
-    )
+    channels = tuple(replace(c, scope=tuple(s for s in c.scope if s != "world")) for c in world.shape.channels)
     batches = tuple(_unscoped(batch) for batch in world.batches)
     return replace(world, shape=replace(world.shape, channels=channels), batches=batches)
 
@@ -322,9 +316,7 @@ def rows_as_records(batch: Batch, types: Types) -> list[dict[str, Any]]:
     The attribute columns are those that the batch declares; what a row does not state is NULL in it.
     """
     columns = physical_columns(batch, types)
-    return [
-        {name: value for name, value in _record(row, types).items() if name in columns} for row in batch.rows
-    ]
+    return [{name: value for name, value in _record(row, types).items() if name in columns} for row in batch.rows]
 
 
 def _record(row: Row, types: Types) -> dict[str, Any]:
@@ -359,10 +351,13 @@ SWITCHES: dict[str, float] = {
     "retries": 0.5,
     "guard": 0.3,
 }
+LATER_SWITCHES: dict[str, float] = {"shared_names": 0.25}
 
 
-def drawn_switches(rng: random.Random) -> frozenset[str]:
-    return frozenset(name for name, share in SWITCHES.items() if rng.random() < share)
+def drawn_switches(rng: random.Random, seed: int) -> frozenset[str]:
+    """Each by its share; a later one by its own draw, so that it moves no world that does without it."""
+    later = {name for name, share in LATER_SWITCHES.items() if random.Random(f"{name} {seed}").random() < share}
+    return frozenset(later.union(name for name, share in SWITCHES.items() if rng.random() < share))
 
 
 class Draft:
@@ -402,10 +397,7 @@ class Draft:
         """New values for some of the attributes, the known ones for the rest."""
         kinds = self.shape.types.attributes
         stay = {a.name for a in self.shape.final.attrs if a.name in known and self.rng.random() > share}
-        return {
-            a.name: known[a.name] if a.name in stay else self.value(kinds[a.name])
-            for a in self.shape.final.attrs
-        }
+        return {a.name: known[a.name] if a.name in stay else self.value(kinds[a.name]) for a in self.shape.final.attrs}
 
     def good(self, batch: Batch) -> list[Row]:
         return _good(self.shape.final, batch)
@@ -512,10 +504,7 @@ def _snapshot_rows(draft: Draft, batch: Batch, key: Key, columns: Mapping[str, s
     times = draft.times if draft.rng.random() < 0.2 else [time for time in draft.times if time <= batch.at]
     chosen = draft.rng.sample(times, min(len(times), draft.rng.choice((1, 1, 1, 2))))
     sequences = (None, None, 1, 2)
-    return [
-        Row(key, draft.values(key, columns), effective_at=t, sequence=draft.rng.choice(sequences))
-        for t in chosen
-    ]
+    return [Row(key, draft.values(key, columns), effective_at=t, sequence=draft.rng.choice(sequences)) for t in chosen]
 
 
 def _with_feed_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> Batch:
@@ -668,9 +657,7 @@ def edition(draft: Draft, batch: Batch, revision: int, same_content: bool = Fals
     """Another revision of a delivery, of the same phase; sometimes for another time."""
     rows = batch.rows if same_content else tuple(_rewritten(draft, batch))
     moved = not same_content and draft.rng.random() < 0.3
-    result = replace(
-        batch, revision=revision, rows=rows, at=draft.rng.choice(draft.times) if moved else batch.at
-    )
+    result = replace(batch, revision=revision, rows=rows, at=draft.rng.choice(draft.times) if moved else batch.at)
     draft.phase[result.id] = draft.phase[batch.id]
     return result
 
@@ -713,7 +700,7 @@ def _editions_of(draft: Draft, batch: Batch, switch: str) -> list[Batch]:
 
 def refuse_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
     """S5: of some delivery the last edition is one that has to be refused."""
-    last = {(b.source, b.channel, b.delivery): b for b in sorted(batches, key=lambda b: b.revision)}
+    last = {b.run_id: b for b in sorted(batches, key=lambda b: b.revision)}
     for batch in draft.rng.sample(list(last.values()), len(last)):
         changed = contradict(draft, batch)
         if changed is not None:
@@ -747,7 +734,32 @@ def _with_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
         if draft.on(switch):
             batches = twisted(draft, batches, twist)
     batches = editions(draft, batches)
+    if draft.on("shared_names"):
+        batches = share_name(draft, batches)
     return refuse_one(draft, batches) if draft.on("unordered") else batches
+
+
+def share_name(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """Position: two channels deliver under one name.
+
+    Not where a content comes again: its revision would move it past the other channel's batch, though the
+    edition is equal (S34 against position).
+    """
+    pairs = [(a, b) for a, b in itertools.combinations(batches, 2) if _channel(a) != _channel(b)]
+    if not pairs or draft.on("same_content"):
+        return batches
+    one, other = draft.rng.choice(pairs)
+    return [_renamed(draft, batch, one.delivery) if batch.run_id == other.run_id else batch for batch in batches]
+
+
+def _channel(batch: Batch) -> tuple[str, str]:
+    return batch.source, batch.channel
+
+
+def _renamed(draft: Draft, batch: Batch, delivery: str) -> Batch:
+    renamed = replace(batch, delivery=delivery)
+    draft.phase[renamed.id] = draft.phase[batch.id]
+    return renamed
 
 
 def _phases(draft: Draft, batches: list[Batch]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -761,18 +773,17 @@ def _phase(draft: Draft, batches: list[Batch], phase: int) -> tuple[int, ...]:
     return tuple(draft.rng.sample(own + again, len(own + again)))
 
 
-def world(
-    seed: int, features: Collection[str] | None = None, *, shape: Shape | None = None, number: int = 0
-) -> World:
+def world(seed: int, features: Collection[str] | None = None, *, shape: Shape | None = None, number: int = 0) -> World:
     """The world of a seed: the same for the same arguments.
 
-    features: the names of SWITCHES that are on, and no others; by default drawn by their shares.
+    features: the switches that are on, and no others; by default drawn by their shares.
     shape: by default the seeds go round the six. number: below 3000, other for each world that shares a load.
     """
     assert 0 <= number < MOST_WORLDS, f"world number {number}: expected 0 to {MOST_WORLDS - 1}"
-    assert set(features or ()) <= set(SWITCHES), f"no such switch: {set(features or ()) - set(SWITCHES)}"
+    unknown = set(features or ()) - {*SWITCHES, *LATER_SWITCHES}
+    assert not unknown, f"no such switch: {unknown}"
     rng = random.Random(seed)
-    switches = drawn_switches(rng) if features is None else frozenset(features)
+    switches = drawn_switches(rng, seed) if features is None else frozenset(features)
     return build(rng, shape or SHAPES[seed % len(SHAPES)], number, switches)
 
 
@@ -787,8 +798,38 @@ def worlds(
 ) -> World:
     """Worlds for Hypothesis; switches and draws shrink towards fewer and smaller ones."""
     chosen = draw(st.sampled_from(SHAPES)) if shape is None else shape
-    drawn = st.frozensets(st.sampled_from(sorted(SWITCHES))) if features is None else st.just(features)
+    drawn = (
+        st.frozensets(st.sampled_from(sorted({*SWITCHES, *LATER_SWITCHES}))) if features is None else st.just(features)
+    )
     return build(draw(st.randoms(use_true_random=False)), chosen, number, draw(drawn))
+
+
+def smaller(one: World) -> Iterator[World]:
+    """The world without one batch, without one entity, or without one row."""
+    for i in range(len(one.batches)):
+        yield _without_batch(one, i)
+    for key in dict.fromkeys(row.key for batch in one.batches for row in batch.rows):
+        yield _with_rows(one, lambda _, row, key=key: row.key != key)
+    for batch in one.batches:
+        for i in range(len(batch.rows)):
+            yield _with_rows(one, lambda other, row, batch=batch, i=i: other is not batch or row is not batch.rows[i])
+
+
+def _without_batch(one: World, gone: int) -> World:
+    first, second = (tuple(i - (i > gone) for i in phase if i != gone) for phase in one.phases)
+    return replace(one, batches=one.batches[:gone] + one.batches[gone + 1 :], phases=(first, second))
+
+
+def _with_rows(one: World, stays: Callable[[Batch, Row], bool]) -> World:
+    batches = tuple(replace(b, rows=tuple(row for row in b.rows if stays(b, row))) for b in one.batches)
+    return replace(one, batches=batches)
+
+
+def shrunk(one: World, fails: Callable[[World], bool]) -> World:
+    """A smallest world that still fails: without any batch, entity or row it would not."""
+    while (less := next((other for other in smaller(one) if fails(other)), None)) is not None:
+        one = less
+    return one
 
 
 # ------------------------------------------------------------------------ features
@@ -821,12 +862,16 @@ class Seen:
         return o.settled(self.said)
 
     @cached_property
+    def entities(self) -> dict[Key, list[o.Moment]]:
+        return o.entities(self.dim, self.world.batches)
+
+    @property
     def histories(self) -> list[list[o.Moment]]:
-        return list(o.entities(self.dim, self.world.batches).values())
+        return list(self.entities.values())
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        return o.oracle(self.dim, self.world.batches)
+        return o.entity_rows(self.dim, self.entities)
 
     @cached_property
     def faults(self) -> set[str]:
@@ -836,7 +881,7 @@ class Seen:
     def editions(self) -> list[tuple[Batch, Batch]]:
         """Pairs of a lower and a higher edition of one delivery."""
         pairs = itertools.permutations(self.world.batches, 2)
-        return [(a, b) for a, b in pairs if _delivery(a) == _delivery(b) and a.revision < b.revision]
+        return [(a, b) for a, b in pairs if a.run_id == b.run_id and a.revision < b.revision]
 
     def values(self, kind: str) -> list[Any]:
         """The values of a declared type that the batches that count deliver."""
@@ -891,9 +936,7 @@ class Look:
         """Without a column that the declaration of then knows."""
         final = self.batch.id in {batch.id for batch in self.seen.world.second}
         dim = self.seen.dim if final else self.seen.world.shape.first
-        return any(
-            a.source == self.batch.source and a.name not in (self.batch.declared or ()) for a in dim.attrs
-        )
+        return any(a.source == self.batch.source and a.name not in (self.batch.declared or ()) for a in dim.attrs)
 
     @property
     def merges(self) -> bool:
@@ -918,10 +961,6 @@ class Look:
 
     def delivers(self, names: Iterable[str]) -> bool:
         return any(name in (self.batch.declared or ()) for name in names)
-
-
-def _delivery(batch: Batch) -> tuple[str, str, str]:
-    return batch.source, batch.channel, batch.delivery
 
 
 def _returns(history: list[o.Moment]) -> bool:
@@ -972,9 +1011,7 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "full snapshot": lambda x: x.snapshot and "region" not in x.batch.scope_columns,
     "scoped snapshot": lambda x: x.snapshot and "region" in x.batch.scope_columns,
     "scope of one region": lambda x: x.snapshot and x.regions == 1,
-    "scope from its rows": lambda x: (
-        bool(x.batch.scope_columns and x.batch.rows) and x.batch.scope_values is None
-    ),
+    "scope from its rows": lambda x: bool(x.batch.scope_columns and x.batch.rows) and x.batch.scope_values is None,
     "empty snapshot": lambda x: x.snapshot and not x.batch.rows,
     "snapshot with row times": lambda x: x.snapshot and x.batch.row_times,
     "row time after its snapshot": lambda x: (
@@ -1009,6 +1046,9 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "three sources": lambda seen: len(seen.dim.sources) == 3,
     "three-part key": lambda seen: len(seen.dim.key) == 3,
     "equal times": _equal_times,
+    "one name in two channels": lambda seen: (
+        len({b.delivery for b in seen.standing}) < len({b.run_id for b in seen.standing})
+    ),
     "refused as unordered": lambda seen: o.UNORDERED in seen.verdict[1].values(),
     "stopped by the guard": lambda seen: o.RETIRE_GUARD in seen.verdict[1].values(),
     "higher revision": lambda seen: any(o.content(low) != o.content(high) for low, high in seen.editions),

@@ -8,7 +8,6 @@ No postponed annotations here: Dagster reads those of an asset's function as the
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -21,6 +20,7 @@ from scd_pipeline.landing import deliveries
 from scd_pipeline.load import LoadResult, load
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Attribute, Dimension, ScdType
+from scd_pipeline.texts import summary
 
 _SHOWN_BATCHES = 20
 _TYPES = {
@@ -65,10 +65,14 @@ def dimension_assets(dimension: Dimension) -> dg.AssetsDefinition:
 def _load(context: dg.AssetExecutionContext, dimension: Dimension, warehouse: WarehouseResource) -> LoadResult:
     try:
         found = deliveries(dimension)
-        context.log.info(f"{dimension.name}: {len(found)} deliveries found; starting {warehouse.spark.place}")
-        return load(warehouse.open(), dimension, found, run_id=context.run_id, progress=context.log.info)
+        context.log.info(f"{dimension.name}: {len(found)} deliveries found; asking for {warehouse.spark.place}")
+        opened = warehouse.open()
+        context.log.info(f"Spark {opened.spark.version} is there")
+        result = load(opened, dimension, found, run_id=context.run_id, progress=context.log.info)
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
+    context.log.info(summary(result))
+    return result
 
 
 def _stopped(result: LoadResult) -> dg.Failure:
@@ -84,7 +88,7 @@ def _log_spec(dimension: Dimension) -> dg.AssetSpec:
             f"What was stated of {dimension.name}, and by which batches: the canonical source, append-only. "
             f"Sources: {', '.join(source.name for source in dimension.sources)}."
         ),
-        metadata={"dagster/table_name": dimension.name + LOG_SUFFIX},
+        metadata={"dagster/table_name": dimension.name + LOG_SUFFIX, "declaration": dimension.origin or "Python"},
         **_common(dimension),
     )
 
@@ -96,6 +100,7 @@ def _table_spec(dimension: Dimension) -> dg.AssetSpec:
         "dagster/column_schema": column_schema(dimension),
         "business_key": keys,
         "surrogate_key": dimension.surrogate_key,
+        "declaration": dimension.origin or "Python",
     }
     text = dimension.description or f"The dimension {dimension.name}."
     return dg.AssetSpec(
@@ -108,14 +113,11 @@ def _table_spec(dimension: Dimension) -> dg.AssetSpec:
 
 
 def _common(dimension: Dimension) -> dict[str, Any]:
-    file, _, line = dimension.origin.rpartition(":")
     owners = [dimension.owner] if re.fullmatch(r"team:\w+|[^@\s]+@[^@\s]+\.[^@\s]+", dimension.owner) else []
-    tags = {"declaration": f"{Path(file).name}.{line}"} if file else {}
     return {
         "group_name": _plain(dimension.group or "dimensions"),
         "kinds": {"spark", "delta"},
         "owners": owners,
-        "tags": tags,
     }
 
 

@@ -35,9 +35,12 @@ class DeltaSparkResource(LazyPySparkResource):
         else:
             installed = setup.find(os.environ)
             extra = {str(name): str(value) for name, value in self.spark_config.items()}
-            self._spark_session = session.local_spark(jars=installed.jars, java_home=installed.java_home, extra=extra)
+            scratch = setup.cache_folder(os.environ) / "spark-warehouse"
+            self._spark_session = session.local_spark(
+                scratch, jars=installed.jars, java_home=installed.java_home, extra=extra
+            )
 
-    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
         """Leave the server; an embedded session stays, as others in the process may be using it."""
         if self.remote and self._spark_session is not None:
             self._spark_session.stop()

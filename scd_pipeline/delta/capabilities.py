@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.table import Table
-from scd_pipeline.errors import UnsupportedDelta
+from scd_pipeline.errors import ConflictError, UnsupportedDelta
+from scd_pipeline.frames import small_frame
 
 NAME = "_scd_capabilities"
 
@@ -64,10 +66,10 @@ def capabilities(spark: SparkSession, memory: Table, scratch_path: str) -> Capab
         {},
         "What the Delta of each server can do",
     )
-    rows = spark.createDataFrame([(found.server, found.engine, found.replaces, found.merges)], memory.read().schema)
-    rows.write.format("delta").mode("append").save(memory.path) if memory.path else rows.write.format("delta").mode(
-        "append"
-    ).saveAsTable(memory.identifier)
+    answer = [(found.server, found.engine, found.replaces, found.merges)]
+    rows = small_frame(spark, answer, "server string, engine string, replaces boolean, merges boolean")
+    with contextlib.suppress(ConflictError):  # another run found out the same just now
+        memory.append(rows, memory.last_commit().next(took={}, batches=(), run_id=""))
     return found
 
 
@@ -86,9 +88,9 @@ def _tries(spark: SparkSession, scratch: Table, way: str) -> bool:
     schema = "k bigint, v string, r boolean"
     try:
         first = scratch.last_commit().next(took={}, batches=(), run_id="")
-        scratch.append(spark.createDataFrame([(1, "a", False), (2, "b", False)], schema), first)
+        scratch.append(small_frame(spark, [(1, "a", False), (2, "b", False)], schema), first)
         second = first.next(took={}, batches=(), run_id="")
-        changed = spark.createDataFrame([(2, "c", False)], schema)
+        changed = small_frame(spark, [(2, "c", False)], schema)
         if way == "replace":
             scratch.replace(changed, second, key="k")
         else:

@@ -35,6 +35,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.table import Table
+from scd_pipeline.frames import no_rows, small_frame
 from scd_pipeline.history.statements import STATEMENT_TYPES
 from scd_pipeline.spec import Dimension
 from scd_pipeline.spec.types import parse_type
@@ -119,8 +120,7 @@ class ChangeLog:
         types = attribute_types(self.dimension)
         all_columns = dict(log_schema(self.dimension))
         names = [*self.dimension.key_names, *STATEMENT_COLUMNS, COMMIT, STATED, *types]
-        schema = ", ".join(f"`{name}` {all_columns[name]}" for name in names)
-        return wrap(self.table.spark.createDataFrame([], schema), types)
+        return wrap(no_rows(self.table.spark, {name: all_columns[name] for name in names}), types)
 
     def append(self, batches: Sequence[Batch], statements: DataFrame, commit: OwnCommit) -> OwnCommit:
         """Write batches and their statements with one commit.  Errors: ConflictError if a rival was faster."""
@@ -158,7 +158,7 @@ class ChangeLog:
             for b in batches
         ]
         schema = ", ".join(f"`{name}` {types[name]}" for name in names)
-        return self.table.spark.createDataFrame(rows, schema)
+        return small_frame(self.table.spark, rows, schema)
 
 
 def _info(batch: Batch) -> tuple[object, ...]:

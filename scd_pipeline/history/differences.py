@@ -39,6 +39,7 @@ from scd_pipeline.columns import (
     position,
     quoted,
 )
+from scd_pipeline.frames import small_frame
 from scd_pipeline.spec import Dimension
 
 ORIGIN = "_origin"
@@ -155,7 +156,7 @@ def _snapshot_frame(
     covers = F.col("_scope").isNull()
     for number, names in enumerate(scopes):
         covers = covers | ((F.col("_scope_id") == number) & F.array_contains("_scope", key_text(names)))
-    return F.broadcast(spark.createDataFrame(rows, _SNAPSHOT_SCHEMA)), covers
+    return F.broadcast(small_frame(spark, rows, _SNAPSHOT_SCHEMA)), covers
 
 
 def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension: Dimension) -> DataFrame:

@@ -1,8 +1,8 @@
 """Examples worked out by hand from the contract: deliveries, and the rows that have to come of them.
 
 Written as data, so that any engine can be asked for them. A table of deliveries has a line for each delivered
-row: `delivery` and, of the batch, what is needed of `at` and `revision`; of the row, what is needed of `op` (a
-delete has D), `time` and `seq` (its own), `reason` and `bad` (why it is bad); then key columns and attributes.
+row: `delivery` and, of the batch, what is needed of `at` and `revision`; of the row, what is needed of `op`
+(D: delete), `time` and `seq` (its own), `reason` and `bad` (why it is bad); then key columns and attributes.
 In place of a key, `nobody` is a batch without rows, and `withdrawn` one that is withdrawn.
 """
 
@@ -161,11 +161,11 @@ EXAMPLES = (
         PLAYER,
         WALK + GOLD_IN_MARCH,
         """
-        | tier   | email | effective_from | effective_to | version | load_run_id         |
-        | Bronze | b     | 2024-01-01     | 2024-03-01   | 1       | crm/snapshot/b1/1   |
-        | Gold   | b     | 2024-03-01     | 2024-06-01   | 2       | crm/snapshot/late/1 |
-        | Silver | b     | 2024-06-01     | 2024-09-01   | 3       | crm/snapshot/b2/1   |
-        | Silver | b     | 2024-11-01     | OPEN         | 4       | crm/snapshot/b5/1   |
+        | tier   | email | effective_from | effective_to | version | load_run_id       |
+        | Bronze | b     | 2024-01-01     | 2024-03-01   | 1       | crm/snapshot/b1   |
+        | Gold   | b     | 2024-03-01     | 2024-06-01   | 2       | crm/snapshot/late |
+        | Silver | b     | 2024-06-01     | 2024-09-01   | 3       | crm/snapshot/b2   |
+        | Silver | b     | 2024-11-01     | OPEN         | 4       | crm/snapshot/b5   |
         """,
         {"risk": "int"},
     ),
@@ -174,10 +174,10 @@ EXAMPLES = (
         PLAYER,
         WALK + SILVER_IN_MAY,
         """
-        | tier   | effective_from | effective_to | version | load_run_id         |
-        | Bronze | 2024-01-01     | 2024-05-01   | 1       | crm/snapshot/b1/1   |
-        | Silver | 2024-05-01     | 2024-09-01   | 2       | crm/snapshot/late/1 |
-        | Silver | 2024-11-01     | OPEN         | 3       | crm/snapshot/b5/1   |
+        | tier   | effective_from | effective_to | version | load_run_id       |
+        | Bronze | 2024-01-01     | 2024-05-01   | 1       | crm/snapshot/b1   |
+        | Silver | 2024-05-01     | 2024-09-01   | 2       | crm/snapshot/late |
+        | Silver | 2024-11-01     | OPEN         | 3       | crm/snapshot/b5   |
         """,
         {"risk": "int"},
     ),
@@ -233,9 +233,9 @@ EXAMPLES = (
             """
         ),
         """
-        | id | country | region   | change_reason | change_source | load_run_id      | last_updated |
-        | 1  | Germany | EU       | source_load   | crm           | crm/snapshot/1/1 | 2024-02-01   |
-        | 2  | Peru    | Americas | source_load   | crm           | crm/snapshot/1/1 | 2024-01-01   |
+        | id | country | region   | change_reason | change_source | load_run_id    | last_updated |
+        | 1  | Germany | EU       | source_load   | crm           | crm/snapshot/1 | 2024-02-01   |
+        | 2  | Peru    | Americas | source_load   | crm           | crm/snapshot/1 | 2024-01-01   |
         """,
     ),
     Example(
@@ -279,8 +279,8 @@ EXAMPLES = (
         dim(manager=3),
         MANAGERS,
         """
-        | id | manager | previous_manager | manager_changed_at | load_run_id  | last_updated |
-        | 1  | m3      | m2               | 2024-03-01         | crm/feed/1/1 | 2024-03-01   |
+        | id | manager | previous_manager | manager_changed_at | load_run_id | last_updated |
+        | 1  | m3      | m2               | 2024-03-01         | crm/feed/1  | 2024-03-01   |
         """,
     ),
     Example(
@@ -468,8 +468,8 @@ EXAMPLES = (
             """
         ),
         """
-        | city | tier | effective_from | version | load_run_id   |
-        | ten  | t    | 2024-01-01     | 1       | crm/feed/10/1 |
+        | city | tier | effective_from | version | load_run_id |
+        | ten  | t    | 2024-01-01     | 1       | crm/feed/10 |
         """,
     ),
     Example(
@@ -506,9 +506,9 @@ EXAMPLES = (
             """
         ),
         """
-        | id | city | load_run_id  |
-        | 1  | five | crm/feed/1/1 |
-        | 2  | less | crm/feed/1/1 |
+        | id | city | load_run_id |
+        | 1  | five | crm/feed/1  |
+        | 2  | less | crm/feed/1  |
         """,
     ),
     Example(
@@ -523,8 +523,8 @@ EXAMPLES = (
             """
         ),
         """
-        | city | effective_from | effective_to | version | load_run_id  |
-        | a    | 2024-01-01     | OPEN         | 1       | crm/feed/1/1 |
+        | city | effective_from | effective_to | version | load_run_id |
+        | a    | 2024-01-01     | OPEN         | 1       | crm/feed/1  |
         """,
     ),
     Example(
@@ -580,10 +580,10 @@ EXAMPLES = (
             """
         ),
         """
-        | id | city | effective_from | effective_to | version | load_run_id      |
-        | 1  | a    | 2024-01-01     | OPEN         | 1       | crm/snapshot/1/1 |
-        | 2  | b    | 2024-02-01     | 2024-04-01   | 1       | crm/snapshot/1/1 |
-        | 2  | b    | 2024-05-01     | OPEN         | 2       | crm/snapshot/3/1 |
+        | id | city | effective_from | effective_to | version | load_run_id    |
+        | 1  | a    | 2024-01-01     | OPEN         | 1       | crm/snapshot/1 |
+        | 2  | b    | 2024-02-01     | 2024-04-01   | 1       | crm/snapshot/1 |
+        | 2  | b    | 2024-05-01     | OPEN         | 2       | crm/snapshot/3 |
         """,
     ),
     Example(
@@ -903,12 +903,12 @@ EXAMPLES = (
             """
         ),
         """
-        | id | city | effective_from | effective_to | last_updated | load_run_id  |
-        | 1  | a    | 2000-01-01     | 2024-01-01   | 2023-06-01   | crm/feed/1/1 |
-        | 1  | b    | 2024-01-01     | OPEN         | 2024-01-01   | crm/feed/2/1 |
-        | 2  | a    | 2024-01-02     | OPEN         | 2024-01-02   | crm/feed/1/1 |
-        | 4  | a    | 2000-01-01     | OPEN         | 2000-01-01   | crm/feed/1/1 |
-        | 5  | b    | 2000-01-01     | OPEN         | 2024-01-01   | crm/feed/2/1 |
+        | id | city | effective_from | effective_to | last_updated | load_run_id |
+        | 1  | a    | 2000-01-01     | 2024-01-01   | 2023-06-01   | crm/feed/1  |
+        | 1  | b    | 2024-01-01     | OPEN         | 2024-01-01   | crm/feed/2  |
+        | 2  | a    | 2024-01-02     | OPEN         | 2024-01-02   | crm/feed/1  |
+        | 4  | a    | 2000-01-01     | OPEN         | 2000-01-01   | crm/feed/1  |
+        | 5  | b    | 2000-01-01     | OPEN         | 2024-01-01   | crm/feed/2  |
         """,
     ),
     Example(
@@ -932,11 +932,11 @@ EXAMPLES = (
             """
         ),
         """
-        | id | title | deleted_at | load_run_id      | last_updated |
-        | 1  | a     | 2024-02-01 | crm/snapshot/1/1 | 2024-01-01   |
-        | 2  | b     | NULL       | crm/snapshot/1/1 | 2024-01-01   |
-        | 3  | d     | 2024-04-01 | crm/snapshot/1/1 | 2024-03-01   |
-        | 4  | e     | 2024-07-01 | crm/snapshot/4/1 | 2024-04-01   |
+        | id | title | deleted_at | load_run_id    | last_updated |
+        | 1  | a     | 2024-02-01 | crm/snapshot/1 | 2024-01-01   |
+        | 2  | b     | NULL       | crm/snapshot/1 | 2024-01-01   |
+        | 3  | d     | 2024-04-01 | crm/snapshot/1 | 2024-03-01   |
+        | 4  | e     | 2024-07-01 | crm/snapshot/4 | 2024-04-01   |
         """,
     ),
     Example(
@@ -969,9 +969,9 @@ EXAMPLES = (
             """
         ),
         """
-        | id | city | effective_from | load_run_id       |
-        | 1  | a    | 2024-01-01     | crm/snapshot/1/10 |
-        | 2  | c    | 2024-02-01     | crm/snapshot/2/1  |
+        | id | city | effective_from | load_run_id    |
+        | 1  | a    | 2024-01-01     | crm/snapshot/1 |
+        | 2  | c    | 2024-02-01     | crm/snapshot/2 |
         """,
     ),
     Example(
@@ -990,10 +990,10 @@ EXAMPLES = (
             """
         ),
         """
-        | id | city | effective_from | effective_to | load_run_id  |
-        | 1  | a    | 2024-01-01     | OPEN         | crm/feed/1/1 |
-        | 2  | a    | 2024-01-01     | 2024-02-01   | crm/feed/1/1 |
-        | 2  | c    | 2024-02-01     | OPEN         | crm/feed/3/3 |
+        | id | city | effective_from | effective_to | load_run_id |
+        | 1  | a    | 2024-01-01     | OPEN         | crm/feed/1  |
+        | 2  | a    | 2024-01-01     | 2024-02-01   | crm/feed/1  |
+        | 2  | c    | 2024-02-01     | OPEN         | crm/feed/3  |
         """,
     ),
     Example(
@@ -1008,8 +1008,8 @@ EXAMPLES = (
             """
         ),
         """
-        | id | city | load_run_id      |
-        | 1  | a    | crm/snapshot/1/1 |
+        | id | city | load_run_id    |
+        | 1  | a    | crm/snapshot/1 |
         """,
     ),
     Example(
@@ -1049,9 +1049,9 @@ EXAMPLES = (
             """
         ),
         """
-        | city | effective_from | load_run_id  |
-        | a    | 2024-01-01     | crm/feed/1/1 |
-        | c    | 2024-02-01     | crm/feed/3/1 |
+        | city | effective_from | load_run_id |
+        | a    | 2024-01-01     | crm/feed/1  |
+        | c    | 2024-02-01     | crm/feed/3  |
         """,
     ),
 )

@@ -6,7 +6,7 @@ import os
 
 import dagster as dg
 
-from scd_pipeline.demo import declarations_folder
+from scd_pipeline.landing import declarations_folder
 
 
 @dg.template_var

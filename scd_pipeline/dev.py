@@ -1,0 +1,107 @@
+"""`scd dev`: Dagster's web interface, beside a Spark Connect server that stays warm; both end together.
+
+Runs use the server through SCD_REMOTE, so that none of them starts a Java machine of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scd_pipeline import session, setup
+
+if TYPE_CHECKING:
+    from scd_pipeline.commands import Settings
+
+Say = Callable[[str], None]
+_END_SECONDS = 30
+
+
+def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
+    """Serve until the user has had enough (Ctrl-C).  Out: Dagster's exit code, 0 after Ctrl-C."""
+    home = dagster_home(settings.environ, Path.cwd())
+    with _spark(settings, say) as url:
+        environ = environment(settings, url, home)
+        say(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {url}")
+        say(f"in other terminals: export SCD_REMOTE={url}")
+        say(f"the web interface will be at http://127.0.0.1:{port}; Ctrl-C ends everything")
+        return _serve(command(Path.cwd(), port, code_location), environ)
+
+
+def dagster_home(environ: Mapping[str, str], folder: Path) -> Path:
+    """$DAGSTER_HOME, else `.dagster` in the current folder, with the folder's dagster.yaml."""
+    if environ.get("DAGSTER_HOME"):
+        return Path(environ["DAGSTER_HOME"])
+    home = folder / ".dagster"
+    home.mkdir(exist_ok=True)
+    if (folder / "dagster.yaml").is_file():
+        shutil.copyfile(folder / "dagster.yaml", home / "dagster.yaml")
+    return home
+
+
+def environment(settings: Settings, url: str, home: Path) -> dict[str, str]:
+    """The environment of Dagster's processes: what holds here holds there."""
+    told = {"DAGSTER_HOME": str(home), "SCD_REMOTE": url, "SCD_WAREHOUSE": settings.warehouse_path}
+    if settings.declarations:
+        told["SCD_DECLARATIONS"] = str(settings.declarations)
+    return {**settings.environ, **told}
+
+
+def command(folder: Path, port: int, code_location: str) -> list[str]:
+    """How Dagster is started: with the folder's workspace, or with this package's code location alone."""
+    workspace = folder / "workspace.yaml"
+    what = ["-w", str(workspace)] if workspace.is_file() else ["-m", code_location]
+    return [sys.executable, "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *what]
+
+
+@contextlib.contextmanager
+def _spark(settings: Settings, say: Say) -> Iterator[str]:
+    """The server that is named, or one that is started, and stopped after its last user."""
+    if settings.remote:
+        yield settings.remote
+        return
+    installed = setup.find(settings.environ)
+    say("starting a Spark Connect server")
+    conf = session.spark_conf(jars=installed.jars, log_level="warn")
+    servers = setup.cache_folder(settings.environ) / "servers" / "dev"
+    with session.connect_server(servers, conf, java_home=installed.java_home) as url:
+        yield url
+        say("stopping the Spark Connect server")
+
+
+def _serve(arguments: list[str], environ: Mapping[str, str]) -> int:
+    """Run Dagster; pass the first signal on, and wait for its end.
+
+    A handler has to be there before Dagster starts: a signal that is ignored here would be ignored there as well.
+    """
+    ended: list[int] = []
+
+    def note(number: int, _frame: Any) -> None:
+        ended.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        dagster = subprocess.Popen(arguments, env=dict(environ), start_new_session=True)
+        return _wait(dagster, ended)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(dagster: subprocess.Popen[bytes], ended: list[int]) -> int:
+    while not ended:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return dagster.wait(timeout=0.3)
+    dagster.send_signal(signal.SIGINT)
+    try:
+        dagster.wait(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        dagster.kill()
+        dagster.wait()
+    return 0

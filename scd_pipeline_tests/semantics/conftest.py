@@ -1,0 +1,84 @@
+"""How the cases are held against the oracle and the engine: the cases of one declaration share their loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests import oracle as o
+from scd_pipeline_tests.semantics.ground import Ground
+from scd_pipeline_tests.semantics.specification import Case, Declaration, expected
+from scd_pipeline_tests.text_tables import assert_same_rows, header
+
+Check = Callable[[Case], None]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "rule(*numbers): the rules of the semantics that a test shows")
+
+
+@pytest.fixture(scope="session")
+def grounds(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Callable[[Declaration], Ground]:
+    """The ground of a declaration, with all cases of it that are asked for in this run; made at the first use."""
+    folder: Path = tmp_path_factory.mktemp("semantics")
+    made: dict[int, Ground] = {}
+    asked = {id(case): case for item in request.session.items if (case := getattr(item.obj, "case", None))}
+
+    def ground(declaration: Declaration) -> Ground:
+        if id(declaration) not in made:
+            cases = [case for case in asked.values() if case.declaration is declaration]
+            warehouse = Warehouse(spark, folder / "warehouse")
+            made[id(declaration)] = Ground(warehouse, declaration, cases, folder)
+        return made[id(declaration)]
+
+    return ground
+
+
+@pytest.fixture
+def check_oracle() -> Check:
+    """Holds a case against the oracle."""
+
+    def check(case: Case) -> None:
+        dim, batches = case.declaration.dim, case.oracle_batches
+        assert_same_rows(expected(case.becomes), o.oracle(dim, batches), header(case.becomes))
+        if case.quarantine is not None:
+            found = [{"batch": batch, "key": _readable(dim, key)} for batch, key, _ in o.quarantine(dim, batches)]
+            told = [row for row in expected(case.quarantine) if "NULL" not in row["key"]]
+            assert_same_rows(told, [row for row in found if row["key"]], ("batch", "key"))
+        if case.results is not None:
+            told = expected(case.results)
+            wanted = {row["batch"]: row["rule"] for row in told if row["rule"] in (o.UNORDERED, o.RETIRE_GUARD)}
+            assert o.accepted(dim, batches)[1] == wanted
+
+    return check
+
+
+def _readable(dim: o.Dim, key: o.Key | None) -> str:
+    return ", ".join(f"{name}={part}" for name, part in zip(dim.key, key, strict=True)) if key else ""
+
+
+@pytest.fixture
+def check_engine(grounds: Callable[[Declaration], Ground]) -> Check:
+    """Holds a case against the engine."""
+
+    def check(case: Case) -> None:
+        ground = grounds(case.declaration)
+        _same(case.becomes, ground.own("dimension", case))
+        if case.quarantine is not None:
+            _same(case.quarantine, ground.own("quarantine", case))
+        if case.log is not None:
+            _same(case.log, ground.own("log", case))
+        if case.results is not None:
+            _same(case.results, ground.own_results(case))
+
+    return check
+
+
+def _same(table: str, rows: list[dict[str, object]]) -> None:
+    assert_same_rows(expected(table), rows, header(table))

@@ -1,0 +1,127 @@
+"""The declarations that most cases share, as their owners write them.
+
+Their attributes are optional, so that a table shows only the columns that it is about: a column that a table does
+not have is not delivered, and what is not delivered is not stated (S20).
+"""
+
+from __future__ import annotations
+
+from scd_pipeline_tests.semantics.specification import declared
+
+CUSTOMER = declared(
+    """
+    dimension: dim_customer
+    business_key: {id: int}
+    sources:
+      crm:
+        snapshot: {}                       # its rows are stated at the time of the delivery
+        feed: {effective_at: time, sequence: seq, reason: reason, deletes: "op = 'D'"}
+        bad_row_limit: 0.5
+    attributes:
+      born: {scd: 0, type: date, optional: true}
+      email: {scd: 1, optional: true}
+      city: {scd: 2, optional: true}
+      score: {scd: 2, type: int, optional: true}
+      manager: {scd: 3, optional: true}
+      tier: {scd: 6, previous: true, optional: true}
+    """
+)
+
+CONTRACT = declared(
+    """
+    dimension: dim_contract
+    business_key: {id: int}
+    sources:
+      crm:
+        snapshot: {effective_at: time, sequence: seq}      # its rows have times of their own
+        feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
+        bad_row_limit: 0.5
+    attributes:
+      city: {scd: 2, optional: true}
+      email: {scd: 1, optional: true}
+    """
+)
+
+ACCOUNT = declared(
+    """
+    dimension: dim_account
+    business_key: {id: int}
+    sources:
+      crm:
+        existence: true                    # it alone decides who exists
+        snapshot: {}
+        feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
+      erp:
+        feed: {effective_at: time, deletes: "op = 'D'", states: some, nulls: not_stated}
+      desk:
+        snapshot: {}
+        feed: {effective_at: time, states: some}
+    attributes:
+      city: {scd: 2, source: crm, optional: true}
+      name: {scd: 1, source: crm, optional: true}
+      limit: {scd: 2, type: int, source: erp}
+      owner: {scd: 1, source: erp}
+      note: {scd: 2, source: desk, optional: true}
+      agent: {scd: 3, source: desk, optional: true}
+    """
+)
+
+STORE = declared(
+    """
+    dimension: dim_store
+    business_key: {region: string, id: string}
+    sources:
+      pos:
+        snapshot: {scope: region}          # a delivery speaks of some regions
+        feed: {effective_at: time, deletes: "op = 'D'"}
+        bad_row_limit: 0.5
+    attributes:
+      city: {scd: 2, optional: true}
+    """
+)
+
+PRODUCT = declared(
+    """
+    dimension: dim_product
+    business_key: {id: int}
+    sources:
+      erp:
+        snapshot: {}
+        feed: {effective_at: time, deletes: "op = 'D'"}
+        bad_row_limit: 1
+    attributes:
+      price: {scd: 2, type: "decimal(8,2)", optional: true}
+      title: {scd: 1, optional: true}
+    open_end: 2999-12-31
+    begin: {at: 2000-01-01, for_first_changes_until: 2024-01-01}
+    """
+)
+
+COUNTRY = declared(
+    """
+    dimension: dim_country
+    business_key: {id: int}
+    sources:
+      iso:
+        snapshot: {}
+        feed: {deletes: "op = 'D'"}        # no times of its own: the delivery's
+    attributes:
+      founded: {scd: 0, type: int, optional: true}
+      name: {scd: 1, optional: true}
+      capital: {scd: 3, optional: true}
+    deleted_at: true
+    """
+)
+
+PARTNER = declared(
+    """
+    dimension: dim_partner
+    business_key: {id: int}
+    sources:
+      sap:
+        snapshot: {}
+    attributes:
+      name: 1
+    deleted_rows: remove
+    """
+)

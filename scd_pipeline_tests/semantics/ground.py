@@ -1,0 +1,177 @@
+"""The engine's side of the cases: those of one declaration are loaded together, each apart by its own key column."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from scd_pipeline import reading
+from scd_pipeline.columns import BATCH, EFFECTIVE_AT, KIND
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.load import BatchResult, LoadResult, Retry, load
+from scd_pipeline.spec import Dimension, Feed, Snapshot
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered
+
+Records = list[dict[str, Any]]
+
+_FIRST_DAY, _MOST_CASES = dt.date(2020, 1, 1), 500
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def records(frame: DataFrame) -> Records:
+    """The rows of a frame as dictionaries, with aware UTC times, whatever the process's zone."""
+    return frame.toArrow().to_pylist()
+
+
+def once(warehouse: Warehouse, dimension: Dimension, deliveries: Iterable[Delivery] = ()) -> LoadResult:
+    """A load that does not try again."""
+    return load(warehouse, dimension, list(deliveries), retry=Retry(attempts=1))
+
+
+def delivery_name(name: str, number: int) -> str:
+    """The name of a delivery of a case: as it is ordered inside of the case, and no other case has it."""
+    if _DATE.fullmatch(name):
+        days = (dt.date.fromisoformat(name) - _FIRST_DAY).days
+        return str(dt.date(1, 1, 1) + dt.timedelta(days * _MOST_CASES + number))
+    return str(int(name) * _MOST_CASES + number) if name.isdecimal() else f"{name}-{number}"
+
+
+def physical_columns(batch: Delivered, dimension: Dimension) -> list[str]:
+    """The columns of the file: those of the table, and what the channel declares beside them."""
+    channel = dimension.source(batch.source).channel(batch.channel)
+    told = [channel.sequence, channel.reason]
+    told.append("op" if isinstance(channel, Feed) and channel.deletes else None)
+    return sorted({*batch.columns, *(name for name in told if name)})
+
+
+def write(batch: Delivered, dimension: Dimension, path: Path, fixed: Mapping[str, str]) -> None:
+    """The batch as a file of text columns; `fixed` are columns with one value."""
+    names = physical_columns(batch, dimension)
+    rows = [{**{name: row.get(name) for name in names}, **fixed} for row in batch.rows]
+    schema = pa.schema([(name, pa.string()) for name in sorted({*names, *fixed})])
+    pq.write_table(pa.Table.from_pylist(rows, schema), path)
+
+
+def delivery(batch: Delivered, dimension: Dimension, path: Path, number: int | None = None) -> Delivery:
+    """The batch as a delivery of one file; one of the cases with that number, where it is given."""
+    if not batch.withdrawn:
+        write(batch, dimension, path, {} if number is None else {CASE: str(number)})
+    return Delivery(
+        batch.source,
+        batch.delivery if number is None else delivery_name(batch.delivery, number),
+        channel=batch.channel,
+        at=batch.at,
+        revision=batch.revision,
+        path=None if batch.withdrawn else str(path),
+        scope=_scope(batch, dimension, number),
+        reason=batch.reason,
+        allow=batch.allow,
+        withdrawn=batch.withdrawn,
+    )
+
+
+def _scope(batch: Delivered, dimension: Dimension, number: int | None) -> Sequence[Sequence[Any]] | None:
+    """The scope that the table tells; in shared tables its own case, unless the rest is to be read off the rows."""
+    channel = dimension.source(batch.source).channel(batch.channel)
+    if not isinstance(channel, Snapshot) or batch.withdrawn:
+        return None
+    shared = () if number is None else (number,)
+    if batch.scope is not None:
+        return [(*shared, value) for value in batch.scope]
+    return [shared] if shared and not channel.scope else None
+
+
+class Ground:
+    """Some cases of one declaration, loaded into one warehouse: the k-th delivery of each, for every k."""
+
+    def __init__(self, warehouse: Warehouse, declaration: Declaration, cases: Sequence[Case], files: Path) -> None:
+        self.warehouse, self.declaration, self.cases, self.files = warehouse, declaration, list(cases), files
+        self.results: dict[int, list[BatchResult]] = {number: [] for number, _ in enumerate(self.cases)}
+        self.loads: list[LoadResult] = []
+        self._names: dict[str, str] = {}
+        for step in self._steps():
+            self._load(step)
+
+    @property
+    def dimension(self) -> Dimension:
+        return self.declaration.shared
+
+    def number(self, case: Case) -> int:
+        return next(number for number, other in enumerate(self.cases) if other is case)
+
+    def deliveries(self, number: int) -> list[Delivery]:
+        """The deliveries of a case, in order of arrival; their files are written."""
+        made = []
+        for i, batch in enumerate(self.cases[number].delivered):
+            path = self.files / f"{self.dimension.name}_{number}_{i}.parquet"
+            made.append(delivery(batch, self.declaration.dimension, path, number))
+            batch_id = made[-1].batch(self.dimension).id
+            self._names |= {batch_id: batch.id, batch_id.rpartition("/")[0]: batch.id.rpartition("/")[0]}
+        return made
+
+    def _steps(self) -> list[list[tuple[int, Delivery]]]:
+        queues = [[(number, d) for d in self.deliveries(number)] for number, _ in enumerate(self.cases)]
+        whole = [pair for case, queue in zip(self.cases, queues, strict=True) if case.together for pair in queue]
+        single = [queue for case, queue in zip(self.cases, queues, strict=True) if not case.together]
+        rounds = [[pair for pair in pairs if pair is not None] for pairs in zip_longest(*single)]
+        rounds = rounds or [[]]
+        return [whole + rounds[0], *rounds[1:]]
+
+    def _load(self, step: Sequence[tuple[int, Delivery]]) -> None:
+        told = once(self.warehouse, self.dimension, [delivery for _, delivery in step])
+        self.loads.append(told)
+        for (number, _), result in zip(step, told.batches, strict=True):
+            self.results[number].append(result)
+
+    def own(self, frame: str, case: Case) -> Records:
+        """The rows of a case: of its `dimension`, `quarantine` or `log`, with the names that its table gave."""
+        number = self.number(case)
+        rows = [row for row in getattr(self, f"{frame}_rows") if row[CASE] == number]
+        return [{name: self._told(value) for name, value in row.items()} for row in rows]
+
+    def own_results(self, case: Case) -> Records:
+        """What the loads told of the batches of a case."""
+        number = self.number(case)
+        return [
+            {
+                "arrives": i,
+                "batch": self._told(result.batch_id),
+                **{name: getattr(result, name) for name in ("outcome", "rule", "rows", "bad_rows")},
+                **{name: getattr(result, name) for name in ("new", "changed", "closed")},
+                "error": result.error.replace(f"{CASE}={number}, ", ""),
+                "undeclared": ", ".join(result.undeclared),
+            }
+            for i, result in enumerate(self.results[number], 1)
+        ]
+
+    def _told(self, value: Any) -> Any:
+        return self._names.get(value, value) if isinstance(value, str) else value
+
+    @cached_property
+    def dimension_rows(self) -> Records:
+        """The rows of the dimension, as they stand in its table."""
+        return records(self.warehouse.table(self.dimension.name).read())
+
+    @cached_property
+    def log_rows(self) -> Records:
+        """The statements of the change log."""
+        log = self.warehouse.table(f"{self.dimension.name}_changes").read()
+        rows = records(log.where(f"{KIND} != 'batch'"))
+        return [{**row, "batch": row[BATCH], "kind": row[KIND], "time": row[EFFECTIVE_AT]} for row in rows]
+
+    @cached_property
+    def quarantine_rows(self) -> Records:
+        """The bad rows, with the case and the key without it."""
+        rows = records(reading.quarantine(self.warehouse, self.dimension))
+        found = [(row, re.fullmatch(rf"{CASE}=(\d+)(?:, )?(.*)", row["key"])) for row in rows]
+        return [{**row, CASE: int(match[1]), "key": match[2]} for row, match in found if match]

@@ -1,0 +1,174 @@
+"""S2 and S3: half-open windows, at most one current version, and gaps where an entity did not exist."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import functions as F
+
+from scd_pipeline import reading
+from scd_pipeline.audit.invariants import violations
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.ground import Ground, records
+from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, case, feed, rule
+
+Grounds = Callable[[Declaration], Ground]
+
+
+@rule("S2", "S3")
+@case
+def test_a_window_ends_where_the_next_begins() -> Case:
+    """The window holds its first moment and not its last; the last version has no end."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            | 2        | 1  | 2024-02-01 | Kiel |
+            | 3        | 1  | 2024-03-01 | Ulm  |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | current_flag | version |
+        | Bonn | 2024-01-01     | 2024-02-01   | false        | 1       |
+        | Kiel | 2024-02-01     | 2024-03-01   | false        | 2       |
+        | Ulm  | 2024-03-01     | OPEN         | true         | 3       |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S2", "S3", "S18")
+@case
+def test_a_gap_is_where_the_entity_did_not_exist() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 1        | 1  | 2024-01-01 |    | Bonn |
+            | 2        | 1  | 2024-02-01 | D  |      |
+            | 3        | 1  | 2024-03-01 |    | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | current_flag | version |
+        | Bonn | 2024-01-01     | 2024-02-01   | false        | 1       |
+        | Bonn | 2024-03-01     | OPEN         | true         | 2       |
+        """,
+    )
+
+
+@rule("S3")
+@case
+def test_a_deleted_entity_has_no_current_version() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 1        | 1  | 2024-01-01 |    | Bonn |
+            | 1        | 2  | 2024-01-01 |    | Ulm  |
+            | 2        | 1  | 2024-02-01 | D  |      |
+            """
+        ),
+        becomes="""
+        | id | city | effective_to | current_flag |
+        | 1  | Bonn | 2024-02-01   | false        |
+        | 2  | Ulm  | OPEN         | true         |
+        """,
+    )
+
+
+@rule("S2", "S5")
+@case
+def test_no_window_has_zero_length() -> Case:
+    """What held for no time is not to be seen: of the changes at one time the last one counts."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            | 2        | 1  | 2024-01-01 | Kiel |
+            | 3        | 1  | 2024-01-01 | Ulm  |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version |
+        | Ulm  | 2024-01-01     | OPEN         | 1       |
+        """,
+    )
+
+
+@rule("S1", "S2")
+@case
+def test_a_window_may_be_as_short_as_a_microsecond() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time                       | city |
+            | 1        | 1  | 2024-01-01 00:00:00        | Bonn |
+            | 2        | 1  | 2024-01-01 00:00:00.000001 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from             | effective_to               |
+        | Bonn | 2024-01-01                 | 2024-01-01 00:00:00.000001 |
+        | Kiel | 2024-01-01 00:00:00.000001 | OPEN                       |
+        """,
+    )
+
+
+@rule("S3")
+@case
+def test_a_change_dated_in_the_future_is_the_current_one() -> Case:
+    """Current is the version without an end, be it in force or not; nobody asks the clock."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            | 2        | 1  | 2999-01-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | current_flag |
+        | Bonn | 2024-01-01     | 2999-01-01   | false        |
+        | Kiel | 2999-01-01     | OPEN         | true         |
+        """,
+    )
+
+
+@rule("S2")
+@pytest.mark.parametrize(
+    ("time", "cities"),
+    [
+        ("2023-12-31 23:59:59.999999", []),
+        ("2024-01-01", ["Bonn"]),
+        ("2024-01-31 23:59:59.999999", ["Bonn"]),
+        ("2024-02-01", []),
+        ("2024-03-01", ["Bonn"]),
+        ("9999-12-31 23:59:58", ["Bonn"]),
+    ],
+)
+def test_reading_as_of_a_time_finds_the_window_that_holds_it(
+    grounds: Grounds, time: str, cities: list[str]
+) -> None:
+    ground = grounds(CUSTOMER)
+    number = ground.number(test_a_gap_is_where_the_entity_did_not_exist.case)
+    frame = reading.as_of(ground.warehouse, ground.dimension, dt.datetime.fromisoformat(time))
+    assert [row["city"] for row in records(frame.where(F.col(CASE) == number))] == cities
+
+
+@rule("S2", "S3")
+def test_no_case_breaks_an_invariant(grounds: Grounds) -> None:
+    """Of all cases of this declaration."""
+    ground = grounds(CUSTOMER)
+    rows = ground.warehouse.table(ground.dimension.name).read()
+    assert records(violations(rows, ground.dimension)) == []

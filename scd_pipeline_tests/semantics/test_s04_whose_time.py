@@ -1,0 +1,293 @@
+"""S4: the time at which a change is true, and snapshots whose rows have times of their own."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.errors import SourceDataError
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, COUNTRY, CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S4")
+@case
+def test_a_row_has_its_own_time_where_the_source_has_one() -> Case:
+    """The time of the delivery is then no part of what the rows of a feed state."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-06-01 | 1  | 2024-01-01 | Bonn |
+            | 1        | 2024-06-01 | 1  | 2024-03-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-01-01     | 2024-03-01   |
+        | Kiel | 2024-03-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S4")
+@case
+def test_else_it_is_true_from_the_time_of_the_delivery() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at               | id | city |
+            | 1        | 2024-01-01 06:30 | 1  | Bonn |
+            | 2        | 2024-02-01 06:30 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from   | effective_to     |
+        | Bonn | 2024-01-01 06:30 | 2024-02-01 06:30 |
+        | Kiel | 2024-02-01 06:30 | OPEN             |
+        """,
+    )
+
+
+@rule("S4")
+@case
+def test_a_feed_without_times_of_its_own_has_those_of_its_deliveries() -> Case:
+    return Case(
+        COUNTRY,
+        feed(
+            """
+            | delivery | at         | id | op | capital  |
+            | 1        | 1949-01-01 | 1  |    | Bonn     |
+            | 2        | 1990-10-03 | 1  |    | Berlin   |
+            | 2        | 1990-10-03 | 2  |    | Aarhus   |
+            | 3        | 1990-10-04 | 2  | D  |          |
+            """,
+            source="iso",
+        ),
+        becomes="""
+        | id | capital | previous_capital | capital_changed_at | deleted_at |
+        | 1  | Berlin  | Bonn             | 1990-10-03         | NULL       |
+        | 2  | Aarhus  | NULL             | 1990-10-03         | 1990-10-04 |
+        """,
+    )
+
+
+@rule("S4")
+@pytest.mark.parametrize(
+    ("declaration", "source", "channel"),
+    [(CUSTOMER, "crm", "snapshot"), (CONTRACT, "crm", "snapshot"), (COUNTRY, "iso", "feed")],
+)
+def test_a_delivery_without_a_time_is_refused(declaration, source: str, channel: str) -> None:
+    with pytest.raises(SourceDataError, match=r"it has no time.*the wall clock is never asked"):
+        Delivery(source, "1", channel=channel).batch(declaration.dimension)
+
+
+@rule("S4")
+def test_a_feed_whose_rows_have_times_needs_no_time_of_its_own() -> None:
+    batch = Delivery("crm", "1", channel="feed").batch(CUSTOMER.dimension)
+    assert batch.at is None
+
+
+@rule("S1", "S4")
+def test_the_time_of_a_delivery_without_a_zone_is_utc() -> None:
+    oslo = dt.timezone(dt.timedelta(hours=1))
+    naive = Delivery("crm", "1", channel="snapshot", at=dt.datetime(2024, 1, 1, 12))
+    aware = Delivery("crm", "1", channel="snapshot", at=dt.datetime(2024, 1, 1, 13, tzinfo=oslo))
+    assert naive.batch(CUSTOMER.dimension).at == aware.batch(CUSTOMER.dimension).at
+
+
+@rule("S4")
+@case
+def test_a_snapshot_with_row_times_states_values_then_and_presence_now() -> Case:
+    """The values are true from the rows' times; who is there and who is not, at the snapshot's time."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-03-01 | 1  | 2024-01-01 | Bonn |
+            | 1        | 2024-03-01 | 2  | 2024-02-01 | Ulm  |
+            | 2        | 2024-04-01 | 1  | 2024-03-15 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-03-15   |
+        | 1  | Kiel | 2024-03-15     | OPEN         |
+        | 2  | Ulm  | 2024-02-01     | 2024-04-01   |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S4", "S18")
+@case
+def test_one_who_would_be_gone_comes_back_at_the_snapshots_time() -> Case:
+    """With the values of its row, although the row is older than its absence."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-10 | 1      | 2024-01-01 | Bonn |
+            | 2        | 2024-02-10 | nobody |            |      |
+            | 3        | 2024-03-10 | 1      | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-02-10   | 1       | crm/snapshot/1 |
+        | Bonn | 2024-03-10     | OPEN         | 2       | crm/snapshot/3 |
+        """,
+    )
+
+
+@rule("S4")
+@case
+def test_of_several_rows_the_one_of_the_highest_position_comes_back() -> Case:
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | seq | city |
+            | 1        | 2024-01-10 | 1      | 2024-01-01 |     | Bonn |
+            | 2        | 2024-03-10 | nobody |            |     |      |
+            | 3        | 2024-04-10 | 1      | 2024-02-01 | 2   | Ulm  |
+            | 3        | 2024-04-10 | 1      | 2024-02-01 | 1   | Jena |
+            | 3        | 2024-04-10 | 1      | 2024-01-20 | 9   | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version |
+        | Bonn | 2024-01-01     | 2024-01-20   | 1       |
+        | Kiel | 2024-01-20     | 2024-02-01   | 2       |
+        | Ulm  | 2024-02-01     | 2024-03-10   | 3       |
+        | Ulm  | 2024-04-10     | OPEN         | 4       |
+        """,
+    )
+
+
+@rule("S4")
+@case
+def test_one_who_is_there_is_only_there() -> Case:
+    """At the snapshot's time the row's older values are not stated again."""
+    return Case(
+        CONTRACT,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-02-01 | Kiel |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 2        | 2024-03-01 | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-01-01     | 2024-02-01   |
+        | Kiel | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S4", "S19")
+@case
+def test_a_late_delete_is_answered_by_the_next_snapshot_with_row_times() -> Case:
+    """The delete comes when the snapshot is long in; the snapshot still says that the entity is there."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-03-01 | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 2        | 1  | 2024-02-01 | D  |      |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       | crm/snapshot/1 |
+        | Bonn | 2024-03-01     | OPEN         | 2       | crm/snapshot/1 |
+        """,
+    )
+
+
+@rule("S4")
+@case
+def test_a_row_dated_after_its_snapshot_begins_later() -> Case:
+    """At the snapshot's time the entity is there already: with the row's values, which nothing precedes."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-01-01 | 1  | 2024-02-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S4", "S26")
+@case
+def test_a_row_without_the_time_that_it_should_have_is_a_bad_row() -> Case:
+    """The batch's time does not stand in for it."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-01-02 | 1  | 2024-01-01 | Bonn |
+            | 1        | 2024-01-02 | 2  | NULL       | Bonn |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from |
+        | 1  | Bonn | 2024-01-01     |
+        """,
+        quarantine="""
+        | batch            | key  | reason                  |
+        | crm/snapshot/1/1 | id=2 | effective_at is missing |
+        """,
+    )
+
+
+@rule("S4", "S30")
+@case
+def test_each_source_has_its_own_times() -> Case:
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-02-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | at         | id | time       | limit |
+            | 2        | 2024-06-01 | 1  | 2024-01-01 | 10    |
+            | 2        | 2024-06-01 | 1  | 2024-03-01 | 20    |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | city | limit | effective_from | effective_to | change_source |
+        | Bonn | 10    | 2024-02-01     | 2024-03-01   | crm           |
+        | Bonn | 20    | 2024-03-01     | OPEN         | erp           |
+        """,
+    )

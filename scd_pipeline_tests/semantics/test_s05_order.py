@@ -1,0 +1,254 @@
+"""S5: the order of changes, inside a batch and between batches."""
+
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S5")
+@case
+def test_all_changes_of_one_batch_become_history() -> Case:
+    """In the order of their positions: time, then sequence with NULL first; the file's order says nothing."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | seq | op | city |
+            | 1        | 1  | 2024-03-01 |     |    | Ulm  |
+            | 1        | 1  | 2024-01-01 |     |    | Bonn |
+            | 1        | 1  | 2024-02-01 | 10  |    | Kiel |
+            | 1        | 1  | 2024-02-01 | 9   |    | Jena |
+            | 1        | 1  | 2024-03-01 | 0   |    | Trier |
+            | 1        | 1  | 2024-04-01 |     | D  |      |
+            """
+        ),
+        becomes="""
+        | city  | effective_from | effective_to | version |
+        | Bonn  | 2024-01-01     | 2024-02-01   | 1       |
+        | Kiel  | 2024-02-01     | 2024-03-01   | 2       |
+        | Trier | 2024-03-01     | 2024-04-01   | 3       |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S5")
+@case
+def test_the_last_change_of_a_time_wins_for_each_attribute_it_states() -> Case:
+    """The second delivery states no email, so the first one's stays."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city | email |
+            | 1        | 1  | 2024-01-01 | Bonn | a     |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 2        | 1  | 2024-01-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | email | effective_from | effective_to | load_run_id |
+        | Kiel | a     | 2024-01-01     | OPEN         | crm/feed/2  |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_a_sequence_decides_before_the_delivery_does() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | seq | city |
+            | 1        | 1  | 2024-01-01 | 5   | five |
+            | 2        | 1  | 2024-01-01 | 4   | four |
+            | 3        | 2  | 2024-01-01 | -1  | less |
+            | 4        | 2  | 2024-01-01 |     | none |
+            """
+        ),
+        becomes="""
+        | id | city |
+        | 1  | five |
+        | 2  | less |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
+    """Dates before numbers, numbers before text; 10 comes after 9."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery   | id | time       | city    |
+            | 10         | 1  | 2024-01-01 | ten     |
+            | 9          | 1  | 2024-01-01 | nine    |
+            | 2024-01-09 | 2  | 2024-01-01 | date    |
+            | 8          | 2  | 2024-01-01 | number  |
+            | b          | 3  | 2024-01-01 | text    |
+            """
+        ),
+        feed(
+            """
+            | delivery   | id | time       | city    |
+            | 7          | 3  | 2024-01-01 | number  |
+            """
+        ),
+        becomes="""
+        | id | city   |
+        | 1  | ten    |
+        | 2  | number |
+        | 3  | text   |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_a_batch_with_changes_that_nothing_orders_is_refused_wholly() -> Case:
+    """It names the keys. The row of the other entity does not come in either; the other batches do."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city | op |
+            | 1        | 1  | 2024-01-01 | Bonn |    |
+            | 2        | 1  | 2024-02-01 | Kiel |    |
+            | 2        | 1  | 2024-02-01 | Ulm  |    |
+            | 2        | 2  | 2024-02-01 | Jena |    |
+            | 3        | 3  | 2024-02-01 | Jena |    |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | OPEN         |
+        | 3  | Jena | 2024-02-01     | OPEN         |
+        """,
+        results="""
+        | batch        | outcome  | rule              | error                                      |
+        | crm/feed/1/1 | accepted | ''                | ''                                         |
+        | crm/feed/2/1 | stopped  | unordered changes | nothing orders different changes of id=1   |
+        | crm/feed/3/1 | accepted | ''                | ''                                         |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_a_value_and_null_are_different_values_and_so_are_a_delete_and_a_value() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city | op |
+            | 1        | 1  | 2024-01-01 | Bonn |    |
+            | 1        | 1  | 2024-01-01 | NULL |    |
+            | 2        | 2  | 2024-01-01 | Bonn |    |
+            | 2        | 2  | 2024-01-01 | Bonn | D  |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 3        | 2024-01-01 | 3  | Bonn |
+            | 3        | 2024-01-01 | 3  | Kiel |
+            """
+        ),
+        becomes="| id | city |",
+        results="""
+        | batch            | outcome | rule              |
+        | crm/feed/1/1     | stopped | unordered changes |
+        | crm/feed/2/1     | stopped | unordered changes |
+        | crm/snapshot/3/1 | stopped | unordered changes |
+        """,
+    )
+
+
+@rule("S5", "S13")
+@case
+def test_rows_that_say_the_same_collapse() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city | op |
+            | 1        | 1  | 2024-01-01 | Bonn |    |
+            | 1        | 1  | 2024-01-01 | Bonn |    |
+            | 2        | 1  | 2024-02-01 |      | D  |
+            | 2        | 1  | 2024-02-01 |      | D  |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       |
+        | Bonn | 2024-03-01     | OPEN         | 2       |
+        """,
+        results="""
+        | batch            | outcome  | rule | rows | new |
+        | crm/feed/1/1     | accepted | ''   | 2    | 1   |
+        | crm/feed/2/1     | accepted | ''   | 2    | 0   |
+        | crm/snapshot/3/1 | accepted | ''   | 2    | 1   |
+        """,
+    )
+
+
+@rule("S5", "S30")
+@case
+def test_rows_that_state_different_attributes_complete_each_other() -> Case:
+    """Where NULL means "not stated", two rows of one position give no attribute two values."""
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | limit | owner |
+            | 2        | 1  | 2024-02-01 | 10    | NULL  |
+            | 2        | 1  | 2024-02-01 | NULL  | o     |
+            | 2        | 1  | 2024-02-01 | NULL  | NULL  |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | city | limit | owner | effective_from | effective_to |
+        | Bonn | NULL  | o     | 2024-01-01     | 2024-02-01   |
+        | Bonn | 10    | o     | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S5", "S13")
+@case
+def test_deleted_and_back_at_one_time_is_no_gap() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | seq | op | city |
+            | 1        | 1  | 2024-01-01 |     |    | Bonn |
+            | 2        | 1  | 2024-02-01 | 1   | D  |      |
+            | 2        | 1  | 2024-02-01 | 2   |    | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | load_run_id |
+        | Bonn | 2024-01-01     | OPEN         | 1       | crm/feed/1  |
+        """,
+    )

@@ -1,0 +1,40 @@
+"""The Connect server of the tests: `python -m scd_pipeline_tests.servers start` keeps one warm, `stop` ends it.
+
+Without `start` the first test run starts it and the last one stops it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from scd_pipeline import session, setup
+
+
+def folder() -> Path:
+    """Return the folder of the tests' servers."""
+    return setup.cache_folder(os.environ) / "servers" / "tests"
+
+
+def settings(installation: setup.Installation) -> dict[str, str]:
+    """Return the settings of the tests' server."""
+    return session.spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn")
+
+
+def main(arguments: list[str]) -> int:
+    """Start or stop; return the exit code."""
+    if arguments == ["start"]:
+        found = setup.find(os.environ)
+        server = session.start_server(folder(), settings(found), java_home=found.java_home)
+        print(f"{server.url} (log: {server.log})")
+        return 0
+    if arguments == ["stop"]:
+        print(f"servers stopped: {session.stop_server(folder())}")
+        return 0
+    print("usage: python -m scd_pipeline_tests.servers start|stop", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""S17: a run that is killed between its commits is continued by the next one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.load import load
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+UNDISTURBED = """
+| id | city | from       | to         | version |
+| a  | Rome | 2024-01-01 | 2024-02-01 | 1       |
+| a  | Oslo | 2024-02-01 |            | 2       |
+"""
+SCRIPT = """
+import os, signal, sys
+from scd_pipeline import session
+from scd_pipeline import load as loading
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed
+
+def die(*args):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+spark = session.connect_spark(sys.argv[1])
+setattr(loading, sys.argv[3], die)
+loading.load(Warehouse(spark, sys.argv[2]), CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+"""
+
+
+class Killed(BaseException):
+    """Stands for a process that ends here."""
+
+
+def die(*args: Any) -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("before", ["commit_log", "commit_dimension"])
+def test_the_next_run_ends_where_an_undisturbed_one_would(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(f"scd_pipeline.load.{before}", die)
+        load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    assert_same_rows(UNDISTURBED, history(opened))
+
+
+def test_a_run_without_deliveries_continues_a_killed_one(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr("scd_pipeline.load.commit_dimension", die)
+        load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    result = load(opened, CUSTOMER)
+    assert result.rows == {"close": 1, "open": 1}
+    assert_same_rows(UNDISTURBED, history(opened))
+
+
+def test_a_feed_of_no_ops_is_not_read_again_and_again(spark: SparkSession, warehouse: Path) -> None:
+    """S13, S15: the log takes it, the dimension makes no commit, and the next run finds nothing to do."""
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    version = opened.table("dim_customer").last_commit().table_version
+    load(opened, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
+    log, dimension = (opened.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
+    assert (log.number, dimension.table_version) == (2, version)
+    assert log.took == {"dimension_commit": dimension.number, "dimension_log": 2}
+
+
+def test_a_real_process_killed_between_its_commits(spark: SparkSession, warehouse: Path) -> None:
+    url = getattr(getattr(spark, "client", None), "host", None)
+    if url is None:
+        pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    url = f"sc://{spark.client.host}"  # type: ignore[attr-defined]
+    arguments = [sys.executable, "-c", SCRIPT, url, str(warehouse), "commit_dimension"]
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert opened.table("dim_customer_changes").last_commit().number == 2
+    load(opened, CUSTOMER)
+    assert_same_rows(UNDISTURBED, history(opened))

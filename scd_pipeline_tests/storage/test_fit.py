@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.delta.capabilities import Capabilities, probe
+from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
+from scd_pipeline.load import load, plan
+from scd_pipeline.spec import Attribute, Dimension
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
+
+
+def declared(**attributes: Attribute | int) -> Dimension:
+    return Dimension("dim_customer", "id", attributes, CUSTOMER.sources)
+
+
+def test_a_declaration_that_does_not_fit_the_table_is_refused(spark: SparkSession, warehouse: Path) -> None:
+    """S35: before anything is read; every point at once."""
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    with pytest.raises(DeclarationError) as refused:
+        load(opened, declared(email=Attribute(2)), [snapshot(2, {"a": "Oslo"})])
+    assert str(refused.value) == (
+        'dim_customer: attributes.email: the table was made with [1, "string", false], the declaration says '
+        '[2, "string", false]; declare it as it was, or load into a new table\n'
+        "dim_customer: attributes.city: the table has attribute city, which the declaration does not name; keep it with "
+        "`retired: true`, or name it in `former_names` of the one that it became"
+    )
+
+
+def test_a_plan_tells_its_schema_steps_and_takes_none(spark: SparkSession, warehouse: Path) -> None:
+    """S20: a new attribute, and one that was renamed."""
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    changed = declared(
+        email=1, town=Attribute(2, former_names=("city",), optional=True), tier=Attribute(2, optional=True)
+    )
+    steps = [str(step) for step in plan(opened, changed, [snapshot(2, {"a": "Oslo"})]).schema_steps]
+    assert steps == [
+        "rename column in dim_customer_changes: city to town",
+        "add column to dim_customer_changes: tier string",
+        "rename column in dim_customer: city to town",
+        "add column to dim_customer: tier string",
+    ]
+    assert "town" not in opened.table("dim_customer").columns()
+
+
+def test_a_renamed_column_keeps_its_history(spark: SparkSession, warehouse: Path) -> None:
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    sources = [
+        type(CUSTOMER.sources[0])(
+            "crm", CUSTOMER.sources[0].snapshot, CUSTOMER.sources[0].feed, columns={"town": "city"}
+        )
+    ]
+    renamed = Dimension("dim_customer", "id", {"email": 1, "town": Attribute(2, former_names=("city",))}, sources)
+    load(opened, renamed, [feed("one", ("a", 2, "Rome"), ("a", 3, "Oslo"))])
+    rows = opened.table("dim_customer").read().orderBy("version").select("town", "version").collect()
+    assert [tuple(row) for row in rows] == [("Rome", 1), ("Oslo", 2)]
+
+
+def test_what_this_delta_can_do_is_tried_once_and_remembered(spark: SparkSession, warehouse: Path) -> None:
+    """S32."""
+    found = Warehouse(spark, warehouse).capabilities
+    assert found.replaces and found.merges and "Delta" in found.engine
+    memory = Warehouse(spark, warehouse).table("_scd_capabilities")
+    before = memory.last_commit()
+    assert Warehouse(spark, warehouse).capabilities == found
+    assert memory.last_commit() == before
+
+
+def test_a_delta_that_can_write_in_no_way_is_refused_before_anything_is_written(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S32: as an older Delta does, replaceUsing overwrites the whole table here, and MERGE fails."""
+
+    def overwrite(self: object, rows: object, mode: str, options: dict[str, str], commit: object) -> None:
+        original(self, rows, mode, {}, commit)
+
+    from scd_pipeline.delta.table import Table
+
+    original = Table._save
+    monkeypatch.setattr(Table, "_save", overwrite)
+    assert not probe(spark, "old", str(warehouse / "s")).replaces
+    with pytest.raises(UnsupportedDelta, match="neither replaceUsing nor MERGE works on a scratch table"):
+        Capabilities("old", "Delta-Lake/2.0", replaces=False, merges=False).checked()
+
+
+def test_a_session_in_another_time_zone_is_refused(spark: SparkSession, warehouse: Path) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with pytest.raises(SetupError, match="timeZone is Asia/Tokyo; expected UTC"):
+            Warehouse(spark, warehouse)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_plan_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
+    opened = Warehouse(spark, warehouse)
+    told = plan(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    assert told.rows == {"open": 2}
+    assert "create dim_customer" in told.explain()
+    assert not any(warehouse.iterdir())
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    assert len(history(opened)) == 2

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.errors import KeyCollision
+from scd_pipeline.load import load
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
+
+
+def collides_unsalted(text: Column) -> Column:
+    """Every version of a dimension without salt gets one key; salted ones get keys of their own."""
+    return F.when(text.startswith("0:"), F.lit(7).cast("bigint")).otherwise(F.xxhash64(text))
+
+
+def reserved(text: Column) -> Column:
+    return F.least(F.length(text).cast("bigint"), F.lit(-1).cast("bigint"))
+
+
+def salted(salt: str) -> Dimension:
+    return Dimension("dim_customer", "id", {"email": 1, "city": 2}, CUSTOMER.sources, key_salt=salt)
+
+
+def test_two_versions_of_one_run_that_hash_alike_stop_it(spark: SparkSession, warehouse: Path) -> None:
+    """S14: nothing is written, both are named, and a salt mends it."""
+    opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
+    with pytest.raises(KeyCollision, match=r"id=a.*id=b.*declare another `key_salt`; nothing was written"):
+        load(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    assert not opened.table("dim_customer_changes").exists()
+    load(opened, salted("x"), [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    assert len(history(opened)) == 2
+
+
+def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSession, warehouse: Path) -> None:
+    """S14, F32: nobody's row is lost."""
+    opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    with pytest.raises(KeyCollision, match="id=a from 2024-01-01 00:00:00 and id=b from 2024-02-01 00:00:00"):
+        load(opened, CUSTOMER, [snapshot(2, {"a": "Rome", "b": "Oslo"})])
+    assert [row["id"] for row in history(opened)] == ["a"]
+    assert opened.table("dim_customer_changes").last_commit().number == 1
+
+
+def test_a_key_of_a_reserved_member_counts_as_taken(spark: SparkSession, warehouse: Path) -> None:
+    opened = Warehouse(spark, warehouse, key_hash=reserved)
+    with pytest.raises(KeyCollision, match="reserved_surrogate_key: id=a"):
+        load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+
+
+def test_keys_come_from_key_and_time_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """S14: another warehouse, other batches before, the same keys."""
+    keys = []
+    for name, before in (("one", {"a": "Rome"}), ("two", {"z": "Bonn", "a": "Rome"})):
+        opened = Warehouse(spark, tmp_path / name)
+        load(opened, CUSTOMER, [snapshot(1, before)])
+        rows = opened.table("dim_customer").read().where("id = 'a'").select("customer_key").collect()
+        keys.append([row[0] for row in rows])
+    assert keys[0] == keys[1]
