@@ -24,7 +24,7 @@ _EXIT_CODES = """exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `scd`; the only place that reads the environment.  Out: the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         return int(options.run(options, settings(options, os.environ)) or 0)
     except ScdError as error:
@@ -65,7 +65,7 @@ def _program(started: Path) -> str:
     return "scd" if shutil.which("scd") else str(started.absolute()) if near.startswith("..") else near
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scd",
         description="Slowly changing dimensions on Spark and Delta Lake: exact history from deliveries in any order.",

@@ -71,14 +71,16 @@ class Settings:
         from scd_pipeline import setup as installation
         from scd_pipeline.warehouse import Warehouse
 
-        if self.remote:
-            _expect_server(self.remote)
-            spark = session.connect_spark(self.remote)
-        else:
+        _silence_query_logs()
+        if not self.remote:
             found = installation.find(self.environ)
             scratch = installation.cache_folder(self.environ) / "spark-warehouse"
+            # It ends with this process, whose one session it is.
             spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home, quick=quick)
-        _silence_query_logs()
+            yield Warehouse(spark, self.warehouse_path)
+            return
+        _expect_server(self.remote)
+        spark = session.connect_spark(self.remote)
         try:
             yield Warehouse(spark, self.warehouse_path)
         finally:

@@ -60,7 +60,7 @@ def run_job(defs: dg.Definitions, warehouse: str, remote: str, say: Say) -> None
     import dagster as dg
 
     run_config = {
-        "resources": {"warehouse": {"config": {"path": warehouse}}, "spark": {"config": {"remote": remote}}},
+        "resources": {"warehouse": {"config": {"path": warehouse, "remote": remote}}},
         "loggers": {"console": {}},
     }
     told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 _END_SECONDS = 30
+_INSTANCE = """\
+# Made by `scd dev`, which leaves it alone from now on.
+concurrency:
+  pools:
+    granularity: op # one writer per table
+    default_limit: 1
+telemetry:
+  enabled: false
+"""
 
 
 def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
@@ -35,13 +44,16 @@ def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
 
 
 def dagster_home(environ: Mapping[str, str], folder: Path) -> Path:
-    """$DAGSTER_HOME, else `.dagster` in the current folder, with the folder's dagster.yaml."""
+    """$DAGSTER_HOME, else `.dagster` in the current folder, with the folder's dagster.yaml or one for beginners."""
     if environ.get("DAGSTER_HOME"):
         return Path(environ["DAGSTER_HOME"])
     home = folder / ".dagster"
     home.mkdir(exist_ok=True)
+    told = home / "dagster.yaml"
     if (folder / "dagster.yaml").is_file():
-        shutil.copyfile(folder / "dagster.yaml", home / "dagster.yaml")
+        shutil.copyfile(folder / "dagster.yaml", told)
+    elif not told.exists():
+        told.write_text(_INSTANCE, encoding="utf-8")
     return home
 
 
@@ -57,7 +69,8 @@ def command(folder: Path, port: int, code_location: str) -> list[str]:
     """How Dagster is started: with the folder's workspace, or with this package's code location alone."""
     workspace = folder / "workspace.yaml"
     what = ["-w", str(workspace)] if workspace.is_file() else ["-m", code_location]
-    return [sys.executable, "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *what]
+    # Without warnings: that another command is newer is nothing to a user of this one.
+    return [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *what]
 
 
 @contextlib.contextmanager

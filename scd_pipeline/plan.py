@@ -99,7 +99,7 @@ def make_plan(
     """
     log = open_log(warehouse, dimension)
     table = warehouse.table(dimension.name)
-    there = table.columns() if table.exists() else {}
+    there = table.columns()
     if there and (stored := stored_declaration(table)) is not None:
         check(dimension, stored)
     commit = table.last_commit() if there else OwnCommit(dimension.name, 0)
@@ -126,7 +126,7 @@ def make_plan(
 def open_log(warehouse: Warehouse, dimension: Dimension) -> ChangeLog:
     """The dimension's change log as it stands, one without rows where there is none yet."""
     table = warehouse.table(f"{dimension.name}_changes")
-    columns = tuple(table.columns()) if table.exists() else ()
+    columns = tuple(table.columns())
     commit = table.last_commit() if columns else OwnCommit(table.name, 0)
     return ChangeLog(table, dimension, columns, commit)
 

@@ -19,7 +19,7 @@ def folder() -> Path:
 
 def settings(installation: setup.Installation) -> dict[str, str]:
     """Return the settings of the tests' server."""
-    return session.spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn")
+    return session.spark_conf(jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn", quick=True)
 
 
 def main(arguments: list[str]) -> int:

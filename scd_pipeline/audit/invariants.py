@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
@@ -19,55 +19,54 @@ from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.timeline import open_end
 from scd_pipeline.spec import Dimension
 
-Invariant = Callable[[DataFrame, Dimension], DataFrame]
 RULE, KEY = "rule", "key"
+_ENDED, _NUMBER, _CURRENTS, _NAMESAKES = "_ended", "_number", "_currents", "_namesakes"
+
+Invariant = Callable[[Dimension], Column]
+"""The condition under which a row breaks it, over the columns of the dimension and of `_seen_together`."""
 
 
-def duplicate_current(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def duplicate_current(dimension: Dimension) -> Column:
     """S3: at most one version of an entity is current."""
-    keys = [col(n) for n in dimension.key_names]
-    return rows.where(F.col(CURRENT_FLAG)).groupBy(*keys).count().where(F.col("count") > 1)
+    return F.col(CURRENT_FLAG) & (F.col(_CURRENTS) > 1)
 
 
-def overlapping_window(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def overlapping_window(dimension: Dimension) -> Column:
     """S2: per entity no window begins before the one before it has ended."""
-    window = Window.partitionBy(*[col(n) for n in dimension.key_names]).orderBy(EFFECTIVE_FROM, EFFECTIVE_TO)
-    return rows.withColumn("_ended", F.lag(EFFECTIVE_TO).over(window)).where(F.col(EFFECTIVE_FROM) < F.col("_ended"))
+    return F.col(EFFECTIVE_FROM) < F.col(_ENDED)
 
 
-def null_end(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def null_end(dimension: Dimension) -> Column:
     """S2, F23: a window always has both ends; the open end is the declared one."""
-    return rows.where(F.col(EFFECTIVE_TO).isNull() | F.col(EFFECTIVE_FROM).isNull())
+    return F.col(EFFECTIVE_TO).isNull() | F.col(EFFECTIVE_FROM).isNull()
 
 
-def empty_window(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def empty_window(dimension: Dimension) -> Column:
     """S2: no window has zero or negative length."""
-    return rows.where(F.col(EFFECTIVE_FROM) >= F.col(EFFECTIVE_TO))
+    return F.col(EFFECTIVE_FROM) >= F.col(EFFECTIVE_TO)
 
 
-def current_without_open_end(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def current_without_open_end(dimension: Dimension) -> Column:
     """F23: a version is current exactly if its window has no end."""
-    return rows.where(F.col(CURRENT_FLAG) != (F.col(EFFECTIVE_TO) == open_end(dimension)))
+    return F.col(CURRENT_FLAG) != (F.col(EFFECTIVE_TO) == open_end(dimension))
 
 
-def hole_in_versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def hole_in_versions(dimension: Dimension) -> Column:
     """F24: versions count from 1 without holes, in order of time."""
-    window = Window.partitionBy(*[col(n) for n in dimension.key_names]).orderBy(EFFECTIVE_FROM)
-    return rows.withColumn("_number", F.row_number().over(window)).where(F.col("_number") != F.col(VERSION))
+    return F.col(_NUMBER) != F.col(VERSION)
 
 
-def repeated_surrogate_key(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def repeated_surrogate_key(dimension: Dimension) -> Column:
     """S14: a surrogate key names one version."""
-    same = Window.partitionBy(col(dimension.surrogate_key))
-    return rows.withColumn("_times", F.count(F.lit(1)).over(same)).where(F.col("_times") > 1)
+    return F.col(_NAMESAKES) > 1
 
 
-def reserved_surrogate_key(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def reserved_surrogate_key(dimension: Dimension) -> Column:
     """S14: no version has the key of a reserved member."""
-    return rows.where(col(dimension.surrogate_key).isin(list(RESERVED_KEYS)))
+    return col(dimension.surrogate_key).isin(list(RESERVED_KEYS))
 
 
-_WINDOW_INVARIANTS: dict[str, Invariant] = {
+_OF_WINDOWS: dict[str, Invariant] = {
     "duplicate_current": duplicate_current,
     "overlapping_window": overlapping_window,
     "null_end": null_end,
@@ -75,7 +74,7 @@ _WINDOW_INVARIANTS: dict[str, Invariant] = {
     "current_without_open_end": current_without_open_end,
     "hole_in_versions": hole_in_versions,
 }
-KEY_INVARIANTS: dict[str, Invariant] = {
+_OF_KEYS: dict[str, Invariant] = {
     "repeated_surrogate_key": repeated_surrogate_key,
     "reserved_surrogate_key": reserved_surrogate_key,
 }
@@ -83,19 +82,33 @@ KEY_INVARIANTS: dict[str, Invariant] = {
 
 def invariants(dimension: Dimension) -> dict[str, Invariant]:
     """The invariants of this dimension; one without windows has only those of its keys (S33)."""
-    return {**_WINDOW_INVARIANTS, **KEY_INVARIANTS} if dimension.has_windows else dict(KEY_INVARIANTS)
+    return {**_OF_WINDOWS, **_OF_KEYS} if dimension.has_windows else dict(_OF_KEYS)
 
 
 def violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Every broken invariant: `rule` and the readable `key` of the entity, one row per offending row."""
-    frames = [
-        check(rows, dimension).select(F.lit(name).alias(RULE), readable_key(dimension.key_names).alias(KEY))
-        for name, check in invariants(dimension).items()
-    ]
-    broken = frames[0]
-    for frame in frames[1:]:
-        broken = broken.unionByName(frame)
-    return broken
+    """Every broken invariant: `rule` and the readable `key` of the entity, one row per offending row; one pass."""
+    broken = [F.when(check(dimension), F.lit(name)) for name, check in invariants(dimension).items()]
+    told = _seen_together(rows, dimension).select(
+        F.array_compact(F.array(*broken)).alias("_rules"), readable_key(dimension.key_names).alias(KEY)
+    )
+    return told.where(F.size("_rules") > 0).select(F.explode("_rules").alias(RULE), KEY)
+
+
+def _seen_together(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Add to each row what its entity's other versions say, and how many rows have its surrogate key."""
+    namesakes = Window.partitionBy(col(dimension.surrogate_key))
+    rows = rows.withColumn(_NAMESAKES, F.count(F.lit(1)).over(namesakes))
+    if not dimension.has_windows:
+        return rows
+    entity = Window.partitionBy(*[col(name) for name in dimension.key_names])
+    in_time = entity.orderBy(EFFECTIVE_FROM, EFFECTIVE_TO)
+    return rows.withColumns(
+        {
+            _ENDED: F.lag(EFFECTIVE_TO).over(in_time),
+            _NUMBER: F.row_number().over(in_time),
+            _CURRENTS: F.sum(F.col(CURRENT_FLAG).cast("int")).over(entity),
+        }
+    )
 
 
 def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> DataFrame:

@@ -65,10 +65,10 @@ def dimension_assets(dimension: Dimension) -> dg.AssetsDefinition:
 def _load(context: dg.AssetExecutionContext, dimension: Dimension, warehouse: WarehouseResource) -> LoadResult:
     try:
         found = deliveries(dimension)
-        context.log.info(f"{dimension.name}: {len(found)} deliveries found; asking for {warehouse.spark.place}")
+        context.log.info(f"{dimension.name}: {len(found)} deliveries found; asking for {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"Spark {opened.spark.version} is there")
-        result = load(opened, dimension, found, run_id=context.run_id, progress=context.log.info)
+        result = load(opened, dimension, found, run_id=context.run.run_id, progress=context.log.info)
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
     context.log.info(summary(result))

@@ -2,19 +2,22 @@
 
 One run is one process with one session, started by the first step that asks for it. Embedded, that is a Java machine
 of its own; with `remote` it is a session at a Spark Connect server that others share and that is warm already.
-
-No postponed annotations here: Dagster reads those of a resource as they stand.
 """
+
+from __future__ import annotations
 
 import os
 from typing import Any
 
 import dagster as dg
 from dagster_pyspark import LazyPySparkResource
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from scd_pipeline import session, setup
 from scd_pipeline.warehouse import Warehouse
+
+_REMOTE = "A Spark Connect server, sc://host:port; empty for a Spark in the run's own process."
+_SPARK_CONFIG = "Further settings of a Spark in the run's own process; they win."
 
 
 class DeltaSparkResource(LazyPySparkResource):
@@ -24,40 +27,57 @@ class DeltaSparkResource(LazyPySparkResource):
     which no setting can mend.
     """
 
-    spark_config: dict[str, Any] = Field(default={}, description="Further settings of an embedded Spark; they win.")
-    remote: str = Field(default="", description="A Spark Connect server, sc://host:port; empty for an embedded Spark.")
+    spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
+    remote: str = Field(default="", description=_REMOTE)
 
     def _init_session(self) -> None:
-        if self._spark_session is not None:
-            return
-        if self.remote:
-            self._spark_session = session.connect_spark(self.remote)
-        else:
-            installed = setup.find(os.environ)
-            extra = {str(name): str(value) for name, value in self.spark_config.items()}
-            scratch = setup.cache_folder(os.environ) / "spark-warehouse"
-            self._spark_session = session.local_spark(
-                scratch, jars=installed.jars, java_home=installed.java_home, extra=extra
-            )
+        if self._spark_session is None:
+            self._spark_session = session.connect_spark(self.remote) if self.remote else self._embedded()
 
-    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
+    def _embedded(self) -> Any:
+        installed = setup.find(os.environ)
+        return session.local_spark(
+            setup.cache_folder(os.environ) / "spark-warehouse",
+            jars=installed.jars,
+            java_home=installed.java_home,
+            extra={str(name): str(value) for name, value in self.spark_config.items()},
+        )
+
+    def leave(self) -> None:
         """Leave the server; an embedded session stays, as others in the process may be using it."""
         if self.remote and self._spark_session is not None:
             self._spark_session.stop()
             self._spark_session = None
 
-    @property
-    def place(self) -> str:
-        """Which Spark it is, for the run's log."""
-        return f"the Spark Connect server {self.remote}" if self.remote else "an embedded Spark"
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
+        """Called by Dagster at the end of a run."""
+        self.leave()
 
 
 class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     """The folder of the tables, and the Spark that reads and writes them."""
 
     path: str = Field(description="A folder, or the address of a bucket.")
-    spark: dg.ResourceDependency[DeltaSparkResource]
+    remote: str = Field(default="", description=_REMOTE)
+    spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
+    _spark: LazyPySparkResource | None = PrivateAttr(default=None)
+
+    def spark(self) -> LazyPySparkResource:
+        """The session's resource; nothing starts before its session is asked for."""
+        return DeltaSparkResource(remote=self.remote, spark_config=self.spark_config)
 
     def open(self) -> Warehouse:
-        """The warehouse; starts Spark if nothing did before.  Errors: SetupError."""
-        return Warehouse(self.spark.spark_session, self.path)
+        """The warehouse; starts Spark if this run has not yet.  Errors: SetupError."""
+        if self._spark is None:
+            self._spark = self.spark()
+        return Warehouse(self._spark.spark_session, self.path)
+
+    @property
+    def place(self) -> str:
+        """Which Spark it is, for the run's log."""
+        return f"the Spark Connect server {self.remote}" if self.remote else "an embedded Spark"
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
+        """Called by Dagster at the end of a run."""
+        if isinstance(self._spark, DeltaSparkResource):
+            self._spark.leave()

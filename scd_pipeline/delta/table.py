@@ -59,7 +59,7 @@ class Table:
         return ".".join([*(quoted(part) for part in (self.schema or "").split(".") if part), quoted(self.name)])
 
     def exists(self) -> bool:
-        return table_exists(self.spark, self.identifier)
+        return bool(self.columns())
 
     def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
         """Create the table if it is not there; columns are (name, type, nullable)."""
@@ -96,8 +96,13 @@ class Table:
         return self.spark.sql(f"SELECT * FROM {self.identifier}")
 
     def columns(self) -> dict[str, str]:
-        """Name to type of the table's columns."""
-        return {field.name: field.dataType.simpleString() for field in self.read().schema.fields}
+        """Name to type of the table's columns; none if there is no such table."""
+        try:
+            return {field.name: field.dataType.simpleString() for field in self.read().schema.fields}
+        except Exception as error:
+            if _is_missing(error):
+                return {}
+            raise
 
     def last_commit(self) -> OwnCommit:
         return last_own_commit(self.spark, self.name, self.identifier)
@@ -183,17 +188,6 @@ def is_conflict(error: BaseException) -> bool:
     """Whether Delta refused a commit because of a rival's; Connect tells it in the message only."""
     text = f"{type(error).__name__}: {error}"
     return any(mark in text for mark in _CONFLICTS)
-
-
-def table_exists(spark: SparkSession, identifier: str) -> bool:
-    """Whether a Delta table is there."""
-    try:
-        spark.sql(f"DESCRIBE DETAIL {identifier}").collect()
-    except Exception as error:
-        if _is_missing(error):
-            return False
-        raise
-    return True
 
 
 def _is_missing(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -20,7 +21,7 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.load import BatchResult, LoadResult, Retry, load
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered
+from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered, Told, by_files
 
 Records = list[dict[str, Any]]
 
@@ -175,3 +176,34 @@ class Ground:
         rows = records(reading.quarantine(self.warehouse, self.dimension))
         found = [(row, re.fullmatch(rf"{CASE}=(\d+)(?:, )?(.*)", row["key"])) for row in rows]
         return [{**row, CASE: int(match[1]), "key": match[2]} for row, match in found if match]
+
+
+class OwnTables:
+    """A declaration with tables of its own, for what is to be seen load by load."""
+
+    def __init__(self, warehouse: Warehouse, files: Path) -> None:
+        self.warehouse, self.files = warehouse, files
+
+    def deliveries(self, dimension: Dimension, *told: Told) -> list[Delivery]:
+        """The deliveries of the tables; their files are written."""
+        made = []
+        for batch in (batch for table in told for batch in table.batches(dimension)):
+            path = self.files / f"{batch.id.replace('/', '_')}_{len(list(self.files.iterdir()))}.parquet"
+            made.append(delivery(batch, dimension, path))
+        return made
+
+    def load(self, dimension: Dimension, *told: Told) -> LoadResult:
+        """Load the tables at once."""
+        return once(self.warehouse, by_files(dimension), self.deliveries(dimension, *told))
+
+    def rows(self, dimension: Dimension) -> Records:
+        """The dimension as it stands."""
+        return records(self.warehouse.table(dimension.name).read())
+
+    def history(self, dimension: Dimension) -> list[dict[str, Any]]:
+        """Delta's history of the dimension's table, the oldest first."""
+        identifier = self.warehouse.table(dimension.name).identifier
+        frame = self.warehouse.spark.sql(f"DESCRIBE HISTORY {identifier}").select("version", "userMetadata")
+        rows = [row.asDict() for row in frame.collect()]
+        told = [{**row, **json.loads(row["userMetadata"] or "{}")} for row in rows]
+        return sorted(told, key=lambda row: row["version"])

@@ -42,7 +42,7 @@ import pytest
 
 from scd_pipeline.spec import Attribute, Dimension, Feed, KeyColumn, Snapshot, Source, parse
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests.text_tables import OPEN, header, parse_cell
+from scd_pipeline_tests.text_tables import header
 from scd_pipeline_tests.text_tables import parse as parse_table
 
 rule = pytest.mark.rule
@@ -53,7 +53,7 @@ CASE = "case"
 _OF_THE_BATCH = ("delivery", "revision", "at", "scope", "allow")
 _NO_ROW = ("nobody", "withdrawn")
 _UNKNOWN_TO_THE_ORACLE = ("bad rows", "missing column", "revision")
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
 
 # --------------------------------------------------------------------- declarations
@@ -175,7 +175,7 @@ class Told:
         """The batches in order of their lines."""
         key = dimension.key_names
         names = tuple(name for name in header(self.table) if name not in _OF_THE_BATCH)
-        lines = [line for cells in parse_table(self.table) for line in _expanded(cells, key[0])]
+        lines = expected(self.table)
         for (delivery, revision), group in groupby(lines, key=lambda c: (c["delivery"], c.get("revision") or 1)):
             rows = list(group)
             first = rows[0]
@@ -186,10 +186,10 @@ class Told:
                 str(revision),
                 _moment(first.get("at")),
                 names,
-                tuple({n: as_text(row[n]) for n in names} for row in rows if row[key[0]] not in _NO_ROW),
+                tuple({n: as_text(row[n]) for n in names} for row in rows if _word(row, key) is None),
                 _words(first.get("scope")),
                 frozenset(_words(first.get("allow")) or ()),
-                first[key[0]] == "withdrawn",
+                _word(first, key) == "withdrawn",
                 self.reason,
             )
 
@@ -204,12 +204,22 @@ def feed(table: str, source: str = "crm", *, reason: str | None = None) -> Told:
     return Told(source, "feed", inspect.cleandoc(table), reason)
 
 
-def _expanded(cells: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """`1..24` in the key is a row for each number."""
-    found = _RANGE.fullmatch(str(cells[key]))
-    if not found:
-        return [cells]
-    return [{**cells, key: number} for number in range(int(found[1]), int(found[2]) + 1)]
+def _word(cells: Mapping[str, Any], key: Sequence[str]) -> str | None:
+    """What stands in place of a row, if anything does."""
+    return next((word for name in key if (word := cells[name]) in _NO_ROW), None)
+
+
+def expected(table: str) -> list[dict[str, Any]]:
+    """The rows of a table; one with a range, as `1..24` or `s1..4`, is a row for each of its numbers."""
+    return [row for cells in parse_table(table) for row in _expanded(cells)]
+
+
+def _expanded(cells: dict[str, Any]) -> list[dict[str, Any]]:
+    for name, value in cells.items():
+        if isinstance(value, str) and (found := _RANGE.fullmatch(value)):
+            prefix, numbers = found[1], range(int(found[2]), int(found[3]) + 1)
+            return [{**cells, name: f"{prefix}{number}" if prefix else number} for number in numbers]
+    return [cells]
 
 
 def _moment(value: Any) -> dt.datetime | None:
@@ -288,13 +298,6 @@ class Case:
         return [oracle_batch(b, dimension) for i, b in enumerate(self.delivered, 1) if i not in stopped]
 
 
-def expected(table: str) -> list[dict[str, Any]]:
-    """The rows of an expected table."""
-    rows = parse_table(table)
-    first = next(iter(header(table)))
-    return [row for cells in rows for row in _expanded(cells, "id" if "id" in cells else first)]
-
-
 # ----------------------------------------------------------------------- the oracle
 
 
@@ -303,7 +306,7 @@ def oracle_batch(batch: Delivered, dimension: Dimension) -> o.Batch:
     source = dimension.source(batch.source)
     channel = source.channel(batch.channel)
     scope = channel.scope if isinstance(channel, Snapshot) else ()
-    attributes = [a for a in dimension.attributes_of(source.name) if a.name in batch.columns]
+    attributes = [a for a in dimension.attributes_of(source.name) if a.name in batch.columns and not a.retired]
     return o.Batch(
         batch.source,
         batch.channel,
@@ -328,9 +331,7 @@ def _scope_values(batch: Delivered, dimension: Dimension, scope: Sequence[str]) 
     return tuple((cast(value, types[scope[0]]),) for value in batch.scope)
 
 
-def _oracle_row(
-    row: Texts, dimension: Dimension, channel: Snapshot | Feed, attributes: Iterable[Attribute]
-) -> o.Row:
+def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attributes: Iterable[Attribute]) -> o.Row:
     values = {a.name: cast(row[a.name], a.type) for a in attributes}
     time = cast(row.get(channel.effective_at or ""), "timestamp")
     sequence = cast(row.get(channel.sequence or ""), "bigint")
@@ -386,19 +387,3 @@ def case(build: Callable[[], Case]) -> Callable[..., None]:
     del test.__wrapped__  # pytest would take the arguments of the function that was wrapped
     test.case = build()
     return test
-
-
-__all__ = [
-    "CASE",
-    "OPEN",
-    "Case",
-    "Declaration",
-    "Delivered",
-    "case",
-    "declared",
-    "expected",
-    "feed",
-    "parse_cell",
-    "rule",
-    "snapshots",
-]

@@ -157,9 +157,7 @@ def test_a_change_dated_in_the_future_is_the_current_one() -> Case:
         ("9999-12-31 23:59:58", ["Bonn"]),
     ],
 )
-def test_reading_as_of_a_time_finds_the_window_that_holds_it(
-    grounds: Grounds, time: str, cities: list[str]
-) -> None:
+def test_reading_as_of_a_time_finds_the_window_that_holds_it(grounds: Grounds, time: str, cities: list[str]) -> None:
     ground = grounds(CUSTOMER)
     number = ground.number(test_a_gap_is_where_the_entity_did_not_exist.case)
     frame = reading.as_of(ground.warehouse, ground.dimension, dt.datetime.fromisoformat(time))

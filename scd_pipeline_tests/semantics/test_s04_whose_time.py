@@ -60,11 +60,11 @@ def test_a_feed_without_times_of_its_own_has_those_of_its_deliveries() -> Case:
         COUNTRY,
         feed(
             """
-            | delivery | at         | id | op | capital  |
-            | 1        | 1949-01-01 | 1  |    | Bonn     |
-            | 2        | 1990-10-03 | 1  |    | Berlin   |
-            | 2        | 1990-10-03 | 2  |    | Aarhus   |
-            | 3        | 1990-10-04 | 2  | D  |          |
+            | delivery | at         | id | op | capital |
+            | 1        | 1949-01-01 | 1  |    | Bonn    |
+            | 2        | 1990-10-03 | 1  |    | Berlin  |
+            | 2        | 1990-10-03 | 2  |    | Aarhus  |
+            | 3        | 1990-10-04 | 2  | D  |         |
             """,
             source="iso",
         ),

@@ -12,13 +12,13 @@ def test_all_changes_of_one_batch_become_history() -> Case:
         CUSTOMER,
         feed(
             """
-            | delivery | id | time       | seq | op | city |
-            | 1        | 1  | 2024-03-01 |     |    | Ulm  |
-            | 1        | 1  | 2024-01-01 |     |    | Bonn |
-            | 1        | 1  | 2024-02-01 | 10  |    | Kiel |
-            | 1        | 1  | 2024-02-01 | 9   |    | Jena |
+            | delivery | id | time       | seq | op | city  |
+            | 1        | 1  | 2024-03-01 |     |    | Ulm   |
+            | 1        | 1  | 2024-01-01 |     |    | Bonn  |
+            | 1        | 1  | 2024-02-01 | 10  |    | Kiel  |
+            | 1        | 1  | 2024-02-01 | 9   |    | Jena  |
             | 1        | 1  | 2024-03-01 | 0   |    | Trier |
-            | 1        | 1  | 2024-04-01 |     | D  |      |
+            | 1        | 1  | 2024-04-01 |     | D  |       |
             """
         ),
         becomes="""
@@ -86,18 +86,18 @@ def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
         CUSTOMER,
         feed(
             """
-            | delivery   | id | time       | city    |
-            | 10         | 1  | 2024-01-01 | ten     |
-            | 9          | 1  | 2024-01-01 | nine    |
-            | 2024-01-09 | 2  | 2024-01-01 | date    |
-            | 8          | 2  | 2024-01-01 | number  |
-            | b          | 3  | 2024-01-01 | text    |
+            | delivery   | id | time       | city   |
+            | 10         | 1  | 2024-01-01 | ten    |
+            | 9          | 1  | 2024-01-01 | nine   |
+            | 2024-01-09 | 2  | 2024-01-01 | date   |
+            | 8          | 2  | 2024-01-01 | number |
+            | b          | 3  | 2024-01-01 | text   |
             """
         ),
         feed(
             """
-            | delivery   | id | time       | city    |
-            | 7          | 3  | 2024-01-01 | number  |
+            | delivery | id | time       | city   |
+            | 7        | 3  | 2024-01-01 | number |
             """
         ),
         becomes="""
@@ -106,6 +106,7 @@ def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
         | 2  | number |
         | 3  | text   |
         """,
+        together=True,
     )
 
 
@@ -131,10 +132,10 @@ def test_a_batch_with_changes_that_nothing_orders_is_refused_wholly() -> Case:
         | 3  | Jena | 2024-02-01     | OPEN         |
         """,
         results="""
-        | batch        | outcome  | rule              | error                                      |
-        | crm/feed/1/1 | accepted | ''                | ''                                         |
-        | crm/feed/2/1 | stopped  | unordered changes | nothing orders different changes of id=1   |
-        | crm/feed/3/1 | accepted | ''                | ''                                         |
+        | batch        | outcome  | rule              | error                                    |
+        | crm/feed/1/1 | accepted | ''                | ''                                       |
+        | crm/feed/2/1 | stopped  | unordered changes | nothing orders different changes of id=1 |
+        | crm/feed/3/1 | accepted | ''                | ''                                       |
         """,
     )
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import Attribute, Dimension, Feed, Source
+from scd_pipeline.spec import Attribute, Dimension, Feed, Snapshot, Source
+from scd_pipeline.spec.types import PRIMITIVES
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import once, records
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
-from scd_pipeline_tests.text_tables import assert_same_rows, header, parse
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 
 @rule("S8")
@@ -116,64 +119,150 @@ def test_no_part_of_a_key_runs_over_into_the_next() -> Case:
 
 
 EQUALITY = """
-| type                                | stated                            | stated next                       | version opens |
-| ----------------------------------- | --------------------------------- | --------------------------------- | ------------- |
-| string                              | NULL                              | NULL                              | no            |
-| string                              | NULL                              | ''                                | yes           |
-| string                              | 'a'                               | 'A'                               | yes           |
-| string                              | 'a'                               | 'a '                              | yes           |
-| string                              | 'ä'                               | 'a\u0308'                         | yes           |
-| string                              | 'NULL'                            | NULL                              | yes           |
-| boolean                             | true                              | true                              | no            |
-| boolean                             | false                             | NULL                              | yes           |
-| tinyint                             | 1Y                                | 1Y                                | no            |
-| tinyint                             | 0Y                                | NULL                              | yes           |
-| smallint                            | 1S                                | 2S                                | yes           |
-| int                                 | 0                                 | NULL                              | yes           |
-| int                                 | 2147483647                        | -2147483648                       | yes           |
-| bigint                              | 9007199254740993L                 | 9007199254740992L                 | yes           |
-| float                               | float('NaN')                      | float('NaN')                      | no            |
-| float                               | float('-0.0')                     | float('0.0')                      | no            |
-| float                               | 0.1F                              | float('0.10000001')               | no            |
-| double                              | double('NaN')                     | double('NaN')                     | no            |
-| double                              | double('-0.0')                    | 0.0D                              | no            |
-| double                              | double('NaN')                     | NULL                              | yes           |
-| double                              | double('Infinity')                | double('-Infinity')               | yes           |
-| double                              | 0.1D                              | 0.1D + 1e-17D                     | no            |
-| double                              | 0.3D                              | 0.1D + 0.2D                       | yes           |
-| decimal(10,2)                       | 1.50BD                            | 1.5BD                             | no            |
-| decimal(10,2)                       | 0BD                               | NULL                              | yes           |
-| decimal(38,18)                      | 1.000000000000000001BD            | 1.000000000000000002BD            | yes           |
-| date                                | date'0001-01-01'                  | date'0001-01-01'                  | no            |
-| date                                | date'2024-02-29'                  | date'2024-03-01'                  | yes           |
-| timestamp                           | timestamp'2024-01-01 00:00:00Z'   | timestamp'2024-01-01 01:00:00+01' | no            |
-| timestamp                           | timestamp'2024-01-01'             | timestamp'2024-01-01 00:00:00.000001' | yes       |
-| timestamp_ntz                       | timestamp_ntz'2024-03-31 02:30'   | timestamp_ntz'2024-03-31 02:30'   | no            |
-| timestamp_ntz                       | timestamp_ntz'2024-03-31 02:30'   | timestamp_ntz'2024-03-31 03:30'   | yes           |
-| binary                              | X''                               | NULL                              | yes           |
-| binary                              | X'00FF'                           | X'00FF'                           | no            |
-| binary                              | X'00FF'                           | X'00'                             | yes           |
-| array<string>                       | array('a','b')                    | array('a','b')                    | no            |
-| array<string>                       | array('a','b')                    | array('b','a')                    | yes           |
-| array<string>                       | array('a,b')                      | array('a','b')                    | yes           |
-| array<string>                       | array()                           | NULL                              | yes           |
-| array<string>                       | array(string(NULL))               | array()                           | yes           |
-| array<string>                       | array(string(NULL))               | array('')                         | yes           |
-| array<double>                       | array(double('NaN'), -0.0D)       | array(double('NaN'), 0.0D)        | no            |
-| array<array<int>>                   | array(array(1,2), array(3))       | array(array(1), array(2,3))       | yes           |
-| struct<a:int,b:string>              | named_struct('a',1,'b','x')       | named_struct('a',1,'b','x')       | no            |
-| struct<a:int,b:string>              | named_struct('a',1,'b',NULL)      | named_struct('a',1,'b','')        | yes           |
-| struct<a:int,b:string>              | named_struct('a',NULL,'b',NULL)   | NULL                              | yes           |
-| struct<a:double,b:array<int>>       | named_struct('a',-0.0D,'b',array(1)) | named_struct('a',0.0D,'b',array(1)) | no       |
-| map<string,int>                     | map('x',1,'y',2)                  | map('y',2,'x',1)                  | no            |
-| map<string,int>                     | map('x',1)                        | map('x',2)                        | yes           |
-| map<string,int>                     | map('x',NULL)                     | map()                             | yes           |
-| map<string,int>                     | map()                             | NULL                              | yes           |
-| map<string,int>                     | map('x',NULL)                     | map('x',NULL)                     | no            |
-| array<map<string,int>>              | array(map('x',1,'y',2))           | array(map('y',2,'x',1))           | no            |
-| array<map<string,int>>              | array(map('x',1), map('y',2))     | array(map('y',2), map('x',1))     | yes           |
-| struct<m:map<string,int>>           | named_struct('m',map('x',1,'y',2)) | named_struct('m',map('y',2,'x',1)) | no         |
-| struct<m:map<string,int>>           | named_struct('m',NULL)            | NULL                              | yes           |
-| map<string,map<string,double>>      | map('a',map('x',double('NaN'),'y',-0.0D)) | map('a',map('y',0.0D,'x',double('NaN'))) | no |
-| map<string,array<struct<k:map<int,string>>>> | map('a',array(named_struct('k',map(1,'p',2,'q')))) | map('a',array(named_struct('k',map(2,'q',1,'p')))) | no |
+| type                             | stated                          | stated next                     | opens |
+| -------------------------------- | ------------------------------- | ------------------------------- | ----- |
+| string                           | NULL                            | NULL                            | no    |
+| string                           | NULL                            | ''                              | yes   |
+| string                           | 'a'                             | 'A'                             | yes   |
+| string                           | 'a'                             | 'a '                            | yes   |
+| string                           | 'ä'                             | 'a\u0308'                       | yes   |
+| string                           | 'NULL'                          | NULL                            | yes   |
+| string collate utf8_lcase        | 'a'                             | 'A'                             | yes   |
+| string collate utf8_lcase        | 'a'                             | 'a'                             | no    |
+| boolean                          | true                            | true                            | no    |
+| boolean                          | false                           | NULL                            | yes   |
+| tinyint                          | 1Y                              | 1Y                              | no    |
+| tinyint                          | 0Y                              | NULL                            | yes   |
+| smallint                         | 1S                              | 2S                              | yes   |
+| int                              | 0                               | NULL                            | yes   |
+| int                              | 2147483647                      | -2147483648                     | yes   |
+| bigint                           | 9007199254740993L               | 9007199254740992L               | yes   |
+| float                            | float('NaN')                    | float('NaN')                    | no    |
+| float                            | float('-0.0')                   | float('0.0')                    | no    |
+| float                            | 0.1F                            | float('0.1')                    | no    |
+| double                           | double('NaN')                   | double('NaN')                   | no    |
+| double                           | double('-0.0')                  | 0.0D                            | no    |
+| double                           | double('NaN')                   | NULL                            | yes   |
+| double                           | double('Infinity')              | double('-Infinity')             | yes   |
+| double                           | 0.1D                            | 0.1D + 1e-17D                   | no    |
+| double                           | 0.3D                            | 0.1D + 0.2D                     | yes   |
+| decimal(10,2)                    | 1.50BD                          | 1.5BD                           | no    |
+| decimal(10,2)                    | 0BD                             | NULL                            | yes   |
+| decimal(38,18)                   | 1.000000000000000001BD          | 1.000000000000000002BD          | yes   |
+| date                             | date'0001-01-01'                | date'0001-01-01'                | no    |
+| date                             | date'2024-02-29'                | date'2024-03-01'                | yes   |
+| timestamp                        | timestamp'2024-01-01 00:00Z'    | timestamp'2024-01-01 01:00+01'  | no    |
+| timestamp                        | timestamp_micros(1)             | timestamp_micros(2)             | yes   |
+| timestamp_ntz                    | timestamp_ntz'2024-03-31 02:30' | timestamp_ntz'2024-03-31 02:30' | no    |
+| timestamp_ntz                    | timestamp_ntz'2024-03-31 02:30' | timestamp_ntz'2024-03-31 03:30' | yes   |
+| binary                           | X''                             | NULL                            | yes   |
+| binary                           | X'00FF'                         | X'00FF'                         | no    |
+| binary                           | X'00FF'                         | X'00'                           | yes   |
+| array<string>                    | array('a','b')                  | array('a','b')                  | no    |
+| array<string>                    | array('a','b')                  | array('b','a')                  | yes   |
+| array<string>                    | array('a,b')                    | array('a','b')                  | yes   |
+| array<string>                    | array()                         | NULL                            | yes   |
+| array<string>                    | array(string(NULL))             | array()                         | yes   |
+| array<string>                    | array(string(NULL))             | array('')                       | yes   |
+| array<double>                    | array(double('NaN'), -0.0D)     | array(double('NaN'), 0.0D)      | no    |
+| array<array<int>>                | array(array(1,2), array(3))     | array(array(1), array(2,3))     | yes   |
+| struct<a:int,b:string>           | struct(1,'x')                   | struct(1,'x')                   | no    |
+| struct<a:int,b:string>           | struct(1,NULL)                  | struct(1,'')                    | yes   |
+| struct<a:int,b:string>           | struct(NULL,NULL)               | NULL                            | yes   |
+| struct<a:double,b:array<int>>    | struct(-0.0D, array(1))         | struct(0.0D, array(1))          | no    |
+| map<string,int>                  | map('x',1,'y',2)                | map('y',2,'x',1)                | no    |
+| map<string,int>                  | map('x',1)                      | map('x',2)                      | yes   |
+| map<string,int>                  | map('x',NULL)                   | map()                           | yes   |
+| map<string,int>                  | map()                           | NULL                            | yes   |
+| map<string,int>                  | map('x',NULL)                   | map('x',NULL)                   | no    |
+| array<map<string,int>>           | array(map('x',1,'y',2))         | array(map('y',2,'x',1))         | no    |
+| array<map<string,int>>           | array(map('x',1), map('y',2))   | array(map('y',2), map('x',1))   | yes   |
+| struct<m:map<string,int>>        | struct(map('x',1,'y',2))        | struct(map('y',2,'x',1))        | no    |
+| struct<m:map<string,int>>        | struct(map('x',NULL))           | struct(NULL)                    | yes   |
+| struct<m:map<string,int>>        | struct(NULL)                    | NULL                            | yes   |
+| map<string,map<string,double>>   | map('a',map('x',1D,'y',-0.0D))  | map('a',map('y',0.0D,'x',1D))   | no    |
+| array<struct<k:map<int,string>>> | array(struct(map(1,'p',2,'q'))) | array(struct(map(2,'q',1,'p'))) | no    |
 """
+
+
+def _pairs() -> list[dict[str, str]]:
+    """The lines of the table, with their cells as they stand there: SQL."""
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in EQUALITY.strip().splitlines()]
+    return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
+
+
+PAIRS = _pairs()
+TYPES = {kind: f"v{i}" for i, kind in enumerate(dict.fromkeys(pair["type"] for pair in PAIRS))}
+MEASURES = Dimension(
+    "dim_measure",
+    {"id": "int"},
+    {name: Attribute(2, kind.partition(" collate")[0]) for kind, name in TYPES.items()},
+    Source("lab", snapshot=Snapshot(), feed=Feed(effective_at="time")),
+)
+
+
+def _rows(word: str, ids: Iterable[int], offset: int = 0) -> str:
+    """A row for each pair: its value under its type, everything else NULL."""
+    lines = []
+    for i in ids:
+        values = [
+            f"CAST({PAIRS[i][word] if kind == PAIRS[i]['type'] else 'NULL'} AS {kind}) AS {name}"
+            for kind, name in TYPES.items()
+        ]
+        lines.append(f"SELECT {i + offset} AS id, timestamp'2024-03-01' AS time, {', '.join(values)}")
+    return " UNION ALL ".join(lines)
+
+
+EVERY = range(len(PAIRS))
+EQUAL = [i for i in EVERY if PAIRS[i]["opens"] == "no"]
+TWICE = 1000
+
+
+@rule("S8")
+def test_every_type_is_in_the_table() -> None:
+    names = {re.split(r"[<( ]", kind)[0] for kind in TYPES}
+    assert names == {*PRIMITIVES, "decimal", "array", "struct", "map"}
+
+
+@rule("S8")
+def test_the_oracle_knows_which_values_are_equal(spark: SparkSession) -> None:
+    stated, following = (_by_id(spark, word) for word in ("stated", "stated next"))
+    found = ["yes" if o.canon(stated[i]) != o.canon(following[i]) else "no" for i in EVERY]
+    told = [{**pair, "opens": opens} for pair, opens in zip(PAIRS, found, strict=True)]
+    assert_same_rows(PAIRS, told)
+
+
+def _by_id(spark: SparkSession, word: str) -> dict[int, Any]:
+    rows = spark.sql(_rows(word, EVERY)).collect()
+    return {row["id"]: row[TYPES[PAIRS[row["id"]]["type"]]] for row in rows}
+
+
+@rule("S5", "S8")
+def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse: Path) -> None:
+    """Two snapshots state the pairs; a feed states the equal ones twice at one time, which is no contradiction."""
+    frames = [
+        Delivery("lab", "1", "snapshot", _day(1), frame=spark.sql(_rows("stated", EVERY))),
+        Delivery("lab", "2", "snapshot", _day(2), frame=spark.sql(_rows("stated next", EVERY))),
+        Delivery("lab", "3", "feed", frame=_twice(spark)),
+    ]
+    ground = Warehouse(spark, warehouse)
+    once(ground, MEASURES, frames).raise_if_stopped()
+    versions = Counter(row["id"] for row in records(ground.table(MEASURES.name).read().select("id")))
+    told = [{**pair, "opens": "yes" if versions[i] == 2 else "no"} for i, pair in enumerate(PAIRS)]
+    assert_same_rows(PAIRS, told)
+    assert [versions[i + TWICE] for i in EQUAL] == [1] * len(EQUAL)
+
+
+def _day(number: int) -> dt.datetime:
+    return dt.datetime(2024, 1, number)
+
+
+def _twice(spark: SparkSession) -> DataFrame:
+    return spark.sql(f"{_rows('stated', EQUAL, TWICE)} UNION ALL {_rows('stated next', EQUAL, TWICE)}")
+
+
+@rule("S8")
+@pytest.mark.parametrize("kind", ["variant", "geometry", "geography", "interval day", "interval"])
+def test_types_without_an_equality_are_refused_in_a_declaration(kind: str) -> None:
+    with pytest.raises(DeclarationError, match=r"attributes\.shape\.type: "):
+        Dimension("dim_place", "id", {"shape": Attribute(2, kind)}, Source("gis", snapshot=Snapshot()))

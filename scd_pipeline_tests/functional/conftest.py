@@ -1,0 +1,66 @@
+"""The example, loaded once by the demo, and its data as plain Python reads it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet
+import pytest
+
+from scd_pipeline import demo, session, setup
+from scd_pipeline.landing import EXAMPLE
+from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests import servers
+from scd_pipeline_tests.orchestration.given import definitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXPECTED = Path(__file__).parent.parent / "data" / "congress_expected.csv"
+
+
+@pytest.fixture(scope="session")
+def remote(spark: SparkSession, installation: setup.Installation) -> str:
+    """The address of the tests' Spark Connect server; empty where Spark is embedded in this process."""
+    if not hasattr(spark, "client"):
+        return ""
+    server = session.find_server(servers.folder(), servers.settings(installation))
+    assert server is not None
+    return server.url
+
+
+@pytest.fixture(scope="session")
+def legislator() -> Dimension:
+    """The example's declaration."""
+    return load_dimension(EXAMPLE / "dim_legislator.yaml")
+
+
+@pytest.fixture(scope="session")
+def congress(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, legislator: Dimension
+) -> tuple[Warehouse, list[str]]:
+    """A warehouse that the demo has loaded, and what it said."""
+    said: list[str] = []
+    warehouse = Warehouse(spark, tmp_path_factory.mktemp("congress") / "warehouse")
+    demo.introduce(legislator, warehouse.path, said.append)
+    demo.run_job(definitions(spark, warehouse.path, legislator), warehouse.path, "", said.append)
+    demo.show(warehouse, legislator, said.append)
+    demo.suggest("scd", said.append)
+    return warehouse, said
+
+
+@pytest.fixture(scope="session")
+def snapshots() -> dict[str, list[dict[str, Any]]]:
+    """Date to rows of every snapshot, without Spark."""
+    files = sorted((EXAMPLE / "snapshots").glob("dim_*.parquet"))
+    return {file.stem.removeprefix("dim_"): pyarrow.parquet.read_table(file).to_pylist() for file in files}
+
+
+@pytest.fixture(scope="session")
+def expected() -> dict[str, dict[str, str]]:
+    """Date to counts, as an independent program counted them."""
+    with EXPECTED.open(encoding="utf-8") as file:
+        return {row["date"]: row for row in csv.DictReader(file)}

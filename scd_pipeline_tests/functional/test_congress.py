@@ -1,0 +1,131 @@
+"""The demo on real data, held against counts and rows that plain Python makes of the same files."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from scd_pipeline import demo, reading
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.orchestration.given import definitions
+
+Snapshots = dict[str, list[dict[str, Any]]]
+Congress = tuple[Warehouse, list[str]]
+
+# On these two days some rows had no key, so that nobody was retired; those who had left are closed by the next one.
+WITHOUT_KEYS = {"2013-01-02": 0, "2021-01-01": 0}
+AFTER_THEM = {"2013-04-06": 91, "2021-04-06": 71}
+PHYSICAL = {"chamber": "type"}
+
+
+@pytest.fixture(scope="module")
+def batches(congress: Congress) -> dict[str, Any]:
+    """Delivery to its batch."""
+    warehouse, _ = congress
+    return {row["delivery"]: row for row in reading.batches(warehouse, "dim_legislator").collect()}
+
+
+@pytest.fixture(scope="module")
+def versions(congress: Congress, legislator: Dimension) -> list[Any]:
+    """Every version of every member."""
+    return reading.history(congress[0], legislator).collect()
+
+
+def test_every_snapshot_is_accepted(batches: dict[str, Any], snapshots: Snapshots) -> None:
+    assert batches.keys() == snapshots.keys()
+    assert {batch["state"] for batch in batches.values()} == {"standing"}
+    assert {date: batch["rows"] for date, batch in batches.items()} == {d: len(rows) for d, rows in snapshots.items()}
+
+
+def test_inserts_and_deletes_are_those_counted_elsewhere(
+    batches: dict[str, Any], expected: dict[str, dict[str, str]]
+) -> None:
+    special = {**WITHOUT_KEYS, **AFTER_THEM}
+    plain = sorted(expected.keys() - special.keys())
+    assert len(plain) == 51
+    counted = {date: (int(expected[date]["inserts"]), int(expected[date]["deletes"])) for date in plain}
+    assert {date: (batches[date]["new"], batches[date]["closed"]) for date in plain} == counted
+    assert {date: batches[date]["closed"] for date in special} == special
+
+
+def test_updates_are_those_counted_in_plain_python(
+    batches: dict[str, Any], snapshots: Snapshots, legislator: Dimension
+) -> None:
+    assert {date: batch["changed"] for date, batch in batches.items()} == _changes(snapshots, legislator)
+
+
+def _changes(snapshots: Snapshots, dimension: Dimension) -> dict[str, int]:
+    """Date to the number of members that were there before and have another declared value."""
+    stated: dict[str, tuple[Any, ...]] = {}
+    counts = {}
+    for date, rows in snapshots.items():
+        now = {row["bioguide"]: _values(row, dimension) for row in rows if row["bioguide"]}
+        counts[date] = sum(key in stated and stated[key] != values for key, values in now.items())
+        stated = {**stated, **now} if date in WITHOUT_KEYS else now
+    return counts
+
+
+def _values(row: dict[str, Any], dimension: Dimension) -> tuple[Any, ...]:
+    return tuple(row[PHYSICAL.get(name, name)] for name in dimension.attribute_names)
+
+
+def test_rows_without_a_key_are_in_the_quarantine(congress: Congress) -> None:
+    rows = reading.quarantine(congress[0], "dim_legislator").collect()
+    days = [row["at"].date().isoformat() for row in rows]
+    assert {day: days.count(day) for day in days} == {"2013-01-02": 78, "2021-01-01": 60}
+    assert {(row["state"], row["key"]) for row in rows} == {("standing", "bioguide=NULL")}
+    assert all('"bioguide":null' in row["row"] for row in rows)
+
+
+@pytest.mark.parametrize("name", ["party", "chamber", "state", "district", "class", "caucus", "state_rank"])
+def test_as_of_any_day_each_member_has_the_values_of_that_day(
+    versions: list[Any], snapshots: Snapshots, name: str
+) -> None:
+    for date, rows in snapshots.items():
+        day = datetime.fromisoformat(date)
+        held = {v["bioguide"]: v[name] for v in versions if v["effective_from"] <= day < (v["effective_to"] or datetime.max)}
+        stated = {row["bioguide"]: row[PHYSICAL.get(name, name)] for row in rows if row["bioguide"]}
+        assert {key: held[key] for key in stated} == stated, date
+        assert date in WITHOUT_KEYS or held.keys() == stated.keys(), date
+
+
+def test_only_the_latest_value_of_a_type_1_attribute_is_known(versions: list[Any], snapshots: Snapshots) -> None:
+    latest = {row["bioguide"]: row["phone"] for rows in snapshots.values() for row in rows if row["bioguide"]}
+    assert {v["bioguide"]: v["phone"] for v in versions} == latest
+    assert len({(v["bioguide"], v["phone"]) for v in versions}) == len(latest)
+
+
+def test_current_rows_are_those_of_the_last_snapshot(congress: Congress, snapshots: Snapshots) -> None:
+    current = {row["bioguide"] for row in reading.current(congress[0], "dim_legislator").collect()}
+    assert current == {row["bioguide"] for row in snapshots["2026-04-14"]}
+
+
+def test_the_demo_tells_rows_a_history_and_the_quarantine(congress: Congress) -> None:
+    _, said = congress
+    text = "\n".join(said)
+    assert "55 full snapshots of 2012-09-27 to 2026-04-14" in text
+    assert "deliveries: 55 accepted" in text
+    assert "versions of 1133 members, 537 current" in text
+    assert "Kyrsten Sinema (bioguide S001191)" in text
+    story = [line.split() for line in text.splitlines() if "00:00:00" in line]
+    assert [("Democrat" in words, "sen" in words) for words in story] == [(True, False), (True, True), (True, True)]
+    assert "Independent" in story[2]
+    assert "  2013-01-02  the business key is NULL or cannot be read    78" in text
+
+
+def test_the_demo_once_more_changes_nothing(congress: Congress, legislator: Dimension) -> None:
+    warehouse, _ = congress
+    names = ("dim_legislator", "dim_legislator_changes")
+    before = [warehouse.table(name).last_commit().table_version for name in names]
+    said: list[str] = []
+    demo.run_job(definitions(warehouse.spark, warehouse.path, legislator), warehouse.path, "", said.append)
+    assert "deliveries: 55 unchanged; rows: none changed" in said[-1]
+    assert [_version(warehouse, name) for name in names] == before
+
+
+def _version(warehouse: Warehouse, name: str) -> int:
+    table = warehouse.table(name)
+    return int(warehouse.spark.sql(f"DESCRIBE HISTORY {table.identifier} LIMIT 1").collect()[0]["version"])

@@ -1,0 +1,90 @@
+"""`scd dev`: how Dagster is started beside a warm Spark, and that both end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline import dev
+from scd_pipeline.commands import Settings
+
+
+def settings(folder: Path, **environ: str) -> Settings:
+    return Settings(environ, str(folder / "warehouse"), "sc://127.0.0.1:1", folder / "declared", "scd", None)
+
+
+def test_dagster_has_the_settings_of_the_command(tmp_path: Path) -> None:
+    environ = dev.environment(settings(tmp_path, PATH="/bin"), "sc://127.0.0.1:2", tmp_path / "home")
+    assert environ == {
+        "PATH": "/bin",
+        "DAGSTER_HOME": str(tmp_path / "home"),
+        "SCD_REMOTE": "sc://127.0.0.1:2",
+        "SCD_WAREHOUSE": str(tmp_path / "warehouse"),
+        "SCD_DECLARATIONS": str(tmp_path / "declared"),
+    }
+
+
+def test_the_home_is_the_one_that_is_set(tmp_path: Path) -> None:
+    assert dev.dagster_home({"DAGSTER_HOME": "/somewhere"}, tmp_path) == Path("/somewhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_home_of_its_own_takes_the_projects_settings(tmp_path: Path) -> None:
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
+    home = dev.dagster_home({}, tmp_path)
+    assert (home / "dagster.yaml").read_text(encoding="utf-8") == "telemetry: {enabled: false}\n"
+
+
+def test_a_home_of_its_own_without_a_project_lets_one_writer_at_a_table(tmp_path: Path) -> None:
+    home = dev.dagster_home({}, tmp_path)
+    assert home == tmp_path / ".dagster"
+    assert "granularity: op" in (home / "dagster.yaml").read_text(encoding="utf-8")
+    (home / "dagster.yaml").write_text("{}", encoding="utf-8")
+    dev.dagster_home({}, tmp_path)
+    assert (home / "dagster.yaml").read_text(encoding="utf-8") == "{}"
+
+
+def test_a_workspace_of_the_folder_is_served_else_the_package(tmp_path: Path) -> None:
+    assert dev.command(tmp_path, 3000, "scd_pipeline.definitions")[-2:] == ["-m", "scd_pipeline.definitions"]
+    (tmp_path / "workspace.yaml").touch()
+    assert dev.command(tmp_path, 3000, "scd_pipeline.definitions")[-2:] == ["-w", str(tmp_path / "workspace.yaml")]
+
+
+@pytest.mark.slow
+def test_it_serves_until_it_is_interrupted_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    # A Spark that is named is not started, and not asked before a run needs it.
+    environ = {**os.environ, "SCD_REMOTE": "sc://127.0.0.1:1", "DAGSTER_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
+    with (tmp_path / "log").open("w") as log:
+        started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/server_info", started)
+        started.send_signal(signal.SIGINT)
+        assert started.wait(timeout=60) == 0
+    finally:
+        if started.poll() is None:
+            started.kill()
+    assert "Dagster services shut down" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except OSError:
+            time.sleep(0.5)
+        else:
+            return
+    raise AssertionError(f"nothing answers at {url}")

@@ -1,0 +1,82 @@
+"""A truncated file is stopped before anything is written, and can be let through (S27); by the command, as users do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from scd_pipeline import reading
+from scd_pipeline.landing import EXAMPLE
+from scd_pipeline.warehouse import Warehouse
+
+TABLES = ("dim_legislator", "dim_legislator_changes")
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    """A folder with the declaration, two whole snapshots, and one of which only the first 100 rows arrived."""
+    folder = tmp_path / "landing"
+    (folder / "snapshots").mkdir(parents=True)
+    shutil.copy(EXAMPLE / "dim_legislator.yaml", folder)
+    for day in ("2014-01-09", "2014-04-05"):
+        shutil.copy(EXAMPLE / "snapshots" / f"dim_{day}.parquet", folder / "snapshots")
+    whole = pyarrow.parquet.read_table(EXAMPLE / "snapshots" / "dim_2014-07-02.parquet")
+    pyarrow.parquet.write_table(whole.slice(0, 100), folder / "snapshots" / "dim_2014-07-02.parquet")
+    return folder
+
+
+def scd(*arguments: str, remote: str, warehouse: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    environ = {**os.environ, "SCD_REMOTE": remote, "SCD_WAREHOUSE": str(warehouse)}
+    command = [sys.executable, "-m", "scd_pipeline", *arguments]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
+    landing: Path, warehouse: Path, spark: object, remote: str
+) -> None:
+    if not remote:
+        pytest.skip("each command would start a Java machine of its own")
+    store = Warehouse(spark, warehouse)  # type: ignore[arg-type]
+    declaration = str(landing / "dim_legislator.yaml")
+    whole = ["--delivery", "2014-01-09", "--delivery", "2014-04-05"]
+    first = scd("load", declaration, *whole, remote=remote, warehouse=warehouse)
+    assert first.returncode == 0, first.stderr
+    assert "dim_legislator: deliveries: 2 accepted; rows: 543 opened" in first.stdout
+    assert "columns that nobody declared: end, govtrack, how, n_terms, party_affiliations, start" in first.stdout
+    before = [versions(store, name) for name in TABLES]
+
+    alive = members(EXAMPLE / "snapshots" / "dim_2014-04-05.parquet")
+    retired = len(alive - members(landing / "snapshots" / "dim_2014-07-02.parquet"))
+    assert (len(alive), retired) == (538, 438)
+    stopped = scd("load", declaration, remote=remote, warehouse=warehouse)
+    assert stopped.returncode == 3
+    assert "would retire 438 of 538 entities that its source had stated alive; at most 25% may" in stopped.stderr
+    assert 'let it through with allow={"retire guard"}' in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    assert "deliveries: 2 unchanged, 1 stopped; rows: none changed" in stopped.stdout
+    assert [versions(store, name) for name in TABLES] == before
+    assert reading.current(store, "dim_legislator").count() == 538
+
+    through = scd(
+        "load", declaration, "--delivery", "2014-07-02", "--allow", "retire guard", remote=remote, warehouse=warehouse
+    )
+    assert through.returncode == 0, through.stderr
+    assert reading.current(store, "dim_legislator").count() == 100
+
+
+def members(file: Path) -> set[str]:
+    """The keys in a snapshot, without Spark."""
+    return set(pyarrow.parquet.read_table(file, columns=["bioguide"]).column(0).to_pylist())
+
+
+def versions(store: Warehouse, name: str) -> int:
+    """The table's version, by Delta's own account."""
+    rows = store.spark.sql(f"DESCRIBE HISTORY {store.table(name).identifier} LIMIT 1").collect()
+    return int(rows[0]["version"])

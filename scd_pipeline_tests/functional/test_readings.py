@@ -1,0 +1,152 @@
+"""Readings of a small dimension: its windows, its batches with their states, its quarantine, its views."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from scd_pipeline import reading
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.errors import SetupError
+from scd_pipeline.load import load
+from scd_pipeline.spec import Begin, Dimension, Snapshot, Source
+from scd_pipeline.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CITY = Dimension(
+    "dim_customer",
+    "id",
+    {"city": 2, "state": 1},
+    Source("crm", snapshot=Snapshot(), bad_row_limit=1.0),
+    begin=Begin(at="0001-01-01 00:00:00", for_first_changes_until="2024-01-01 00:00:00"),
+)
+PLAIN = Dimension("dim_plain", "id", {"city": 1}, Source("crm", snapshot=Snapshot()))
+
+
+def snapshot(day: int, rows: dict[str, list[Any]], revision: int = 0, **said: Any) -> Delivery:
+    return Delivery(
+        "crm", f"2024-01-{day:02}", at=datetime(2024, 1, day), revision=revision, frame=pd.DataFrame(rows), **said
+    )
+
+
+@pytest.fixture(scope="module")
+def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Four days of customers: one moves, one leaves; a revised day, a withdrawn day, and rows without a key."""
+    store = Warehouse(spark, tmp_path_factory.mktemp("readings") / "warehouse")
+    first = {"id": ["1", "2"], "city": ["Graz", "Linz"], "state": ["a", "b"]}
+    second = {"id": ["1", None], "city": ["Wien", "Ulm"], "state": ["a", "c"]}
+    wrong = {"id": ["1", "2", "3", None], "city": ["Oslo", "Oslo", "Oslo", "Oslo"], "state": ["x", "x", "x", "x"]}
+    load(store, CITY, [snapshot(1, first), snapshot(2, second), snapshot(3, wrong), snapshot(4, wrong)])
+    right = {"id": ["1"], "city": ["Wien"], "state": ["a"]}
+    gone = Delivery("crm", "2024-01-04", revision=1, withdrawn=True)
+    load(store, CITY, [snapshot(3, right, revision=1), gone])
+    load(store, PLAIN, [snapshot(1, {"id": ["1"], "city": ["Graz"]})])
+    return store
+
+
+def values(frame: DataFrame, *names: str) -> set[tuple[Any, ...]]:
+    return {tuple(row[name] for name in names) for row in frame.collect()}
+
+
+@pytest.mark.parametrize("dimension", [CITY, "dim_customer"])
+def test_history_ends_in_null_and_does_not_begin_in_year_1(store: Warehouse, dimension: Dimension | str) -> None:
+    third = datetime(2024, 1, 3)
+    assert values(reading.history(store, dimension), "id", "city", "effective_from", "effective_to") == {
+        ("1", "Graz", None, datetime(2024, 1, 2)),
+        ("1", "Wien", datetime(2024, 1, 2), None),
+        ("2", "Linz", None, third),
+    }
+
+
+def test_current_rows(store: Warehouse) -> None:
+    assert values(reading.current(store, CITY), "id", "city", "effective_to") == {("1", "Wien", None)}
+
+
+@pytest.mark.parametrize(
+    ("time", "rows"),
+    [
+        (datetime(1900, 1, 1), {("1", "Graz"), ("2", "Linz")}),
+        (datetime(2024, 1, 1, 23, 59, 59, 999999), {("1", "Graz"), ("2", "Linz")}),
+        (datetime(2024, 1, 2), {("1", "Wien"), ("2", "Linz")}),
+        (datetime(2024, 1, 3), {("1", "Wien")}),
+        (datetime(9999, 12, 31, 23, 59, 59), {("1", "Wien")}),
+    ],
+)
+def test_as_of_takes_half_open_windows(store: Warehouse, time: datetime, rows: set[tuple[str, str]]) -> None:
+    assert values(reading.as_of(store, CITY, time), "id", "city") == rows
+    assert values(reading.in_force(store, CITY, time), "id", "city") == rows
+
+
+def test_a_dimension_without_windows_has_the_same_rows_at_any_time(store: Warehouse) -> None:
+    for frame in (
+        reading.current(store, PLAIN),
+        reading.history(store, "dim_plain"),
+        reading.as_of(store, "dim_plain", datetime(1900, 1, 1)),
+    ):
+        assert values(frame, "id", "city") == {("1", "Graz")}
+
+
+def test_batches_tell_which_revision_stands(store: Warehouse) -> None:
+    told = values(reading.batches(store, CITY), "delivery", "revision", "state", "rows", "bad_rows")
+    assert told == {
+        ("2024-01-01", "0", "standing", 2, 0),
+        ("2024-01-02", "0", "standing", 2, 1),
+        ("2024-01-03", "0", "superseded", 4, 1),
+        ("2024-01-03", "1", "standing", 1, 0),
+        ("2024-01-04", "0", "superseded", 4, 1),
+        ("2024-01-04", "1", "withdrawn", 0, 0),
+    }
+    assert values(reading.batches(store, CITY).where("batch LIKE '%01-01%'"), "new", "changed", "closed") == {(2, 0, 0)}
+
+
+def test_the_quarantine_tells_whether_its_batch_stands(store: Warehouse) -> None:
+    rows = reading.quarantine(store, CITY)
+    assert rows.columns == ["batch", "state", "at", "key", "reason", "row"]
+    assert values(rows, "at", "state", "key") == {
+        (datetime(2024, 1, 2), "standing", "id=NULL"),
+        (datetime(2024, 1, 3), "superseded", "id=NULL"),
+        (datetime(2024, 1, 4), "superseded", "id=NULL"),
+    }
+    (row,) = rows.where("state = 'standing'").collect()
+    assert row["row"] == '{"id":null,"city":"Ulm","state":"c"}'
+    assert "business key" in row["reason"]
+
+
+def test_every_table_has_a_view(store: Warehouse) -> None:
+    parts = ("", "_batches", "_changes", "_quarantine")
+    names = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in parts]
+    assert reading.views(store) == names
+    assert reading.register(store) == names
+    counts = [store.spark.table(name).count() for name in names]
+    assert [counts[0], counts[1], counts[3], counts[4], counts[5], counts[7]] == [3, 6, 3, 1, 1, 0]
+    open_ends = store.spark.sql("SELECT string(effective_to) FROM dim_customer WHERE current_flag").collect()
+    assert [row[0] for row in open_ends] == ["9999-12-31 23:59:59"]
+
+
+def test_business_keys_are_told_by_the_table(store: Warehouse) -> None:
+    assert reading.key_names(store, "dim_customer") == ("id",)
+
+
+def test_what_is_not_there_is_told_with_what_is(store: Warehouse) -> None:
+    with pytest.raises(SetupError, match=r"dim_client: no dimension of that name .* there is dim_customer, dim_plain;"):
+        reading.current(store, "dim_client")
+    other = Dimension("dim_other", "id", {"a": 2}, Source("s", snapshot=Snapshot()))
+    with pytest.raises(SetupError, match="there is no table dim_other_changes in"):
+        reading.batches(store, other)
+
+
+def test_an_empty_warehouse_has_no_tables(spark: SparkSession, warehouse: Path) -> None:
+    assert reading.views(Warehouse(spark, warehouse)) == []
+    with pytest.raises(SetupError, match="there is none yet"):
+        reading.history(Warehouse(spark, warehouse / "not_there"), "dim_x")
+
+
+def test_tables_of_a_remote_folder_cannot_be_listed(spark: SparkSession) -> None:
+    with pytest.raises(SetupError, match="cannot be listed"):
+        reading.tables(Warehouse(spark, "s3://bucket/warehouse"))

@@ -1,0 +1,1 @@
+"""The package inside Dagster."""

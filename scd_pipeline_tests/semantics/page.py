@@ -1,0 +1,111 @@
+"""Makes docs/semantics.md: `python -m scd_pipeline_tests.semantics.page`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+
+import scd_pipeline_tests.semantics as semantics
+from scd_pipeline_tests.semantics.rules import INTRODUCTION, RULES, SECTIONS, Rule
+from scd_pipeline_tests.semantics.specification import Case, Told
+
+PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
+_FOLDER = "../scd_pipeline_tests/semantics"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A test as the page shows it."""
+
+    file: str
+    name: str
+    rules: tuple[str, ...]
+    case: Case | None
+
+    @property
+    def title(self) -> str:
+        """The name of the test in words."""
+        words = self.name.removeprefix("test_").replace("_", " ")
+        return words[0].upper() + words[1:]
+
+
+def collected() -> list[Shown]:
+    """The tests that show a rule, file by file."""
+    names = sorted(module.name for module in pkgutil.iter_modules(semantics.__path__))
+    files = [name for name in names if name.startswith("test_")]
+    return [test for file in files for test in _tests_of(file)]
+
+
+def _tests_of(file: str) -> Iterator[Shown]:
+    module = importlib.import_module(f"{semantics.__name__}.{file}")
+    for name, function in vars(module).items():
+        marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
+        rules = tuple(number for mark in marks if mark.name == "rule" for number in mark.args)
+        if name.startswith("test_") and rules:
+            yield Shown(f"{file}.py", name, rules, getattr(function, "case", None))
+
+
+def page() -> str:
+    """The text of the page."""
+    tests = collected()
+    parts = [INTRODUCTION.strip(), _not_built()]
+    for section, numbers in SECTIONS.items():
+        parts += [f"## {section}", *(_rule(number, tests) for number in numbers)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _not_built() -> str:
+    names = [f"{number} ({rule.title})" for number, rule in _in_order() if not rule.built]
+    parts = [f"- {number}: {rule.missing}" for number, rule in _in_order() if rule.missing]
+    return "\n".join(["**Not built yet:** " + "; ".join(names) + ". Of what is built, this is missing:", "", *parts])
+
+
+def _in_order() -> list[tuple[str, Rule]]:
+    return [(number, RULES[number]) for numbers in SECTIONS.values() for number in numbers]
+
+
+def _rule(number: str, tests: list[Shown]) -> str:
+    rule, mine = RULES[number], [test for test in tests if number in test.rules]
+    parts = [f"### {number}. {rule.title}"]
+    parts += [] if rule.built else ["*Not built yet.*"]
+    parts.append(inspect.cleandoc(rule.text))
+    parts += ["Decided:\n\n" + "\n".join(f"- {text}" for text in rule.decided)] if rule.decided else []
+    parts += [f"*{rule.missing}*"] if rule.missing else []
+    parts += [_example(test.title, test.case) for test in mine if _is_example(number, test) and test.case]
+    parts += [_tests(mine)] if mine else []
+    return "\n\n".join(parts)
+
+
+def _is_example(number: str, test: Shown) -> bool:
+    return test.case is not None and test.case.on_page and test.rules[0] == number
+
+
+def _example(title: str, case: Case) -> str:
+    tables = [*(f"-- {_words(told)}\n{told.table}" for told in case.told), f"-- becomes\n{case.becomes}"]
+    tables += [f"-- quarantine\n{case.quarantine}"] if case.quarantine else []
+    return f"Example: {title[0].lower()}{title[1:]}\n\n```text\n" + "\n\n".join(tables) + "\n```"
+
+
+def _words(told: Told) -> str:
+    return f"{told.source} delivers by {'snapshots' if told.channel == 'snapshot' else 'a feed'}"
+
+
+def _tests(tests: list[Shown]) -> str:
+    lines = [f"- [{test.title}]({_FOLDER}/{test.file})" for test in tests]
+    return "\n".join(["Tests:", "", *lines])
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

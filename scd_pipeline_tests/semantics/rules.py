@@ -1,0 +1,417 @@
+"""The rules of the semantics in the project's own words: what docs/semantics.md is made of.
+
+`decided` says what holds where a rule alone would leave room. A rule that is not built has no tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INTRODUCTION = """
+# Semantics
+
+What the tables mean, rule by rule. The numbers are cited by tests, docstrings and error messages. Under each rule
+stand the tests that show it: text tables of what is delivered and of what comes of it, each held against a naive
+[oracle](../scd_pipeline_tests/oracle.py) in plain Python and against the engine on Spark. Words are explained in the
+[glossary](glossary.md), declarations in [declaration.md](declaration.md).
+
+This page is generated from `scd_pipeline_tests/semantics` by `make docs`; a test fails when it is stale.
+
+In the tables an empty cell is NULL, `OPEN` is the open end 9999-12-31 23:59:59, and all times are UTC. Deliveries
+arrive in the order of their lines.
+"""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its heading, what it says, what was decided where it leaves room, and what of it is missing."""
+
+    title: str
+    text: str
+    decided: tuple[str, ...] = ()
+    missing: str = ""
+    built: bool = True
+
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Time": ("S1", "S2", "S3", "S4", "S5"),
+    "How an attribute remembers": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
+    "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35"),
+    "Audit": ("S21", "S22"),
+    "Facts": ("S23", "S24", "S25"),
+    "Bad input": ("S26", "S27", "S28"),
+    "Where a history begins, who states what, what may be erased, and the ground": ("S29", "S30", "S31", "S32"),
+}
+
+RULES: dict[str, Rule] = {
+    "S1": Rule(
+        "Time is UTC",
+        """
+        Every time is an instant in UTC, to the microsecond. Neither the zone of the session nor that of the machine
+        or of the process has a say. A text or a column without a zone is read in the zone that its source declares;
+        if it declares none, in UTC.
+        """,
+        (
+            "A session whose time zone is not UTC is refused when the warehouse is opened.",
+            "Where the clocks go forward, a time in the gap is read an hour later; where they go back, a time that "
+            "comes twice is the first of the two. With an offset beside it, it is what the offset says.",
+            "A `timestamp_ntz` attribute is no instant: it stays what the source wrote. A date as a time is the "
+            "midnight at which it begins in the source's zone.",
+        ),
+    ),
+    "S2": Rule(
+        "Half-open windows",
+        """
+        A version is in force from `effective_from` on, up to but not at `effective_to`. The windows of one entity do
+        not overlap and are never empty. Between two of them there may be a gap: the entity did not exist then.
+        """,
+    ),
+    "S3": Rule(
+        "One current version at most",
+        """
+        The version without an end is the current one, and `effective_to` holds the open end there. A deleted entity
+        has no current version.
+        """,
+        (
+            "Current is not the same as in force: a change dated in the future is current at once, as nothing asks "
+            "the clock. Reading `as_of` a time gives what is in force then.",
+        ),
+    ),
+    "S4": Rule(
+        "Whose time it is",
+        """
+        A change is true from the time that its row gives, where the channel declares such a column (`effective_at`);
+        else from the time of its delivery. A delivery that has neither is refused. The wall clock is never asked.
+
+        A snapshot whose rows have times of their own says two things: what was true from then on, and at its own
+        time who is there and who is not. One who is there but would be gone by then comes back at that time, with
+        the values of its row.
+        """,
+        (
+            "If such a snapshot has several rows of one who comes back, the row with the highest position counts.",
+            "Of one who is there anyway, a snapshot with row times states nothing at its own time.",
+            "Where rows should have times, one without is a bad row; the delivery's time does not stand in.",
+        ),
+    ),
+    "S5": Rule(
+        "The order of changes",
+        """
+        All changes in one batch become history, in the order of their positions: time, then the declared sequence
+        (none comes first), then delivery and revision. Of several at one time the last one wins, attribute by
+        attribute as far as they state them, and what held for no time is not seen. When nothing orders two rows that
+        give one attribute different values, the whole batch is refused and the keys are named. Rows that agree are
+        one statement.
+        """,
+        (
+            "Names of deliveries, and revisions, are compared as dates where they are dates, as numbers where they "
+            "are whole numbers, else as text; dates come before numbers and these before text.",
+            "A snapshot and a feed of one source with the same name, revision and time: the feed comes first.",
+            "NULL and a value are different values. A delete and a row that is none contradict each other too.",
+        ),
+    ),
+    "S6": Rule(
+        "Type 0: the first value stays",
+        """
+        The first value in business time that is not NULL stands in every version, for ever. Later values change
+        nothing.
+        """,
+        (
+            "First means first in business time: a late delivery that was true earlier takes the place.",
+            "Of several values at the first time, the last by position is the first value.",
+        ),
+        missing="The audit does not tell refused values yet (S21).",
+    ),
+    "S7": Rule(
+        "Type 1: the latest value",
+        """
+        The latest value stands in every version, the closed ones included. It opens no version.
+        """,
+        (
+            "What is stated of an entity while it is gone, or before it exists, counts too.",
+            "`change_reason`, `change_source` and `load_run_id` stay those of the version's opening. `last_updated` "
+            "is the later of the version's opening and the time since when all values hold that stand in every "
+            "version (types 0, 1 and 3, and the current ones of type 6).",
+        ),
+    ),
+    "S8": Rule(
+        "Type 2: a different value opens a version",
+        """
+        Two values are the same if both are NULL or both are equal, column by column: NULL is not the empty text, and
+        no column runs over into the next one. NaN is NaN, 0.0 is -0.0, decimals are compared by value, text by its
+        bytes under any collation, arrays and structs by their content, maps by their entries in any order and at any
+        depth. VARIANT, geospatial types and intervals have no such equality: a declaration with one is refused.
+        """,
+        ("A type 2 attribute that was never stated counts as NULL.",),
+    ),
+    "S9": Rule(
+        "Type 3: the latest value and the one before",
+        """
+        Every version shows the latest value, in `previous_<name>` the value before it and in `<name>_changed_at`
+        since when the latest one holds. It opens no version.
+        """,
+        (
+            "What counts is the sequence of values by business time, NULL among them, from the first time that the "
+            "attribute is stated; stating a value again is no change. Never stated: all three are NULL.",
+        ),
+    ),
+    "S10": Rule(
+        "Type 6: the value then and the value now",
+        """
+        As type 2; and every version has the latest value in `current_<name>` and, where `previous: true` is declared,
+        the value of the version before it in `previous_<name>`.
+        """,
+        ("The version before is the one with the number before, whatever opened it and whatever gap lies between.",),
+    ),
+    "S11": Rule(
+        "Type 4: a layout",
+        """
+        Type 4 is no type of attribute: it keeps current rows in one table and closed versions in another, which
+        together hold what one table would.
+        """,
+        built=False,
+    ),
+    "S12": Rule(
+        "Type 7: a reading",
+        """
+        A base table is read together with a log of timed updates and deletes, applied up to a chosen time.
+        """,
+        built=False,
+    ),
+    "S13": Rule(
+        "Nothing new",
+        """
+        A value that is stated again opens no version and changes no row of the dimension, and the table gets no
+        commit.
+        """,
+        (
+            "Of a snapshot the change log keeps only what differs from what its source had stated before: the rest "
+            "can be read off. What a feed states is kept.",
+        ),
+    ),
+    "S33": Rule(
+        "Tables without windows",
+        """
+        A dimension whose attributes are all of types 0, 1 and 3 has one row for each entity that ever existed, and no
+        window columns. Inside, its one version began at 0001-01-01, so that surrogate keys work as everywhere. A
+        deleted entity keeps its row, by option with the time in `deleted_at`; by another option the row is removed.
+        """,
+        (
+            "The row names the delivery that first made the entity exist, also after a return.",
+            "`deleted_at` is the time of the last delete, and NULL for one who is back.",
+        ),
+        missing="There are no facts yet whose keys would follow a removed row (S23).",
+    ),
+    "S14": Rule(
+        "Convergence",
+        """
+        The rows depend on the declaration and on which batches were accepted, and on nothing else: not on the order
+        in which they came, how often, at what hour or in how many runs. That includes the surrogate keys, which are
+        hashes of business key and `effective_from`. Every column comes from the batches, none from the clock. Should
+        two versions get one key, or a version a reserved one such as -1, the run stops before it writes and names
+        them; a `key_salt` in the declaration helps.
+        """,
+        (
+            "`load_run_id` names the delivery, as `crm/feed/2024-01-31`, without its revision: an equal edition "
+            "changes no row.",
+            "A version names the batch, the source and the reason of the last statement at its opening which made a "
+            "difference; of several sources by position, then by the source's name.",
+            "The reason is that of the row, else that of its delivery, else `source_load`.",
+        ),
+    ),
+    "S15": Rule(
+        "No change, no commit",
+        """
+        When what comes in changes no row of the dimension, its table version stays what it was. The change log gets
+        its commit all the same.
+        """,
+    ),
+    "S16": Rule(
+        "One commit for each run",
+        """
+        What a run takes in goes into the dimension by one commit, be it one batch or a backfill of many. So every
+        version of the Delta table, whoever reads it and when, holds S2 and S3.
+        """,
+    ),
+    "S17": Rule(
+        "Killed runs",
+        """
+        A run may be killed at any moment. The next one finds what the log has and the dimension has not, and brings
+        it in: everything is then as if nothing had happened. It makes no difference whether that run delivers the
+        same again, something else, or nothing.
+        """,
+    ),
+    "S18": Rule(
+        "Delete and return",
+        """
+        A delete closes the current version at its time; no row of a table with windows is ever removed. One who comes
+        back gets a new version after the gap, and `version` counts on. What a source stated of an entity holds until
+        the same source states otherwise: also over a delete, and from before the entity exists.
+        """,
+        ("A delete states no values, though its row may carry some.",),
+    ),
+    "S19": Rule(
+        "Late snapshots",
+        """
+        A snapshot that comes late is fitted in by its time. It says what was true from then on up to the next
+        snapshot, which goes on saying what it said.
+        """,
+        (
+            "The next snapshot says again all attributes for which it had a column, also where nothing of it had to "
+            "be kept because it repeated what was known.",
+        ),
+    ),
+    "S20": Rule(
+        "Source columns",
+        """
+        - A new attribute is added to the table by naming it in the declaration; earlier versions have NULL in it.
+        - One that is renamed, with the old name in `former_names`, keeps its history under the new name.
+        - One that is `retired` is no longer read: it keeps its values and opens no versions.
+        - One that is `optional` may be missing in a delivery; it is then not stated, which is not NULL.
+        - Any other declared column that is missing stops the batch, and so does one of the key or of the channel.
+        - Columns that nobody declared are reported with the result, and not taken.
+        """,
+        (
+            "A feed that `states: some` may lack any attribute.",
+            "An attribute that the table has and the declaration no longer names is refused: retire it, or name it "
+            "in `former_names` of what it became.",
+        ),
+    ),
+    "S34": Rule(
+        "Revisions, retries and withdrawals",
+        """
+        A delivery has editions, told apart by a revision of its source; the highest one counts, wholly, and the
+        lower ones stay in the log as superseded. The same revision with the same content is a retry, which changes
+        nothing; with other content it is refused. A withdrawal is a revision without statements: the tables become
+        what they would be had the delivery never come, and a higher revision brings it back.
+        """,
+        (
+            "Content is the number of rows and a hash of them that does not depend on their order; a delivery's time "
+            "and scope belong to it.",
+            "A lower revision that arrives late is superseded at once, also where the higher one is a withdrawal.",
+            "The same content under a higher revision is remembered in the log, and changes no row of the dimension.",
+            "A revision that is stopped is not accepted: the one below it stands.",
+        ),
+        missing="Corrections by a steward, which would lie over the sources, are not built yet.",
+    ),
+    "S35": Rule(
+        "Changed declarations",
+        """
+        A changed type, key or layout would be shown as a plan, and taken into the past from the log by one commit.
+        New, renamed, retired and optional attributes are built (S20), and so are surrogate keys with a salt for a new
+        table (S14); any other difference between the declaration and the table is refused before anything is read.
+        """,
+        built=False,
+    ),
+    "S21": Rule(
+        "The audit",
+        """
+        A row for each transition of an entity's history, with old and new values, when, by whom, why and from which
+        batch; one that later batches make untrue is withdrawn by a row of its own.
+        """,
+        built=False,
+    ),
+    "S22": Rule(
+        "The past from the audit",
+        """
+        The audit only grows, and from it alone the dimension can be made as it was known at any earlier moment.
+        """,
+        built=False,
+    ),
+    "S23": Rule(
+        "Facts find their version",
+        """
+        A fact has the key of the version that was in force at its time, or a reserved one such as -1 for unknown.
+        """,
+        built=False,
+    ),
+    "S24": Rule(
+        "Facts follow late changes",
+        """
+        When a window moves, the facts in it get the key that a fresh look-up would give; old keys can be resolved.
+        """,
+        built=False,
+    ),
+    "S25": Rule(
+        "Readers of facts",
+        """
+        Whoever reads a fact table waits for no load, and never sees half of one.
+        """,
+        built=False,
+    ),
+    "S26": Rule(
+        "Bad rows",
+        """
+        A row that cannot be taken goes to the quarantine with its reason and its batch, and the others go on: NULL in
+        the business key, a value that does not cast, a time that is missing or out of bounds, a key outside of the
+        snapshot's scope. One whose key can be read counts as present, and says nothing: its entity stays as it is.
+        If more than the declared share (`bad_row_limit`, 5 % unless told otherwise) of a batch is bad, the batch is
+        stopped before anything is written; it can be let through. Mended rows come in by a higher revision of their
+        delivery, at its own position.
+        """,
+        (
+            "Bad rows are rows of the change log, and those of a superseded revision are superseded with it.",
+            "In a feed a bad row has no effect at all.",
+        ),
+    ),
+    "S27": Rule(
+        "The retire guard",
+        """
+        A snapshot that leaves out more than the declared share (`retire_guard`, a quarter unless told otherwise) of
+        those whom its source had stated alive is stopped before anything is written, and says how to let it through.
+        It is asked where 20 or more are alive, in the snapshot's scope. Stopped is not accepted: a run of many goes
+        by position, leaves the stopped one out, takes the others in, and names it. A snapshot with a row whose key
+        cannot be read retires nobody, unless declared otherwise.
+        """,
+        (
+            "Rows in quarantine count as present. Deletes that a feed states are not guarded.",
+            "A snapshot's scope is what it is delivered with, else the distinct values in its rows; a snapshot "
+            "without rows that is scoped by its rows speaks of nobody.",
+        ),
+    ),
+    "S28": Rule(
+        "Wrong declarations",
+        """
+        A declaration is checked when it is loaded. All faults are told at once, each with its file, line and field,
+        and with what would be right.
+        """,
+    ),
+    "S29": Rule(
+        "Where a history begins",
+        """
+        The first version begins at the first change. With `begin` declared, an entity whose first change is at or
+        before the limit begins at the fixed time instead, so that older facts find it. A change before the fixed
+        time, or at the open end or after it, is a bad row.
+        """,
+        (
+            "Only the first version is moved, and `last_updated` goes on telling the time of the change.",
+            "The open end can be declared; the default is 9999-12-31 23:59:59.",
+        ),
+    ),
+    "S30": Rule(
+        "Sources",
+        """
+        A source may deliver snapshots, a change feed, or both. Each attribute is stated by one source. Exactly one
+        source decides whether an entity exists, which has to be declared where there are several; to be left out by
+        another says nothing. A feed may state some attributes only, and it is declared for the source whether NULL
+        in it is a value or "not stated".
+        """,
+        ("A delete by a source that does not decide changes nothing of the dimension.",),
+    ),
+    "S31": Rule(
+        "Erasure",
+        """
+        On request the values of an entity would leave every reading, and in time the files. Only one part is built:
+        values of attributes declared `personal` are not repeated in the reasons of the quarantine and are left out
+        of plans, and a key cannot be personal.
+        """,
+        built=False,
+    ),
+    "S32": Rule(
+        "The ground",
+        """
+        What a server's Delta can do is tried once on a scratch table, and remembered with the warehouse. Where rows
+        cannot be replaced by their key, a MERGE does the same; where neither works, the run is refused before it
+        writes.
+        """,
+    ),
+}

@@ -1,0 +1,172 @@
+"""S1: all time is UTC with microseconds, whatever the session's, the machine's or the file's zone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.errors import SetupError
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.semantics.ground import OwnTables, once
+from scd_pipeline_tests.semantics.specification import by_files, declared, feed, rule
+from scd_pipeline_tests.text_tables import assert_same_rows, parse
+
+EVENT = declared(
+    """
+    dimension: dim_event
+    business_key: {id: int}
+    sources:
+      oslo:
+        timezone: Europe/Oslo                # of times that have no zone
+        feed: {effective_at: time}
+        columns:
+          day: {format: dd.MM.yyyy}
+          minute: {format: dd.MM.yyyy HH:mm}
+          offset: {format: dd.MM.yyyy HH:mm XXX}
+    attributes:
+      day: {scd: 2, type: date, optional: true}
+      minute: {scd: 2, type: timestamp, optional: true}
+      offset: {scd: 2, type: timestamp, optional: true}
+      plain: {scd: 2, type: timestamp, optional: true}
+      wall: {scd: 2, type: timestamp_ntz, optional: true}
+    """
+)
+
+TIMES = """
+| id | time                                   | effective_from             |
+| -- | -------------------------------------- | -------------------------- |
+| 1  | '2024-01-01 00:00:00'                  | 2023-12-31 23:00:00        |
+| 2  | '2024-07-01 00:00:00'                  | 2024-06-30 22:00:00        |
+| 3  | '2024-07-01T00:00:00.123456'           | 2024-06-30 22:00:00.123456 |
+| 4  | '2024-07-01'                           | 2024-06-30 22:00:00        |
+| 5  | '2024-07-01 00:00:00Z'                 | 2024-07-01 00:00:00        |
+| 6  | '2024-07-01 00:00:00+05:30'            | 2024-06-30 18:30:00        |
+| 7  | '2024-07-01T00:00:00-0800'             | 2024-07-01 08:00:00        |
+| 8  | '2024-07-01 00:00:00 America/New_York' | 2024-07-01 04:00:00        |
+| 9  | '2024-03-31 01:59:59'                  | 2024-03-31 00:59:59        |
+| 10 | '2024-03-31 02:30:00'                  | 2024-03-31 01:30:00        |
+| 11 | '2024-03-31 03:00:00'                  | 2024-03-31 01:00:00        |
+| 12 | '2024-10-27 02:30:00'                  | 2024-10-27 00:30:00        |
+| 13 | '2024-10-27 02:30:00+01:00'            | 2024-10-27 01:30:00        |
+| 14 | '2024-10-27 03:00:00'                  | 2024-10-27 02:00:00        |
+"""
+
+ATTRIBUTES = """
+| id | day        | minute             | offset                    | plain                     | wall                  |
+| 31 | 31.12.2023 | '01.07.2024 00:00' | '01.07.2024 00:00 +02:00' | '2024-07-01 00:00:00'     | '2024-03-31 02:30:00' |
+| 32 |            | '01.01.2024 00:00' | '01.07.2024 00:00 Z'      | '2024-07-01 00:00:00.5-7' | '0001-01-01 00:00:00' |
+"""
+
+ATTRIBUTES_BECOME = """
+| id | day        | minute              | offset              | plain                 | wall                |
+| 31 | 2023-12-31 | 2024-06-30 22:00:00 | 2024-06-30 22:00:00 | 2024-06-30 22:00:00   | 2024-03-31 02:30:00 |
+| 32 | NULL       | 2023-12-31 23:00:00 | 2024-07-01 00:00:00 | 2024-07-01 07:00:00.5 | 0001-01-01 00:00:00 |
+"""
+
+MIDNIGHT = dt.datetime(2024, 7, 1)
+TOKYO = dt.timezone(dt.timedelta(hours=9))
+
+FRAMES: dict[int, tuple[str, Callable[[SparkSession], Any]]] = {
+    51: ("pandas, without a zone", lambda spark: pd.DataFrame({"time": [pd.Timestamp(MIDNIGHT)]})),
+    52: ("pandas, Tokyo", lambda spark: pd.DataFrame({"time": [pd.Timestamp(MIDNIGHT, tz="Asia/Tokyo")]})),
+    53: ("pandas, text", lambda spark: pd.DataFrame({"time": ["2024-07-01 00:00:00"]})),
+    54: ("pandas, Python's datetime", lambda spark: pd.DataFrame({"time": pd.Series([MIDNIGHT], dtype=object)})),
+    55: ("Arrow, without a zone", lambda spark: _arrow(pa.timestamp("us"), MIDNIGHT)),
+    56: ("Arrow, nanoseconds", lambda spark: _arrow(pa.timestamp("ns"), MIDNIGHT)),
+    57: ("Arrow, Tokyo", lambda spark: _arrow(pa.timestamp("ms", "Asia/Tokyo"), MIDNIGHT.replace(tzinfo=TOKYO))),
+    58: ("Arrow, a date", lambda spark: _arrow(pa.date32(), MIDNIGHT.date())),
+    59: ("Spark, an instant", lambda spark: spark.sql("SELECT timestamp'2024-07-01 00:00:00Z' AS time")),
+    60: ("Spark, without a zone", lambda spark: spark.sql("SELECT timestamp_ntz'2024-07-01 00:00:00' AS time")),
+}
+
+FRAMES_BECOME = """
+| id | frame                     | effective_from      |
+| -- | ------------------------- | ------------------- |
+| 51 | pandas, without a zone    | 2024-06-30 22:00:00 |
+| 52 | pandas, Tokyo             | 2024-06-30 15:00:00 |
+| 53 | pandas, text              | 2024-06-30 22:00:00 |
+| 54 | pandas, Python's datetime | 2024-06-30 22:00:00 |
+| 55 | Arrow, without a zone     | 2024-06-30 22:00:00 |
+| 56 | Arrow, nanoseconds        | 2024-06-30 22:00:00 |
+| 57 | Arrow, Tokyo              | 2024-06-30 15:00:00 |
+| 58 | Arrow, a date             | 2024-06-30 22:00:00 |
+| 59 | Spark, an instant         | 2024-07-01 00:00:00 |
+| 60 | Spark, without a zone     | 2024-06-30 22:00:00 |
+"""
+
+
+def _arrow(kind: pa.DataType, value: object) -> pa.Table:
+    return pa.table({"time": pa.array([value], kind)})
+
+
+def _with_id(frame: Any, number: int) -> Any:
+    """The frame with its key."""
+    if isinstance(frame, pd.DataFrame):
+        return frame.assign(id=number)
+    if isinstance(frame, pa.Table):
+        return frame.append_column("id", pa.array([number]))
+    return frame.selectExpr("*", f"{number} AS id")
+
+
+@pytest.fixture
+def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The process in a zone thirteen hours ahead."""
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@rule("S1")
+def test_times_without_a_zone_are_read_in_the_sources_zone(
+    spark: SparkSession, own_tables: OwnTables, far_from_utc: None
+) -> None:
+    """Texts, formats and frames; in a gap of the clocks an hour is added, an hour that comes twice is the first one.
+
+    A time with a zone or an offset is that instant; a `timestamp_ntz` attribute stays what was on the wall.
+    """
+    dimension = EVENT.dimension
+    rows = "\n".join(f"| times | {row['id']} | '{row['time']}' |" for row in parse(TIMES))
+    times = feed(f"| delivery | id | time |\n{rows}", "oslo")
+    told = own_tables.deliveries(dimension, times, feed(_at_new_year(ATTRIBUTES), "oslo"))
+    told += [Delivery("oslo", f"{i}", frame=_with_id(make(spark), i)) for i, (_, make) in FRAMES.items()]
+    once(own_tables.warehouse, by_files(dimension), told).raise_if_stopped()
+    found = own_tables.rows(dimension)
+
+    several = [row for row in found if row["id"] < 31]
+    titled = [{**row, "frame": FRAMES[row["id"]][0]} for row in found if row["id"] in FRAMES]
+    assert_same_rows(TIMES, [{**row, "time": _time(row["id"])} for row in several])
+    assert_same_rows(ATTRIBUTES_BECOME, [row for row in found if 31 <= row["id"] < 51])
+    assert_same_rows(FRAMES_BECOME, titled)
+
+
+def _at_new_year(table: str) -> str:
+    """The table as a delivery, with a time for each line."""
+    first, *lines = table.strip().splitlines()
+    return "\n".join(
+        [f"| delivery | time {first}", *(f"| attributes | '2024-01-01 00:00:00Z' {line}" for line in lines)]
+    )
+
+
+def _time(number: int) -> str:
+    return next(row["time"] for row in parse(TIMES) if row["id"] == number)
+
+
+@rule("S1")
+def test_a_session_in_another_zone_is_refused(spark: SparkSession, warehouse: Path) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Oslo")
+    try:
+        with pytest.raises(SetupError, match=r"timeZone is Europe/Oslo; expected UTC"):
+            Warehouse(spark, warehouse)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -1,0 +1,118 @@
+"""S9: type 3, the latest value, the one before it, and since when."""
+
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S9")
+@case
+def test_the_latest_value_and_the_one_before_it() -> Case:
+    """In every version, and without a version of its own; what was before the one before is gone from the row."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city | manager |
+            | 1        | 1  | 2024-01-01 | Bonn | Ada     |
+            | 2        | 1  | 2024-02-01 | Kiel | Ada     |
+            | 3        | 1  | 2024-03-01 | Kiel | Bea     |
+            | 4        | 1  | 2024-04-01 | Kiel | Cleo    |
+            """
+        ),
+        becomes="""
+        | city | manager | previous_manager | manager_changed_at | effective_from | effective_to |
+        | Bonn | Cleo    | Bea              | 2024-04-01         | 2024-01-01     | 2024-02-01   |
+        | Kiel | Cleo    | Bea              | 2024-04-01         | 2024-02-01     | OPEN         |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S9")
+@case
+def test_with_one_value_nothing_was_before_it() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | manager |
+            | 1        | 1  | 2024-01-01 | Ada     |
+            | 2        | 1  | 2024-02-01 | Ada     |
+            """
+        ),
+        becomes="""
+        | manager | previous_manager | manager_changed_at | last_updated |
+        | Ada     | NULL             | 2024-01-01         | 2024-01-01   |
+        """,
+    )
+
+
+@rule("S9")
+@case
+def test_null_is_a_value_like_any_other() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | manager |
+            | 1        | 1  | 2024-01-01 | Ada     |
+            | 2        | 1  | 2024-02-01 | NULL    |
+            | 3        | 2  | 2024-01-01 | NULL    |
+            | 4        | 2  | 2024-02-01 | Ada     |
+            """
+        ),
+        becomes="""
+        | id | manager | previous_manager | manager_changed_at |
+        | 1  | NULL    | Ada              | 2024-02-01         |
+        | 2  | Ada     | NULL             | 2024-02-01         |
+        """,
+    )
+
+
+@rule("S9", "S14")
+@case
+def test_a_late_value_splits_a_run() -> Case:
+    """January and March stated the same; once February is known, March was a change back."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | manager |
+            | 1        | 2024-01-01 | 1  | Ada     |
+            | 3        | 2024-03-01 | 1  | Ada     |
+            | 2        | 2024-02-01 | 1  | Bea     |
+            """
+        ),
+        becomes="""
+        | manager | previous_manager | manager_changed_at | effective_from |
+        | Ada     | Bea              | 2024-03-01         | 2024-01-01     |
+        """,
+    )
+
+
+@rule("S9", "S18")
+@case
+def test_it_begins_where_it_is_first_stated_also_of_one_who_is_gone() -> Case:
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id     | city |
+            | 1        | 2024-01-01 | 1      | Bonn |
+            | 1        | 2024-01-01 | 2      | Bonn |
+            | 2        | 2024-02-01 | nobody |      |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | agent |
+            | 3        | 1  | 2024-03-01 | Ada   |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | id | agent | previous_agent | agent_changed_at | effective_to |
+        | 1  | Ada   | NULL           | 2024-03-01       | 2024-02-01   |
+        | 2  | NULL  | NULL           | NULL             | 2024-02-01   |
+        """,
+    )

@@ -1,0 +1,113 @@
+"""S10: type 6, the value then and the value now in every version."""
+
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
+
+
+@rule("S10")
+@case
+def test_the_value_then_the_value_now_and_the_value_before() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | tier   |
+            | 1        | 1  | 2024-01-01 | Bronze |
+            | 2        | 1  | 2024-02-01 | Silver |
+            | 3        | 1  | 2024-03-01 | Gold   |
+            """
+        ),
+        becomes="""
+        | tier   | current_tier | previous_tier | effective_from | effective_to | last_updated |
+        | Bronze | Gold         | NULL          | 2024-01-01     | 2024-02-01   | 2024-03-01   |
+        | Silver | Gold         | Bronze        | 2024-02-01     | 2024-03-01   | 2024-03-01   |
+        | Gold   | Gold         | Silver        | 2024-03-01     | OPEN         | 2024-03-01   |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S10")
+@case
+def test_before_is_the_version_before_whatever_opened_it() -> Case:
+    """The city opens a version too; the value of the version before is then the same one."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | tier   | city |
+            | 1        | 1  | 2024-01-01 | Bronze | Bonn |
+            | 2        | 1  | 2024-02-01 | Silver | Bonn |
+            | 3        | 1  | 2024-03-01 | Silver | Kiel |
+            """
+        ),
+        becomes="""
+        | tier   | city | current_tier | previous_tier | effective_from | last_updated |
+        | Bronze | Bonn | Silver       | NULL          | 2024-01-01     | 2024-02-01   |
+        | Silver | Bonn | Silver       | Bronze        | 2024-02-01     | 2024-02-01   |
+        | Silver | Kiel | Silver       | Silver        | 2024-03-01     | 2024-03-01   |
+        """,
+    )
+
+
+@rule("S10", "S18")
+@case
+def test_before_a_gap_is_before_too() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | tier   |
+            | 1        | 1  | 2024-01-01 |    | Bronze |
+            | 2        | 1  | 2024-02-01 | D  |        |
+            | 3        | 1  | 2024-03-01 |    | Silver |
+            """
+        ),
+        becomes="""
+        | tier   | current_tier | previous_tier | effective_from | effective_to |
+        | Bronze | Silver       | NULL          | 2024-01-01     | 2024-02-01   |
+        | Silver | Silver       | Bronze        | 2024-03-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S10", "S14")
+@case
+def test_a_late_value_moves_what_was_before() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | tier   |
+            | 1        | 1  | 2024-01-01 | Bronze |
+            | 3        | 1  | 2024-03-01 | Gold   |
+            | 2        | 1  | 2024-02-01 | Silver |
+            """
+        ),
+        becomes="""
+        | tier   | current_tier | previous_tier | effective_from |
+        | Bronze | Gold         | NULL          | 2024-01-01     |
+        | Silver | Gold         | Bronze        | 2024-02-01     |
+        | Gold   | Gold         | Silver        | 2024-03-01     |
+        """,
+    )
+
+
+@rule("S7", "S9", "S10")
+@case
+def test_one_dimension_mixes_the_types() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | born       | email | city | manager | tier   |
+            | 1        | 1  | 2024-01-01 | 1990-01-01 | a     | Bonn | Ada     | Bronze |
+            | 2        | 1  | 2024-02-01 | 1991-02-02 | b     | Kiel | Bea     | Silver |
+            """
+        ),
+        becomes="""
+        | born       | email | city | manager | previous_manager | tier   | current_tier | effective_from |
+        | 1990-01-01 | b     | Bonn | Bea     | Ada              | Bronze | Silver       | 2024-01-01     |
+        | 1990-01-01 | b     | Kiel | Bea     | Ada              | Silver | Silver       | 2024-02-01     |
+        """,
+    )

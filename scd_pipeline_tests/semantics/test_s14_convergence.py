@@ -1,0 +1,145 @@
+"""S14: the dimension is a function of the declaration and of the batches that were accepted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.errors import KeyCollision
+from scd_pipeline.history.keys import KeyHash
+from scd_pipeline.load import plan
+from scd_pipeline.spec import Dimension, Feed, Source
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.ground import Ground, OwnTables, once, records
+from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule
+from scd_pipeline_tests.text_tables import same_rows
+
+ONCE = """
+| delivery | id | time       | city |
+| 1        | 1  | 2024-01-01 | Bonn |
+"""
+
+
+@rule("S14")
+@case
+def test_rows_are_told_by_their_batches_and_not_by_the_clock() -> Case:
+    """When a delivery came and under which run is no part of a row."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | email | city |
+            | 1        | 1  | 2024-01-01 | a     | Bonn |
+            | 2        | 1  | 2024-02-01 | b     | Kiel |
+            """
+        ),
+        becomes="""
+        | city | change_source | load_run_id | last_updated |
+        | Bonn | crm           | crm/feed/1  | 2024-02-01   |
+        | Kiel | crm           | crm/feed/2  | 2024-02-01   |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S14")
+@case
+def test_a_version_names_the_last_statement_of_its_time_that_changed_anything() -> Case:
+    """Delivery 4 only repeats what 3 had said."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 4        | 1  | 2024-02-01 | Ulm  |
+            | 3        | 1  | 2024-02-01 | Ulm  |
+            | 2        | 1  | 2024-02-01 | Kiel |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | load_run_id |
+        | Bonn | 2024-01-01     | crm/feed/1  |
+        | Ulm  | 2024-02-01     | crm/feed/3  |
+        """,
+    )
+
+
+@rule("S14", "S34")
+@case
+def test_a_delivery_that_is_given_twice_to_one_run_is_one() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(ONCE),
+        feed(ONCE),
+        becomes="""
+        | city | effective_from |
+        | Bonn | 2024-01-01     |
+        """,
+        results="""
+        | arrives | batch        | outcome   | rule | rows |
+        | 1       | crm/feed/1/1 | accepted  | ''   | 1    |
+        | 2       | crm/feed/1/1 | unchanged | ''   | 1    |
+        """,
+        together=True,
+    )
+
+
+@rule("S14", "S16", "S34")
+def test_in_any_order_at_once_and_again(
+    grounds: Callable[[Declaration], Ground], spark: SparkSession, warehouse: Path
+) -> None:
+    """All cases of this declaration that do not go by arrival: delivered in one run, in another order, and again.
+
+    The rows are the same ones, with their surrogate keys, and nothing is written for what comes again.
+    """
+    ground = grounds(CUSTOMER)
+    numbers = [ground.number(case) for case in ground.cases if not case.goes_by_arrival]
+    deliveries = [delivery for number in numbers for delivery in ground.deliveries(number)]
+    random.Random(14).shuffle(deliveries)
+    other = Warehouse(spark, warehouse)
+    each = {delivery.batch(CUSTOMER.shared).id: delivery for delivery in deliveries}
+    first = once(other, CUSTOMER.shared, each.values())
+    again = once(other, CUSTOMER.shared, deliveries)
+
+    rows = [row for row in ground.dimension_rows if row["case"] in numbers]
+    assert not same_rows(rows, records(other.table(CUSTOMER.shared.name).read()))
+    assert {batch.outcome for batch in again.batches} <= {"unchanged", "superseded"}
+    assert (again.table_version, again.log_version) == (first.table_version, first.log_version)
+
+
+def _all_one(text: Column) -> Column:
+    """A bad hash: the same for all texts without a salt."""
+    return F.when(F.substring(text, 1, 2) == "0:", F.lit(7)).otherwise(F.xxhash64(text))
+
+
+@rule("S14")
+@pytest.mark.parametrize(
+    ("key_hash", "salt", "names"),
+    [
+        (_all_one, "", "id=1 and id=2"),
+        (_all_one, "pepper", None),
+        (lambda text: F.lit(-1).cast("bigint"), "", "id=1"),
+    ],
+    ids=["two versions that hash alike", "a salt mends it", "the unknown member's key is taken"],
+)
+def test_two_versions_that_hash_alike_stop_the_run(
+    own_tables: OwnTables, spark: SparkSession, key_hash: KeyHash, salt: str, names: str | None
+) -> None:
+    source = Source("crm", feed=Feed(effective_at="time"))
+    dimension = Dimension("dim", {"id": "int"}, {"city": 2}, source, key_salt=salt)
+    rows = "| 1 | 1 | 2024-01-01 | Bonn |\n| 1 | 2 | 2024-01-01 | Ulm |"
+    told = own_tables.deliveries(dimension, feed(f"| delivery | id | time | city |\n{rows}"))
+    warehouse = Warehouse(spark, own_tables.warehouse.path, key_hash=key_hash)
+    if names is None:
+        assert plan(warehouse, by_files(dimension), told).rows == {"open": 2}
+    else:
+        with pytest.raises(KeyCollision, match=r"key_salt.*nothing was written") as stopped:
+            plan(warehouse, by_files(dimension), told)
+        assert all(name in str(stopped.value) for name in names.split(" and "))

@@ -1,0 +1,48 @@
+"""S17: a run that is killed is continued by the next one."""
+
+from scd_pipeline.load import commit_log, load, plan
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.ground import OwnTables, once
+from scd_pipeline_tests.semantics.specification import by_files, feed, rule
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+FIRST, SECOND, THIRD = (
+    feed(f"| delivery | id | time | city |\n{line}")
+    for line in ("| 1 | 1 | 2024-01-01 | Bonn |", "| 2 | 1 | 2024-02-01 | Kiel |", "| 3 | 1 | 2024-01-15 | Ulm |")
+)
+
+
+@rule("S14", "S17")
+def test_the_next_run_brings_the_dimension_up_to_its_log(own_tables: OwnTables) -> None:
+    """Killed three times: with the tables made and nothing in them, and twice with the log ahead of the dimension.
+
+    The next run delivers what was killed again, and more; or nothing at all.
+    """
+    warehouse, dimension = own_tables.warehouse, by_files(CUSTOMER.dimension)
+    first, second, third = (own_tables.deliveries(dimension, told) for told in (FIRST, SECOND, THIRD))
+
+    made = plan(warehouse, dimension, first)
+    made.prepare(warehouse)  # killed here, and here again
+    commit_log(warehouse, made)
+    told = once(warehouse, dimension, [*first, *second])
+    assert [batch.outcome for batch in told.batches] == ["unchanged", "accepted"]
+    assert_same_rows(
+        """
+        | city | effective_from | effective_to | version | load_run_id |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       | crm/feed/1  |
+        | Kiel | 2024-02-01     | OPEN         | 2       | crm/feed/2  |
+        """,
+        own_tables.rows(dimension),
+    )
+
+    commit_log(warehouse, plan(warehouse, dimension, third))  # killed here
+    load(warehouse, dimension)
+    assert_same_rows(
+        """
+        | city | effective_from | effective_to | version | load_run_id |
+        | Bonn | 2024-01-01     | 2024-01-15   | 1       | crm/feed/1  |
+        | Ulm  | 2024-01-15     | 2024-02-01   | 2       | crm/feed/3  |
+        | Kiel | 2024-02-01     | OPEN         | 3       | crm/feed/2  |
+        """,
+        own_tables.rows(dimension),
+    )

@@ -1,0 +1,169 @@
+"""S18: deletes close, nothing is removed, and what was stated goes on holding."""
+
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S18")
+@case
+def test_a_delete_closes_and_a_return_opens_and_counts_on() -> Case:
+    """The same value after a gap is a version of its own."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 1        | 1  | 2024-01-01 |    | Bonn |
+            | 2        | 1  | 2024-02-01 |    | Kiel |
+            | 3        | 1  | 2024-03-01 | D  |      |
+            | 4        | 1  | 2024-04-01 |    | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | current_flag |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       | false        |
+        | Kiel | 2024-02-01     | 2024-03-01   | 2       | false        |
+        | Kiel | 2024-04-01     | OPEN         | 3       | true         |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S18")
+@case
+def test_one_whom_a_snapshot_leaves_out_is_gone_from_its_time() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2024-01-01 | 2  | Ulm  |
+            | 2        | 2024-02-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 2  | Ulm  |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version |
+        | 1  | Bonn | 2024-01-01     | OPEN         | 1       |
+        | 2  | Ulm  | 2024-01-01     | 2024-02-01   | 1       |
+        | 2  | Ulm  | 2024-03-01     | OPEN         | 2       |
+        """,
+        log="""
+        | batch            | id | kind   | time       |
+        | crm/snapshot/1/1 | 1  | values | 2024-01-01 |
+        | crm/snapshot/1/1 | 2  | values | 2024-01-01 |
+        | crm/snapshot/2/1 | 2  | gone   | 2024-02-01 |
+        | crm/snapshot/3/1 | 2  | values | 2024-03-01 |
+        """,
+    )
+
+
+@rule("S18")
+@case
+def test_a_delete_states_no_values_though_it_carries_some() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | city | email |
+            | 1        | 1  | 2024-01-01 |    | Bonn | a     |
+            | 2        | 1  | 2024-02-01 | D  | Kiel | b     |
+            """
+        ),
+        becomes="""
+        | city | email | effective_to |
+        | Bonn | a     | 2024-02-01   |
+        """,
+    )
+
+
+@rule("S18")
+@case
+def test_what_was_stated_before_a_delete_holds_after_the_return() -> Case:
+    """The return states a city only; the score is what it was."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | city | score |
+            | 1        | 1  | 2024-01-01 |    | Bonn | 7     |
+            | 2        | 1  | 2024-02-01 | D  |      |       |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 3        | 1  | 2024-03-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | score | effective_from | effective_to |
+        | Bonn | 7     | 2024-01-01     | 2024-02-01   |
+        | Kiel | 7     | 2024-03-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S18", "S30")
+@case
+def test_what_was_stated_before_an_entity_exists_holds_when_it_does() -> Case:
+    """And what is stated while it is gone holds when it is back; neither makes a version of its own."""
+    return Case(
+        ACCOUNT,
+        feed(
+            """
+            | delivery | id | time       | limit |
+            | 1        | 1  | 2024-01-01 | 10    |
+            """,
+            source="erp",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id     | city |
+            | 2        | 2024-02-01 | 1      | Bonn |
+            | 3        | 2024-03-01 | nobody |      |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | limit |
+            | 4        | 1  | 2024-04-01 | 20    |
+            """,
+            source="erp",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 5        | 2024-05-01 | 1  | Bonn |
+            """
+        ),
+        becomes="""
+        | city | limit | effective_from | effective_to | version |
+        | Bonn | 10    | 2024-02-01     | 2024-03-01   | 1       |
+        | Bonn | 20    | 2024-05-01     | OPEN         | 2       |
+        """,
+        together=True,
+    )
+
+
+@rule("S14", "S18")
+@case
+def test_a_late_delete_makes_a_gap_up_to_the_next_statement() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 1        | 1  | 2024-01-01 |    | Bonn |
+            | 3        | 1  | 2024-03-01 |    | Bonn |
+            | 2        | 1  | 2024-02-01 | D  |      |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | load_run_id |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       | crm/feed/1  |
+        | Bonn | 2024-03-01     | OPEN         | 2       | crm/feed/3  |
+        """,
+    )

@@ -1,0 +1,142 @@
+"""Each kind of statement, late, early and equal in time (S5, S14, S18, S19, S26).
+
+There is a first statement (Bonn, in January) and a second one (in March), and between, before or after them comes
+one more: it *says* values (Ulm), gone, nothing or a bad row; it is told *by* a feed or a snapshot; and it *comes*
+
+- late: it is true from February, and arrives last,
+- early: it is true from May, and arrives first,
+- equal, before or after: it is true from March as the second one is, stands before or after it by the name of its
+  delivery, and arrives last.
+
+The months say where the entity is then. Each line is tried with the first two told by a feed and by snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+import pytest
+
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, Told, expected, feed, rule, snapshots
+from scd_pipeline_tests.text_tables import render
+
+KIEL_IN_MARCH = """
+| says    | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
+| ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
+| values  | feed     | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
+| values  | feed     | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
+| values  | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| values  | feed     | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| values  | snapshot | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
+| values  | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
+| values  | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| values  | snapshot | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| gone    | feed     | late          | Bonn |      | Kiel | Kiel | Kiel |
+| gone    | feed     | early         | Bonn | Bonn | Kiel | Kiel |      |
+| gone    | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| gone    | feed     | equal, after  | Bonn | Bonn |      |      |      |
+| gone    | snapshot | late          | Bonn |      | Kiel | Kiel | Kiel |
+| gone    | snapshot | early         | Bonn | Bonn | Kiel | Kiel |      |
+| gone    | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| gone    | snapshot | equal, after  | Bonn | Bonn |      |      |      |
+| nothing | snapshot | late          | Bonn | Bonn | Kiel | Kiel | Kiel |
+| nothing | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Kiel |
+| nothing | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| nothing | snapshot | equal, after  | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | feed     | late          | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | feed     | early         | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | feed     | equal, after  | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | snapshot | late          | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| bad row | snapshot | equal, after  | Bonn | Bonn | Kiel | Kiel | Kiel |
+"""
+
+BONN_AGAIN_IN_MARCH = """
+| says    | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
+| ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
+| values  | feed     | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
+| values  | feed     | early         | Bonn | Bonn | Bonn | Bonn | Ulm  |
+| values  | feed     | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| values  | feed     | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| values  | snapshot | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
+| values  | snapshot | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| values  | snapshot | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| gone    | feed     | late          | Bonn |      | Bonn | Bonn | Bonn |
+| gone    | feed     | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| gone    | feed     | equal, after  | Bonn | Bonn |      |      |      |
+| gone    | snapshot | late          | Bonn |      | Bonn | Bonn | Bonn |
+| gone    | snapshot | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| gone    | snapshot | equal, after  | Bonn | Bonn |      |      |      |
+| nothing | snapshot | late          | Bonn | Bonn | Bonn | Bonn | Bonn |
+| bad row | snapshot | late          | Bonn | Bonn | Bonn | Bonn | Bonn |
+"""
+
+MONTHS = {"Jan": "2024-01-01", "Feb": "2024-02-01", "Mar": "2024-03-01", "Apr": "2024-04-01", "May": "2024-05-01"}
+COMES = {
+    "late": ("2", MONTHS["Feb"]),
+    "early": ("5", MONTHS["May"]),
+    "equal, before": ("2", MONTHS["Mar"]),
+    "equal, after": ("4", MONTHS["Mar"]),
+}
+SAYS = {
+    ("values", "feed"): "| {name} | {time} | 1      |      | {time} |    | Ulm  | 1  |",
+    ("gone", "feed"): "| {name} | {time} | 1      |      | {time} | D  |      |    |",
+    ("bad row", "feed"): "| {name} | {time} | 1      | bad rows | {time} |    | Ulm  | x! |",
+    ("values", "snapshot"): "| {name} | {time} | 1      |      | Ulm  | 1  |",
+    ("gone", "snapshot"): "| {name} | {time} | nobody |      |      |    |",
+    ("nothing", "snapshot"): "| {name} | {time} | NULL   | bad rows | Ulm  | 1  |",
+    ("bad row", "snapshot"): "| {name} | {time} | 1      | bad rows | Ulm  | x! |",
+}
+
+
+def _told(by: str, line: str) -> Told:
+    if by == "feed":
+        return feed(f"| delivery | at | id | allow | time | op | city | score |\n{line}")
+    return snapshots(f"| delivery | at | id | allow | city | score |\n{line}")
+
+
+def _statement(by: str, name: str, time: str, city: str) -> Told:
+    cells = ("1", "", time, "", city, "1") if by == "feed" else ("1", "", city, "1")
+    return _told(by, f"| {name} | {time} | {' | '.join(cells)} |")
+
+
+def _becomes(line: dict[str, str | None]) -> str:
+    """The versions that the months show."""
+    runs = [(city, [MONTHS[m] for m, _ in months]) for city, months in groupby(_places(line), lambda place: place[1])]
+    rows = []
+    for i, (city, months) in enumerate(runs):
+        if city is not None:
+            ends = runs[i + 1][1][0] if i + 1 < len(runs) else "OPEN"
+            rows.append({"city": city, "effective_from": months[0], "effective_to": ends, "version": len(rows) + 1})
+    return "\n".join(text.strip() for text in render(rows).splitlines()).replace("'", "")
+
+
+def _places(line: dict[str, str | None]) -> list[tuple[str, str | None]]:
+    return [(month, line[month]) for month in MONTHS]
+
+
+def _cases(table: str, city: str) -> Iterator[tuple[str, Case]]:
+    for line in expected(table):
+        name, time = COMES[line["comes"]]
+        more = _told(line["by"], SAYS[line["says"], line["by"]].format(name=name, time=time))
+        for base in ("feed", "snapshot"):
+            known = [_statement(base, "1", MONTHS["Jan"], "Bonn"), _statement(base, "3", MONTHS["Mar"], city)]
+            told = [more, *known] if line["comes"] == "early" else [*known, more]
+            title = f"{line['says']} by {line['by']}, {line['comes']}, {city} by {base}"
+            yield title, Case(CUSTOMER, *told, becomes=_becomes(line))
+
+
+CASES = dict([*_cases(KIEL_IN_MARCH, "Kiel"), *_cases(BONN_AGAIN_IN_MARCH, "Bonn")])
+
+
+@rule("S5", "S14", "S18", "S19", "S26")
+@pytest.mark.parametrize("side", ["oracle", "engine"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_kind_of_statement_late_early_and_equal_in_time(
+    case: Case, side: str, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(f"check_{side}")(case)

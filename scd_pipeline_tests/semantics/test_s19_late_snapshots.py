@@ -1,0 +1,133 @@
+"""S19: a late snapshot is fitted in between its neighbours."""
+
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S19")
+@case
+def test_a_late_snapshot_changes_only_what_lies_up_to_the_next_one() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            | 2        | 2024-02-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-02-01   | crm/snapshot/1 |
+        | Kiel | 2024-02-01     | 2024-03-01   | crm/snapshot/2 |
+        | Bonn | 2024-03-01     | OPEN         | crm/snapshot/3 |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S19")
+@case
+def test_one_who_is_left_out_by_a_late_snapshot_is_back_with_the_next() -> Case:
+    """And one who is only in the late one was there from its time up to the next."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            | 2        | 2024-02-01 | 2  | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version |
+        | 1  | Bonn | 2024-01-01     | 2024-02-01   | 1       |
+        | 1  | Bonn | 2024-03-01     | OPEN         | 2       |
+        | 2  | Kiel | 2024-02-01     | 2024-03-01   | 1       |
+        """,
+    )
+
+
+@rule("S19")
+@case
+def test_a_late_snapshot_may_be_the_first_of_all() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 2        | 2024-02-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2024-01-01 | 2  | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | load_run_id    |
+        | 1  | Bonn | 2024-01-01     | OPEN         | crm/snapshot/1 |
+        | 2  | Kiel | 2024-01-01     | 2024-02-01   | crm/snapshot/1 |
+        """,
+    )
+
+
+@rule("S19", "S30")
+@case
+def test_a_late_change_of_a_feed_holds_up_to_the_next_snapshot() -> Case:
+    """The snapshot of March stated Bonn, though nothing of it had to be kept: it says so still."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 2        | 1  | 2024-02-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-02-01   | crm/snapshot/1 |
+        | Kiel | 2024-02-01     | 2024-03-01   | crm/feed/2     |
+        | Bonn | 2024-03-01     | OPEN         | crm/snapshot/3 |
+        """,
+    )
+
+
+@rule("S19", "S20")
+@case
+def test_the_next_snapshot_states_again_only_what_it_had_columns_for() -> Case:
+    """March had no column score, so the late score holds on; its city does not."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 1        | 2024-01-01 | 1  | Bonn | 1     |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 2        | 2024-02-01 | 1  | Kiel | 2     |
+            """
+        ),
+        becomes="""
+        | city | score | effective_from | effective_to |
+        | Bonn | 1     | 2024-01-01     | 2024-02-01   |
+        | Kiel | 2     | 2024-02-01     | 2024-03-01   |
+        | Bonn | 2     | 2024-03-01     | OPEN         |
+        """,
+    )

@@ -1,0 +1,274 @@
+"""S26: rows that cannot be taken go to the quarantine, with their reason and their batch; the others go on."""
+
+from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S26")
+@case
+def test_a_bad_row_goes_to_the_quarantine_and_the_others_go_on() -> Case:
+    """With its batch, its key as far as it can be read, each reason, and the row as it came."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id   | time       | city | score |
+            | 1        | 1    | 2024-01-01 | Bonn | 1     |
+            | 1        | 2    | 2024-01-01 | Bonn | 2     |
+            | 1        | 3    | 2024-01-01 | Bonn | 3     |
+            | 1        | 4    | 2024-01-01 | Bonn | 4     |
+            | 1        | NULL | 2024-01-01 | Bonn | 5     |
+            | 1        | 6    | NULL       | Bonn | 6     |
+            | 1        | 7    | 2024-01-01 | Bonn | many  |
+            | 1        | 8    | soon       | Bonn | 8     |
+            """
+        ),
+        becomes="""
+        | id | city | score |
+        | 1  | Bonn | 1     |
+        | 2  | Bonn | 2     |
+        | 3  | Bonn | 3     |
+        | 4  | Bonn | 4     |
+        """,
+        quarantine="""
+        | batch        | key     | reason                                                          |
+        | crm/feed/1/1 | id=NULL | the business key is NULL or cannot be read                      |
+        | crm/feed/1/1 | id=6    | effective_at is missing                                         |
+        | crm/feed/1/1 | id=7    | "score: 'many' is no int"                                       |
+        | crm/feed/1/1 | id=8    | "effective_at: 'soon' is no timestamp; effective_at is missing" |
+        """,
+        results="""
+        | batch        | outcome  | rule | rows | bad_rows | new |
+        | crm/feed/1/1 | accepted | ''   | 8    | 4        | 4   |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S26")
+@case
+def test_a_key_that_does_not_cast_cannot_be_read() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id  | time       | city |
+            | 1        | 1   | 2024-01-01 | Bonn |
+            | 1        | one | 2024-01-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city |
+        | 1  | Bonn |
+        """,
+        quarantine="""
+        | batch        | key     | reason                                                            |
+        | crm/feed/1/1 | id=NULL | "id: 'one' is no int; the business key is NULL or cannot be read" |
+        """,
+    )
+
+
+@rule("S26")
+@case
+def test_null_in_any_column_of_the_key_makes_it_unreadable() -> Case:
+    return Case(
+        STORE,
+        feed(
+            """
+            | delivery | region | id   | time       | city |
+            | 1        | n      | 1    | 2024-01-01 | Bonn |
+            | 1        | n      | NULL | 2024-01-01 | Kiel |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | region | id  | city |
+        | n      | '1' | Bonn |
+        """,
+        quarantine="""
+        | batch        | key                 | reason                                     |
+        | pos/feed/1/1 | 'region=n, id=NULL' | the business key is NULL or cannot be read |
+        """,
+    )
+
+
+@rule("S26")
+@case
+def test_a_bad_row_of_a_snapshot_counts_as_present_and_says_nothing() -> Case:
+    """It keeps the values that it had, and it is not gone. The quarantine is of the log: kind bad."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 1        | 2024-01-01 | 1  | Bonn | 1     |
+            | 1        | 2024-01-01 | 2  | Bonn | 1     |
+            | 2        | 2024-02-01 | 1  | Kiel | 2     |
+            | 2        | 2024-02-01 | 2  | Kiel | x!    |
+            """
+        ),
+        becomes="""
+        | id | city | score | effective_from | effective_to |
+        | 1  | Bonn | 1     | 2024-01-01     | 2024-02-01   |
+        | 1  | Kiel | 2     | 2024-02-01     | OPEN         |
+        | 2  | Bonn | 1     | 2024-01-01     | OPEN         |
+        """,
+        log="""
+        | batch            | id | kind   | city | time       |
+        | crm/snapshot/1/1 | 1  | values | Bonn | 2024-01-01 |
+        | crm/snapshot/1/1 | 2  | values | Bonn | 2024-01-01 |
+        | crm/snapshot/2/1 | 1  | values | Kiel | 2024-02-01 |
+        | crm/snapshot/2/1 | 2  | bad    | NULL | 2024-02-01 |
+        """,
+        quarantine="""
+        | batch            | key  | reason                  |
+        | crm/snapshot/2/1 | id=2 | "score: 'x!' is no int" |
+        """,
+    )
+
+
+@rule("S26")
+@case
+def test_a_bad_row_alone_makes_no_entity() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | score |
+            | 1        | 2024-01-01 | 1  | 1     |
+            | 1        | 2024-01-01 | 2  | x!    |
+            """
+        ),
+        becomes="""
+        | id | score |
+        | 1  | 1     |
+        """,
+    )
+
+
+@rule("S26")
+@case
+def test_too_many_bad_rows_stop_the_batch() -> Case:
+    """Half of them may be bad where `bad_row_limit: 0.5` is declared; of a stopped batch nothing is written."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | score |
+            | 1        | 1  | 2024-01-01 | 1     |
+            | 1        | 2  | 2024-01-01 | x!    |
+            | 2        | 3  | 2024-01-01 | 1     |
+            | 2        | 4  | 2024-01-01 | x!    |
+            | 2        | 5  | 2024-01-01 | x!    |
+            """
+        ),
+        becomes="""
+        | id | score |
+        | 1  | 1     |
+        """,
+        results="""
+        | arrives | batch        | outcome  | rule     | error                                               |
+        | 1       | crm/feed/1/1 | accepted | ''       | ''                                                  |
+        | 2       | crm/feed/2/1 | stopped  | bad rows | 2 of 3 rows cannot be taken; at most 50% may be bad |
+        """,
+        quarantine="""
+        | batch        | key  | reason                  |
+        | crm/feed/1/1 | id=2 | "score: 'x!' is no int" |
+        """,
+    )
+
+
+@rule("S26")
+@case
+def test_a_stopped_batch_can_be_let_through() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | score | allow |
+            | 1        | 1  | 2024-01-01 | 1     |       |
+            | 1        | 2  | 2024-01-01 | x!    |       |
+            | 1        | 3  | 2024-01-01 | x!    |       |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | score | allow    |
+            | 1        | 1  | 2024-01-01 | 1     | bad rows |
+            | 1        | 2  | 2024-01-01 | x!    | bad rows |
+            | 1        | 3  | 2024-01-01 | x!    | bad rows |
+            """
+        ),
+        becomes="""
+        | id | score |
+        | 1  | 1     |
+        """,
+        results="""
+        | arrives | batch        | outcome  | rule     | bad_rows |
+        | 1       | crm/feed/1/1 | stopped  | bad rows | 2        |
+        | 2       | crm/feed/1/1 | accepted | ''       | 2        |
+        """,
+    )
+
+
+@rule("S26", "S34")
+@case
+def test_mended_rows_come_in_as_a_revision_at_the_batchs_own_position() -> Case:
+    """They are late by then. A retry of the first file does not undo it; its bad row is superseded."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | score |
+            | 1        | 1        | 2024-01-01 | 1  | 1     |
+            | 1        | 1        | 2024-01-01 | 2  | x!    |
+            | 2        | 1        | 2024-02-01 | 1  | 1     |
+            | 2        | 1        | 2024-02-01 | 2  | 3     |
+            | 1        | 2        | 2024-01-01 | 1  | 1     |
+            | 1        | 2        | 2024-01-01 | 2  | 2     |
+            | 1        | 1        | 2024-01-01 | 1  | 1     |
+            | 1        | 1        | 2024-01-01 | 2  | x!    |
+            """
+        ),
+        becomes="""
+        | id | score | effective_from | effective_to |
+        | 1  | 1     | 2024-01-01     | OPEN         |
+        | 2  | 2     | 2024-01-01     | 2024-02-01   |
+        | 2  | 3     | 2024-02-01     | OPEN         |
+        """,
+        results="""
+        | arrives | batch            | outcome    | rule |
+        | 1       | crm/snapshot/1/1 | accepted   | ''   |
+        | 2       | crm/snapshot/2/1 | accepted   | ''   |
+        | 3       | crm/snapshot/1/2 | accepted   | ''   |
+        | 4       | crm/snapshot/1/1 | superseded | ''   |
+        """,
+        quarantine="""
+        | batch            | state      | key  | reason                  |
+        | crm/snapshot/1/1 | superseded | id=2 | "score: 'x!' is no int" |
+        """,
+    )
+
+
+@rule("S26")
+@case
+def test_a_row_outside_of_its_snapshots_scope_is_a_bad_row() -> Case:
+    return Case(
+        STORE,
+        snapshots(
+            """
+            | delivery | at         | scope | region | id | city |
+            | 1        | 2024-01-01 | n     | n      | 1  | Bonn |
+            | 1        | 2024-01-01 | n     | s      | 2  | Ulm  |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | region | id  | city |
+        | n      | '1' | Bonn |
+        """,
+        quarantine="""
+        | batch            | key              | reason                          |
+        | pos/snapshot/1/1 | 'region=s, id=2' | outside of the delivery's scope |
+        """,
+    )

@@ -1,0 +1,340 @@
+"""S27: an empty or truncated snapshot does not delete everything; and what a snapshot speaks of."""
+
+from collections.abc import Callable
+
+import pytest
+
+from scd_pipeline.errors import BatchStopped
+from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
+from scd_pipeline_tests.semantics.ground import Ground
+from scd_pipeline_tests.semantics.specification import Case, Declaration, case, feed, rule, snapshots
+
+
+@rule("S27")
+@case
+def test_a_truncated_snapshot_is_stopped() -> Case:
+    """Of 24, at most a quarter may be missing. Nothing of it is written: not what it states of the others either."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id    | city |
+            | 1        | 2024-01-01 | 1..24 | Bonn |
+            | 2        | 2024-02-01 | 1..17 | Kiel |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..24 | Bonn | 2024-01-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S27")
+def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
+    ground = grounds(CUSTOMER)
+    stopped = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
+    assert stopped.error == ("it would retire 7 of 24 entities that its source had stated alive; at most 25% may")
+    assert stopped.remedy.endswith('or let it through with allow={"retire guard"}')
+    load = next(load for load in ground.loads if stopped in load.batches)
+    with pytest.raises(BatchStopped):
+        load.raise_if_stopped()
+
+
+@rule("S27")
+@case
+def test_a_quarter_may_go() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id    | city |
+            | 1        | 2024-01-01 | 1..24 | Bonn |
+            | 2        | 2024-02-01 | 1..18 | Bonn |
+            """
+        ),
+        becomes="""
+        | id     | effective_from | effective_to |
+        | 1..18  | 2024-01-01     | OPEN         |
+        | 19..24 | 2024-01-01     | 2024-02-01   |
+        """,
+        results="""
+        | batch            | outcome  | rule | new | changed | closed |
+        | crm/snapshot/1/1 | accepted | ''   | 24  | 0       | 0      |
+        | crm/snapshot/2/1 | accepted | ''   | 0   | 0       | 6      |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id     | city |
+            | 1        | 2024-01-01 | 1..20  | Bonn |
+            | 2        | 2024-02-01 | nobody |      |
+            | 3        | 2024-03-01 | 1..20  | Kiel |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..20 | Bonn | 2024-01-01     | 2024-03-01   |
+        | 1..20 | Kiel | 2024-03-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/3/1 | accepted | ''           |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_where_fewer_than_twenty_are_alive_nobody_guards() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id     | city |
+            | 1        | 2024-01-01 | 1..19  | Bonn |
+            | 2        | 2024-02-01 | nobody |      |
+            """
+        ),
+        becomes="""
+        | id    | effective_to |
+        | 1..19 | 2024-02-01   |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_it_can_be_let_through() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id     | city | allow |
+            | 1        | 2024-01-01 | 1..20  | Bonn |       |
+            | 2        | 2024-02-01 | nobody |      |       |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id     | city | allow        |
+            | 2        | 2024-02-01 | nobody |      | retire guard |
+            """
+        ),
+        becomes="""
+        | id    | effective_to |
+        | 1..20 | 2024-02-01   |
+        """,
+        results="""
+        | arrives | batch            | outcome  | rule         |
+        | 1       | crm/snapshot/1/1 | accepted | ''           |
+        | 2       | crm/snapshot/2/1 | stopped  | retire guard |
+        | 3       | crm/snapshot/2/1 | accepted | ''           |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_a_run_of_many_goes_by_position_and_leaves_the_stopped_one_out() -> Case:
+    """What is stopped neither retires nor counts for the next: March is held against January."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id    | city |
+            | 3        | 2024-03-01 | 1..20 | Ulm  |
+            | 2        | 2024-02-01 | 1..3  | Kiel |
+            | 1        | 2024-01-01 | 1..24 | Bonn |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..24 | Bonn | 2024-01-01     | 2024-03-01   |
+        | 1..20 | Ulm  | 2024-03-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/3/1 | accepted | ''           |
+        """,
+        together=True,
+    )
+
+
+@rule("S26", "S27")
+@case
+def test_rows_in_quarantine_count_as_present() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id    | city | score | allow    |
+            | 1        | 2024-01-01 | 1..24 | Bonn | 1     |          |
+            | 2        | 2024-02-01 | 1..4  | Bonn | 1     | bad rows |
+            | 2        | 2024-02-01 | 5..24 | Bonn | x!    | bad rows |
+            """
+        ),
+        becomes="""
+        | id    | score | effective_to |
+        | 1..24 | 1     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule | bad_rows | closed |
+        | crm/snapshot/1/1 | accepted | ''   | 0        | 0      |
+        | crm/snapshot/2/1 | accepted | ''   | 20       | 0      |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_a_snapshot_with_a_key_that_cannot_be_read_retires_nobody() -> Case:
+    """It might be anyone's. Of those whom it leaves out it says nothing."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id   | city |
+            | 1        | 2024-01-01 | 1    | Bonn |
+            | 1        | 2024-01-01 | 2    | Bonn |
+            | 2        | 2024-02-01 | 1    | Kiel |
+            | 2        | 2024-02-01 | NULL | Bonn |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-02-01   |
+        | 1  | Kiel | 2024-02-01     | OPEN         |
+        | 2  | Bonn | 2024-01-01     | OPEN         |
+        """,
+        log="""
+        | batch            | id   | kind    | time       |
+        | crm/snapshot/1/1 | 1    | values  | 2024-01-01 |
+        | crm/snapshot/1/1 | 2    | values  | 2024-01-01 |
+        | crm/snapshot/2/1 | 1    | values  | 2024-02-01 |
+        | crm/snapshot/2/1 | 2    | nothing | 2024-02-01 |
+        | crm/snapshot/2/1 | NULL | bad     | 2024-02-01 |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_a_stopped_revision_leaves_the_one_before_it_standing() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id    | city |
+            | 1        | 1        | 2024-01-01 | 1..24 | Bonn |
+            | 2        | 1        | 2024-02-01 | 1..22 | Kiel |
+            | 2        | 2        | 2024-02-01 | 1..2  | Ulm  |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..24 | Bonn | 2024-01-01     | 2024-02-01   |
+        | 1..22 | Kiel | 2024-02-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | accepted | ''           |
+        | crm/snapshot/2/2 | stopped  | retire guard |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_the_guard_counts_in_the_scope_of_the_snapshot() -> Case:
+    """Region n has 20 stores and may not vanish; region s has 4 and may."""
+    return Case(
+        STORE,
+        snapshots(
+            """
+            | delivery | at         | scope  | region | id     | city |
+            | 1        | 2024-01-01 | 'n, s' | n      | n1..20 | Bonn |
+            | 1        | 2024-01-01 | 'n, s' | s      | s1..4  | Ulm  |
+            | 2        | 2024-02-01 | n      | nobody |        |      |
+            | 3        | 2024-03-01 | s      | nobody |        |      |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | region | id     | effective_to |
+        | n      | n1..20 | OPEN         |
+        | s      | s1..4  | 2024-03-01   |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | pos/snapshot/1/1 | accepted | ''           |
+        | pos/snapshot/2/1 | stopped  | retire guard |
+        | pos/snapshot/3/1 | accepted | ''           |
+        """,
+    )
+
+
+@rule("S27", "S30")
+@case
+def test_a_snapshot_retires_in_its_scope_only() -> Case:
+    """Declared with the delivery, or the distinct values in it; where it is read off the rows, none is no scope."""
+    return Case(
+        STORE,
+        snapshots(
+            """
+            | delivery | at         | scope | region | id | city |
+            | 1        | 2024-01-01 |       | n      | a  | Bonn |
+            | 1        | 2024-01-01 |       | n      | b  | Bonn |
+            | 1        | 2024-01-01 |       | s      | a  | Ulm  |
+            | 2        | 2024-02-01 |       | n      | a  | Bonn |
+            | 3        | 2024-03-01 |       | nobody |    |      |
+            | 4        | 2024-04-01 | s     | nobody |    |      |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | region | id | effective_from | effective_to |
+        | n      | a  | 2024-01-01     | OPEN         |
+        | n      | b  | 2024-01-01     | 2024-02-01   |
+        | s      | a  | 2024-01-01     | 2024-04-01   |
+        """,
+        together=True,
+    )
+
+
+@rule("S27")
+@case
+def test_a_feed_deletes_as_many_as_it_says() -> Case:
+    """The guard is against absence that nobody stated."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id    | time       | op | city |
+            | 1        | 1..24 | 2024-01-01 |    | Bonn |
+            | 2        | 1..24 | 2024-02-01 | D  |      |
+            """
+        ),
+        becomes="""
+        | id    | effective_to |
+        | 1..24 | 2024-02-01   |
+        """,
+    )

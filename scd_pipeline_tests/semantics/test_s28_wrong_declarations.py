@@ -1,0 +1,62 @@
+"""S28: a wrong declaration is refused, with the file, the line, the field and what would be right."""
+
+import inspect
+
+import pytest
+
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.spec import parse
+from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.text_tables import parse as parse_table
+
+DECLARATION = inspect.cleandoc(
+    """
+    dimension: dim_customer
+    business_key: id
+    sources:
+      crm: {snapshot: "landing/customers_{date}.csv", timezone: Europe/Oslo}
+      erp: {feed: {}, existence: true}
+    attributes:
+      born: {scd: 0, type: date, source: crm}
+      city: {scd: 2, source: erp}
+    """
+)
+
+FAULTS = """
+| instead of                  | stands                 | what is told of d.yaml                                    |
+| --------------------------- | ---------------------- | --------------------------------------------------------- |
+| business_key: id            | business_key: [id, id] | 2: business_key: column id is in the business key         |
+| crm: {snapshot              | crm: {snapshots        | 4: sources.crm.snapshots: 'snapshots' is not a word       |
+| customers_{date}.csv        | customers.csv          | 4: sources.crm.snapshot.path: nothing in                  |
+| Europe/Oslo                 | Europe/Olso            | 4: sources.crm.timezone: 'Europe/Olso' is not a time zone |
+| existence: true             | existence: false       | 3: sources: none of the sources decides                   |
+| type: date                  | type: dat              | 7: attributes.born.type: 'dat' is not a type              |
+| scd: 2,                     | scd: 4,                | 8: attributes.city.scd: type 4 is the layout of a table   |
+| source: erp                 | source: sap            | 8: attributes.city.source: 'sap'                          |
+| city: {scd: 2, source: erp} | city: {scd: 2}         | 8: attributes.city                                        |
+| city: {scd                  | effective_to: {scd     | 8: attributes.effective_to: column effective_to           |
+"""
+
+
+@rule("S28")
+@pytest.mark.parametrize("fault", parse_table(FAULTS), ids=lambda fault: fault["stands"])
+def test_a_fault_is_told_with_its_place_and_its_remedy(fault: dict[str, str]) -> None:
+    right, wrong, told = fault.values()
+    assert right in DECLARATION
+    with pytest.raises(DeclarationError) as refused:
+        parse(DECLARATION.replace(right, wrong), "d.yaml")
+    assert str(refused.value).startswith(f"d.yaml:{told}")
+
+
+@rule("S28")
+def test_all_faults_are_told_at_once() -> None:
+    text = DECLARATION.replace("scd: 0", "scd: 9").replace("scd: 2", "scd: 5").replace("Oslo", "Olso")
+    with pytest.raises(DeclarationError) as refused:
+        parse(text, "d.yaml")
+    assert [fault.where for fault in refused.value.faults] == ["d.yaml:4", "d.yaml:7", "d.yaml:8"]
+
+
+@rule("S28")
+def test_a_declaration_that_exists_is_valid() -> None:
+    (dimension,) = parse(DECLARATION)
+    assert dimension.deciding_source.name == "erp"

@@ -1,0 +1,143 @@
+"""S29: where a history begins, and the declared beginning and open end of all time."""
+
+from scd_pipeline_tests.semantics.declarations import CUSTOMER, PRODUCT
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S29")
+@case
+def test_the_first_version_begins_at_the_first_change() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from |
+        | Bonn | 2024-01-01     |
+        """,
+    )
+
+
+@rule("S29")
+@case
+def test_where_declared_an_early_first_change_begins_at_a_fixed_time() -> Case:
+    """Early is at or before 2024-01-01 here. `last_updated` tells when the change was."""
+    return Case(
+        PRODUCT,
+        feed(
+            """
+            | delivery | id | time                       | price |
+            | 1        | 1  | 2023-06-01                 | 1.00  |
+            | 1        | 2  | 2024-01-01                 | 2.00  |
+            | 1        | 3  | 2024-01-01 00:00:00.000001 | 3.00  |
+            | 2        | 1  | 2024-02-01                 | 1.50  |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | id | price | effective_from             | effective_to | last_updated               |
+        | 1  | 1.00  | 2000-01-01                 | 2024-02-01   | 2023-06-01                 |
+        | 1  | 1.50  | 2024-02-01                 | 2999-12-31   | 2024-02-01                 |
+        | 2  | 2.00  | 2000-01-01                 | 2999-12-31   | 2024-01-01                 |
+        | 3  | 3.00  | 2024-01-01 00:00:00.000001 | 2999-12-31   | 2024-01-01 00:00:00.000001 |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S29")
+@case
+def test_only_the_first_version_begins_earlier() -> Case:
+    """Not the one after a gap; and an entity that was gone before the limit began before it all the same."""
+    return Case(
+        PRODUCT,
+        feed(
+            """
+            | delivery | id | time       | op | price |
+            | 1        | 1  | 2023-01-01 |    | 1.00  |
+            | 2        | 1  | 2023-02-01 | D  |       |
+            | 3        | 1  | 2023-03-01 |    | 1.00  |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | price | effective_from | effective_to | version |
+        | 1.00  | 2000-01-01     | 2023-02-01   | 1       |
+        | 1.00  | 2023-03-01     | 2999-12-31   | 2       |
+        """,
+    )
+
+
+@rule("S29", "S14")
+@case
+def test_a_late_first_change_takes_the_beginning_over() -> Case:
+    """The entity that began in force in June turns out to have begun in January."""
+    return Case(
+        PRODUCT,
+        snapshots(
+            """
+            | delivery | at         | id | price |
+            | 2        | 2024-06-01 | 1  | 2.00  |
+            | 1        | 2024-01-01 | 1  | 1.00  |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | price | effective_from | effective_to | version |
+        | 1.00  | 2000-01-01     | 2024-06-01   | 1       |
+        | 2.00  | 2024-06-01     | 2999-12-31   | 2       |
+        """,
+    )
+
+
+@rule("S26", "S29")
+@case
+def test_a_change_before_the_beginning_or_at_the_open_end_is_a_bad_row() -> Case:
+    return Case(
+        PRODUCT,
+        feed(
+            """
+            | delivery | id | time                       | price |
+            | 1        | 1  | 1999-12-31 23:59:59.999999 | 1.00  |
+            | 1        | 2  | 2000-01-01                 | 2.00  |
+            | 1        | 3  | 2999-12-30 23:59:59.999999 | 3.00  |
+            | 1        | 4  | 2999-12-31                 | 4.00  |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | id | price | effective_from             | effective_to |
+        | 2  | 2.00  | 2000-01-01                 | 2999-12-31   |
+        | 3  | 3.00  | 2999-12-30 23:59:59.999999 | 2999-12-31   |
+        """,
+        quarantine="""
+        | batch        | key  | reason                                         |
+        | erp/feed/1/1 | id=1 | effective_at is before 2000-01-01 00:00:00     |
+        | erp/feed/1/1 | id=4 | effective_at is not before 2999-12-31 00:00:00 |
+        """,
+    )
+
+
+@rule("S26", "S29")
+@case
+def test_without_a_declared_beginning_only_the_open_end_bounds() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time                | city |
+            | 1        | 1  | 0001-01-01          | Bonn |
+            | 1        | 2  | 9999-12-31 23:59:58 | Bonn |
+            | 1        | 3  | OPEN                | Bonn |
+            """
+        ),
+        becomes="""
+        | id | effective_from      | effective_to |
+        | 1  | 0001-01-01          | OPEN         |
+        | 2  | 9999-12-31 23:59:58 | OPEN         |
+        """,
+    )

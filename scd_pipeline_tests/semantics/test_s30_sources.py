@@ -1,0 +1,236 @@
+"""S30: several sources, snapshots and feeds, and what NULL means."""
+
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S30")
+@case
+def test_each_attribute_has_its_source_and_one_source_decides_who_exists() -> Case:
+    """The account of 3 is never opened by crm: what erp and desk say of it makes no entity."""
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2024-01-01 | 2  | Kiel |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | limit | owner |
+            | 2        | 1  | 2024-02-01 | 10    | o     |
+            | 2        | 3  | 2024-02-01 | 30    | o     |
+            """,
+            source="erp",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | note |
+            | 3        | 2024-03-01 | 2  | vip  |
+            | 3        | 2024-03-01 | 3  | vip  |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | id | city | limit | owner | note | effective_from | effective_to | change_source |
+        | 1  | Bonn | NULL  | o     | NULL | 2024-01-01     | 2024-02-01   | crm           |
+        | 1  | Bonn | 10    | o     | NULL | 2024-02-01     | OPEN         | erp           |
+        | 2  | Kiel | NULL  | NULL  | NULL | 2024-01-01     | 2024-03-01   | crm           |
+        | 2  | Kiel | NULL  | NULL  | vip  | 2024-03-01     | OPEN         | desk          |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S30")
+@case
+def test_absence_from_a_source_that_does_not_decide_says_nothing() -> Case:
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id     | note |
+            | 2        | 2024-02-01 | 1      | vip  |
+            | 3        | 2024-03-01 | nobody |      |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | city | note | effective_from | effective_to |
+        | Bonn | NULL | 2024-01-01     | 2024-02-01   |
+        | Bonn | vip  | 2024-02-01     | OPEN         |
+        """,
+        log="""
+        | batch             | id | kind    |
+        | crm/snapshot/1/1  | 1  | values  |
+        | desk/snapshot/2/1 | 1  | values  |
+        | desk/snapshot/3/1 | 1  | nothing |
+        """,
+    )
+
+
+@rule("S30")
+@case
+def test_a_delete_by_a_source_that_does_not_decide_changes_nothing() -> Case:
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | op | limit |
+            | 2        | 1  | 2024-02-01 |    | 10    |
+            | 3        | 1  | 2024-03-01 | D  |       |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | city | limit | effective_from | effective_to |
+        | Bonn | NULL  | 2024-01-01     | 2024-02-01   |
+        | Bonn | 10    | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S30")
+@case
+def test_null_is_not_stated_where_the_source_says_so_and_a_value_where_it_does_not() -> Case:
+    """Of erp it is declared `nulls: not_stated`; the feed of desk states NULL."""
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | limit | owner |
+            | 2        | 1  | 2024-01-01 | 10    | o     |
+            | 3        | 1  | 2024-02-01 | NULL  | NULL  |
+            """,
+            source="erp",
+        ),
+        feed(
+            """
+            | delivery | id | time       | note |
+            | 4        | 1  | 2024-01-01 | vip  |
+            | 5        | 1  | 2024-03-01 | NULL |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | limit | owner | note | effective_from | effective_to |
+        | 10    | o     | vip  | 2024-01-01     | 2024-03-01   |
+        | 10    | o     | NULL | 2024-03-01     | OPEN         |
+        """,
+        together=True,
+    )
+
+
+@rule("S20", "S30")
+@case
+def test_a_feed_may_state_only_some_attributes() -> Case:
+    """A column that it does not deliver is not stated, and holds on."""
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | limit | owner |
+            | 2        | 1  | 2024-02-01 | 10    | o     |
+            """,
+            source="erp",
+        ),
+        feed(
+            """
+            | delivery | id | time       | owner |
+            | 3        | 1  | 2024-03-01 | p     |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | limit | owner | effective_from | effective_to |
+        | NULL  | p     | 2024-01-01     | 2024-02-01   |
+        | 10    | p     | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S30")
+@case
+def test_a_source_may_deliver_snapshots_and_a_feed() -> Case:
+    """They speak of one state: the snapshot of April retires the one whom the feed made in March."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery   | at         | id | city |
+            | 2024-01-01 | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery   | id | time       | city |
+            | 2024-03-01 | 1  | 2024-02-01 | Kiel |
+            | 2024-03-01 | 2  | 2024-03-01 | Ulm  |
+            """
+        ),
+        snapshots(
+            """
+            | delivery   | at         | id | city |
+            | 2024-04-01 | 2024-04-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | load_run_id             |
+        | 1  | Bonn | 2024-01-01     | 2024-02-01   | crm/snapshot/2024-01-01 |
+        | 1  | Kiel | 2024-02-01     | OPEN         | crm/feed/2024-03-01     |
+        | 2  | Ulm  | 2024-03-01     | 2024-04-01   | crm/feed/2024-03-01     |
+        """,
+    )
+
+
+@rule("S14", "S30")
+@case
+def test_of_the_sources_that_speak_at_one_time_the_last_one_is_named() -> Case:
+    """All that is stated at one time opens one version; it names the last one by position that changed anything."""
+    return Case(
+        ACCOUNT,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 2        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | note |
+            | 1        | 1  | 2024-01-01 | vip  |
+            | 3        | 1  | 2024-01-01 | vip  |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | city | note | effective_from | effective_to | change_source | load_run_id |
+        | Bonn | vip  | 2024-01-01     | OPEN         | crm           | crm/feed/2  |
+        """,
+    )

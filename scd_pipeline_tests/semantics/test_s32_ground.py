@@ -1,0 +1,64 @@
+"""S32: nothing is guessed about what a server's Delta can do."""
+
+from dataclasses import replace
+
+import pytest
+
+from scd_pipeline.delta import capabilities
+from scd_pipeline.errors import UnsupportedDelta
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.ground import OwnTables, records
+from scd_pipeline_tests.semantics.specification import feed, rule
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+FIRST = feed(
+    """
+    | delivery | id | time       | op | city | email |
+    | 1        | 1  | 2024-01-01 |    | Bonn | a     |
+    | 1        | 2  | 2024-01-01 |    | Ulm  | a     |
+    """
+)
+SECOND = feed(
+    """
+    | delivery | revision | id | time       | op | city | email |
+    | 2        | 1        | 1  | 2024-02-01 |    | Kiel | b     |
+    | 1        | 2        | 1  | 2024-01-01 |    | Bonn | a     |
+    """
+)
+BECOMES = """
+| id | city | email | effective_from | effective_to |
+| 1  | Bonn | b     | 2024-01-01     | 2024-02-01   |
+| 1  | Kiel | b     | 2024-02-01     | OPEN         |
+"""
+
+
+@rule("S32")
+def test_what_delta_can_do_is_tried_once_and_remembered(own_tables: OwnTables) -> None:
+    found = own_tables.warehouse.capabilities
+    memory = own_tables.warehouse.table(capabilities.NAME)
+    assert [row["replaces"] for row in records(memory.read())] == [found.replaces]
+    told = capabilities.remembered(memory, found.server)
+    assert told == found
+
+
+@rule("S32")
+def test_where_the_fast_way_of_writing_does_not_work_the_slower_one_does_the_same(own_tables: OwnTables) -> None:
+    """Rows are opened, closed, overwritten and removed by a MERGE."""
+    warehouse, dimension = own_tables.warehouse, CUSTOMER.dimension
+    warehouse.__dict__["capabilities"] = capabilities.Capabilities("server", "engine", replaces=False, merges=True)
+    own_tables.load(dimension, FIRST)
+    told = own_tables.load(dimension, SECOND)
+    assert told.rows == {"close": 1, "open": 1, "remove": 1}
+    assert_same_rows(BECOMES, own_tables.rows(dimension))
+
+
+@rule("S32")
+def test_where_neither_works_the_run_is_refused_before_it_writes(
+    own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = capabilities.Capabilities("server", "Delta 0", replaces=False, merges=False)
+    monkeypatch.setattr(capabilities, "probe", lambda spark, server, path: replace(none, server=server))
+    with pytest.raises(UnsupportedDelta, match=r"Delta 0: neither replaceUsing nor MERGE works.*nothing was written"):
+        own_tables.load(CUSTOMER.dimension, FIRST)
+    assert not own_tables.warehouse.table(CUSTOMER.dimension.name).exists()
+    assert not own_tables.warehouse.table(f"{CUSTOMER.dimension.name}_changes").exists()

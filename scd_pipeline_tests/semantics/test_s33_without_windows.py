@@ -1,0 +1,124 @@
+"""S33: a table with types 0, 1 and 3 only has one row for each entity, and shows no windows."""
+
+from scd_pipeline_tests.semantics.declarations import COUNTRY, PARTNER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S33")
+@case
+def test_one_row_for_each_entity() -> Case:
+    """It names the delivery that first made the entity; `last_updated` tells the last change of what it shows."""
+    return Case(
+        COUNTRY,
+        snapshots(
+            """
+            | delivery | at         | id | founded | name | capital |
+            | 1        | 2024-01-01 | 1  | 1949    | BRD  | Bonn    |
+            | 1        | 2024-01-01 | 2  | 1814    | NO   | Oslo    |
+            | 2        | 2024-02-01 | 1  | 1990    | D    | Berlin  |
+            | 2        | 2024-02-01 | 2  | 1814    | NO   | Oslo    |
+            """,
+            source="iso",
+        ),
+        becomes="""
+        | id | founded | name | capital | previous_capital | load_run_id    | last_updated | deleted_at |
+        | 1  | 1949    | D    | Berlin  | Bonn             | iso/snapshot/1 | 2024-02-01   | NULL       |
+        | 2  | 1814    | NO   | Oslo    | NULL             | iso/snapshot/1 | 2024-01-01   | NULL       |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S18", "S33")
+@case
+def test_the_row_of_a_deleted_entity_stays_and_by_option_tells_since_when() -> Case:
+    """The second comes back: its row tells nothing of the gap."""
+    return Case(
+        COUNTRY,
+        snapshots(
+            """
+            | delivery | at         | id     | name |
+            | 1        | 2024-01-01 | 1      | DDR  |
+            | 1        | 2024-01-01 | 2      | NO   |
+            | 2        | 2024-02-01 | nobody |      |
+            | 3        | 2024-03-01 | 2      | NO   |
+            """,
+            source="iso",
+        ),
+        becomes="""
+        | id | name | deleted_at | load_run_id    | last_updated |
+        | 1  | DDR  | 2024-02-01 | iso/snapshot/1 | 2024-01-01   |
+        | 2  | NO   | NULL       | iso/snapshot/1 | 2024-01-01   |
+        """,
+    )
+
+
+@rule("S33")
+@case
+def test_of_several_deletes_the_last_one_is_told() -> Case:
+    return Case(
+        COUNTRY,
+        feed(
+            """
+            | delivery | at         | id | op | name |
+            | 1        | 2024-01-01 | 1  |    | x    |
+            | 2        | 2024-02-01 | 1  | D  |      |
+            | 3        | 2024-03-01 | 1  |    | y    |
+            | 4        | 2024-04-01 | 1  | D  |      |
+            | 5        | 2024-05-01 | 1  | D  |      |
+            """,
+            source="iso",
+        ),
+        becomes="""
+        | name | deleted_at | load_run_id | last_updated |
+        | y    | 2024-04-01 | iso/feed/1  | 2024-03-01   |
+        """,
+        together=True,
+    )
+
+
+@rule("S33")
+@case
+def test_by_option_the_row_of_a_deleted_entity_is_removed() -> Case:
+    """One who comes back has its row again: it is named by what first made it."""
+    return Case(
+        PARTNER,
+        snapshots(
+            """
+            | delivery | at         | id | name |
+            | 1        | 2024-01-01 | 1  | a    |
+            | 1        | 2024-01-01 | 2  | b    |
+            | 1        | 2024-01-01 | 3  | c    |
+            | 2        | 2024-02-01 | 2  | b    |
+            | 3        | 2024-03-01 | 1  | d    |
+            | 3        | 2024-03-01 | 2  | b    |
+            """,
+            source="sap",
+        ),
+        becomes="""
+        | id | name | load_run_id    | last_updated |
+        | 1  | d    | sap/snapshot/1 | 2024-03-01   |
+        | 2  | b    | sap/snapshot/1 | 2024-01-01   |
+        """,
+    )
+
+
+@rule("S19", "S33")
+@case
+def test_a_late_absence_removes_no_row_that_is_there_later() -> Case:
+    return Case(
+        PARTNER,
+        snapshots(
+            """
+            | delivery | at         | id     | name |
+            | 1        | 2024-01-01 | 1      | a    |
+            | 3        | 2024-03-01 | 1      | a    |
+            | 2        | 2024-02-01 | nobody |      |
+            """,
+            source="sap",
+        ),
+        becomes="""
+        | id | name | load_run_id    |
+        | 1  | a    | sap/snapshot/1 |
+        """,
+    )

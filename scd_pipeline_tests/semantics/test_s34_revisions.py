@@ -1,0 +1,329 @@
+"""S34: retries, revisions and withdrawals."""
+
+from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+
+
+@rule("S14", "S34")
+@case
+def test_the_same_content_under_the_same_revision_is_a_retry() -> Case:
+    """Whatever the order of its rows."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            | 1        | 2  | 2024-01-01 | Kiel |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 2  | 2024-01-01 | Kiel |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | id | city |
+        | 1  | Bonn |
+        | 2  | Kiel |
+        """,
+        results="""
+        | arrives | batch        | outcome   | rule |
+        | 1       | crm/feed/1/1 | accepted  | ''   |
+        | 2       | crm/feed/1/1 | unchanged | ''   |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_other_content_under_the_same_revision_is_refused() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Kiel |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-02 | 1  | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from |
+        | Bonn | 2024-01-01     |
+        """,
+        results="""
+        | arrives | batch            | outcome  | rule     |
+        | 1       | crm/snapshot/1/1 | accepted | ''       |
+        | 2       | crm/snapshot/1/1 | stopped  | revision |
+        | 3       | crm/snapshot/1/1 | stopped  | revision |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_a_higher_revision_replaces_the_lower_one_wholly() -> Case:
+    """What only the lower one stated was never stated: entity 2 did not exist, and the move to Kiel was in March."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 1        | 1  | 2024-01-01 | Bonn |
+            | 2        | 1        | 1  | 2024-02-01 | Kiel |
+            | 2        | 1        | 2  | 2024-02-01 | Kiel |
+            | 2        | 2        | 1  | 2024-03-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | load_run_id |
+        | 1  | Bonn | 2024-01-01     | 2024-03-01   | crm/feed/1  |
+        | 1  | Kiel | 2024-03-01     | OPEN         | crm/feed/2  |
+        """,
+        results="""
+        | batch        | outcome  | rule |
+        | crm/feed/1/1 | accepted | ''   |
+        | crm/feed/2/1 | accepted | ''   |
+        | crm/feed/2/2 | accepted | ''   |
+        """,
+        on_page=True,
+    )
+
+
+@rule("S34")
+@case
+def test_revisions_are_numbers_where_they_are_and_a_lower_one_comes_too_late() -> Case:
+    """10 is higher than 9."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 10       | 2024-01-01 | 1  | Bonn |
+            | 1        | 9        | 2024-01-01 | 1  | Kiel |
+            | 1        | 9        | 2024-01-01 | 2  | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city |
+        | 1  | Bonn |
+        """,
+        results="""
+        | batch             | outcome    | rule |
+        | crm/snapshot/1/10 | accepted   | ''   |
+        | crm/snapshot/1/9  | superseded | ''   |
+        """,
+    )
+
+
+@rule("S19", "S34")
+@case
+def test_a_revised_snapshot_lets_the_next_one_speak_again() -> Case:
+    """February only repeated January. Once January is mended, February is a change, as it stated Bonn."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 1        | 2024-01-01 | 2  | Ulm  |
+            | 2        | 1        | 2024-02-01 | 1  | Bonn |
+            | 2        | 1        | 2024-02-01 | 2  | Ulm  |
+            | 1        | 2        | 2024-01-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | load_run_id    |
+        | 1  | Kiel | 2024-01-01     | 2024-02-01   | crm/snapshot/1 |
+        | 1  | Bonn | 2024-02-01     | OPEN         | crm/snapshot/2 |
+        | 2  | Ulm  | 2024-02-01     | OPEN         | crm/snapshot/2 |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_a_revision_may_be_for_another_time() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Bonn |
+            | 2        | 1        | 2024-03-01 | 1  | Kiel |
+            | 2        | 2        | 2024-02-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-01-01     | 2024-02-01   |
+        | Kiel | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_a_withdrawn_batch_never_came() -> Case:
+    """Snapshots: whom it retired is not gone, and what it stated is not stated."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id        | city |
+            | 1        | 1        | 2024-01-01 | 1         | Bonn |
+            | 1        | 1        | 2024-01-01 | 2         | Ulm  |
+            | 2        | 1        | 2024-02-01 | 1         | Kiel |
+            | 2        | 2        |            | withdrawn |      |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version |
+        | 1  | Bonn | 2024-01-01     | OPEN         | 1       |
+        | 2  | Ulm  | 2024-01-01     | OPEN         | 1       |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_a_higher_revision_brings_a_withdrawn_batch_back() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | revision | id        | time       | city |
+            | 1        | 1        | 1         | 2024-01-01 | Bonn |
+            | 2        | 1        | 1         | 2024-02-01 | Kiel |
+            | 2        | 2        | withdrawn |            |      |
+            | 2        | 3        | 1         | 2024-02-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | load_run_id |
+        | Bonn | 2024-01-01     | 2024-02-01   | crm/feed/1  |
+        | Kiel | 2024-02-01     | OPEN         | crm/feed/2  |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_withdrawing_what_never_came_is_remembered() -> Case:
+    """The delivery arrives after its withdrawal, under a lower revision: it does not count."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | revision | id        | time       | city |
+            | 1        | 1        | 1         | 2024-01-01 | Bonn |
+            | 2        | 2        | withdrawn |            |      |
+            | 2        | 1        | 1         | 2024-02-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to |
+        | Bonn | 2024-01-01     | OPEN         |
+        """,
+        results="""
+        | batch        | outcome    | rule |
+        | crm/feed/1/1 | accepted   | ''   |
+        | crm/feed/2/2 | accepted   | ''   |
+        | crm/feed/2/1 | superseded | ''   |
+        """,
+    )
+
+
+@rule("S13", "S34")
+@case
+def test_the_same_content_under_a_higher_revision_changes_nothing_of_the_dimension() -> Case:
+    """So the rows name the delivery without its revision."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        becomes="""
+        | city | effective_from | load_run_id    |
+        | Bonn | 2024-01-01     | crm/snapshot/1 |
+        """,
+        results="""
+        | batch            | outcome   | rule |
+        | crm/snapshot/1/1 | accepted  | ''   |
+        | crm/snapshot/1/2 | unchanged | ''   |
+        """,
+    )
+
+
+@rule("S34")
+@case
+def test_the_revision_that_repeats_another_counts_as_the_standing_one() -> Case:
+    """2 repeats 1, so what comes under 1 or 2 is a retry or a fault, and 3 replaces it."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 1        | 1  | 2024-01-01 | Bonn |
+            | 1        | 2        | 1  | 2024-01-01 | Bonn |
+            | 1        | 1        | 1  | 2024-01-01 | Bonn |
+            | 1        | 3        | 1  | 2024-01-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from |
+        | Kiel | 2024-01-01     |
+        """,
+        results="""
+        | arrives | batch        | outcome    | rule |
+        | 1       | crm/feed/1/1 | accepted   | ''   |
+        | 2       | crm/feed/1/2 | unchanged  | ''   |
+        | 3       | crm/feed/1/1 | superseded | ''   |
+        | 4       | crm/feed/1/3 | accepted   | ''   |
+        """,
+    )
+
+
+@rule("S14", "S34")
+@case
+def test_the_reason_of_a_row_or_else_of_its_delivery_is_told() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | reason | city |
+            | 1        | 1  | 2024-01-01 |        | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | reason | city |
+            | 2        | 1  | 2024-02-01 |        | Kiel |
+            | 2        | 1  | 2024-03-01 | move   | Ulm  |
+            """,
+            reason="yearly review",
+        ),
+        becomes="""
+        | city | change_reason | change_source |
+        | Bonn | source_load   | crm           |
+        | Kiel | yearly review | crm           |
+        | Ulm  | move          | crm           |
+        """,
+    )
