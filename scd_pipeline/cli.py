@@ -66,15 +66,16 @@ def _program(started: Path) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    """The command line: `run` in what it parses is the command's function."""
+    made = argparse.ArgumentParser(
         prog="scd",
         description="Slowly changing dimensions on Spark and Delta Lake: exact history from deliveries in any order.",
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_common(parser, top=True)
-    _Commands(parser).add_all()
-    return parser
+    _add_common(made, top=True)
+    _Commands(made).add_all()
+    return made
 
 
 def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch, rank, token, utc
-from scd_pipeline.columns import col
+from scd_pipeline.columns import col, quoted
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.frames import small_frame
 from scd_pipeline.history.statements import DELIVERY
@@ -210,20 +210,63 @@ def _plain_column(path: Column) -> Column:
     return F.regexp_replace(decoded, r"^file:/+", "/")
 
 
-def discover(dimension: Dimension, *, base: Path | None = None) -> list[Delivery]:
-    """The deliveries that lie at the paths of the dimension's file channels, in order of their names.
+def discover(dimension: Dimension, *, base: Path | None = None, spark: SparkSession | None = None) -> list[Delivery]:
+    """The deliveries that lie at the paths of the dimension's channels, in order of their names.
 
-    A delivery's time is the date in its name; its revision is its file's time of change, in microseconds. Paths are
-    local; a relative one is taken from `base`.
+    Of files: a delivery's time is the date in its name, its revision the file's time of change in microseconds; paths
+    are local, a relative one is taken from `base`. With a session also the versions and the partitions of tables
+    (`table_deliveries`).
     """
     found: list[Delivery] = []
     for source in dimension.sources:
         for kind, channel in source.channels:
-            if channel.path is None or channel.versions or channel.partition:
+            if channel.path is None:
                 continue
-            pattern = str((base or Path()) / channel.path)
-            found += [_found(source.name, kind, name, word, path) for name, word, path in _matches(pattern)]
+            place = channel.path if "://" in channel.path else str((base or Path()) / channel.path)
+            if not (channel.versions or channel.partition):
+                found += [_found(source.name, kind, name, word, path) for name, word, path in _matches(place)]
+            elif spark is not None:
+                found += table_deliveries(spark, source.name, channel, place)
     return sorted(found, key=lambda d: (d.source, str(d.channel), rank(d.name)))
+
+
+def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
+    """One delivery for each version, or for each partition, of the table at `path`.
+
+    A version's name is its number and its time that of its commit. A partition's name is its value, its time the date
+    that the value is, its revision the version of the table (0 for Parquet): where its content is the same, loading it
+    again changes nothing.
+    """
+    if channel.versions:
+        commits = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)}")
+        rows = commits.select("version", F.unix_micros("timestamp").alias("at")).orderBy("version").collect()
+        return [
+            Delivery(
+                source, str(r["version"]), channel.kind, at=_after_epoch(r["at"]), path=path, table_version=r["version"]
+            )
+            for r in rows
+        ]
+    revision = 0
+    if channel.format == "delta":
+        revision = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)} LIMIT 1").collect()[0]["version"]
+    values = spark.read.format(str(channel.format)).load(path).select(col(str(channel.partition)).cast("string"))
+    names = sorted(row[0] for row in values.distinct().collect() if row[0] is not None)
+    return [
+        Delivery(source, name, channel.kind, at=_date_of(name), revision=revision, path=path, partition=name)
+        for name in names
+    ]
+
+
+def _after_epoch(micros: int) -> datetime:
+    return epoch() + timedelta(microseconds=micros)
+
+
+def _date_of(name: str) -> datetime | None:
+    """The time that a name is, if it is one."""
+    try:
+        return utc(datetime.fromisoformat(name))
+    except ValueError:
+        return None
 
 
 def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery:

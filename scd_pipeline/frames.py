@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +27,7 @@ def no_rows(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
 
 
 def _fields(ddl: str) -> list[T.StructField]:
-    return list(T.StructType.fromDDL(ddl).fields)
+    return list(cast(T.StructType, T.StructType.fromDDL(ddl)).fields)
 
 
 def _record(value: Any, kind: pyarrow.DataType) -> Any:

@@ -86,7 +86,9 @@ def test_as_of_any_day_each_member_has_the_values_of_that_day(
 ) -> None:
     for date, rows in snapshots.items():
         day = datetime.fromisoformat(date)
-        held = {v["bioguide"]: v[name] for v in versions if v["effective_from"] <= day < (v["effective_to"] or datetime.max)}
+        held = {
+            v["bioguide"]: v[name] for v in versions if v["effective_from"] <= day < (v["effective_to"] or datetime.max)
+        }
         stated = {row["bioguide"]: row[PHYSICAL.get(name, name)] for row in rows if row["bioguide"]}
         assert {key: held[key] for key in stated} == stated, date
         assert date in WITHOUT_KEYS or held.keys() == stated.keys(), date

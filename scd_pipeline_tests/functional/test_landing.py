@@ -46,7 +46,9 @@ def test_some_deliveries_and_what_they_are_let_through(declared: Dimension) -> N
 
 
 def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dimension) -> None:
-    with pytest.raises(SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "):
+    with pytest.raises(
+        SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "
+    ):
         deliveries(declared, names=["2024-03-01"])
 
 

@@ -19,7 +19,13 @@ ROWS = Texts(("name", "n"), ("text", "number"), (("Müller", "7"), (None, "1200"
 
 
 def test_numbers_are_to_the_right_and_null_is_told_from_empty() -> None:
-    assert texts.table(ROWS).splitlines() == ["name       n", "------  ----", "Müller     7", "NULL    1200", "        NULL"]
+    assert texts.table(ROWS).splitlines() == [
+        "name       n",
+        "------  ----",
+        "Müller     7",
+        "NULL    1200",
+        "        NULL",
+    ]
 
 
 def test_wide_and_combining_characters_keep_the_columns() -> None:

@@ -128,7 +128,7 @@ def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse,
 def test_exhausted_retries_leave_the_table_and_say_so(loaded: Warehouse, rivalled: Any) -> None:
     """F51: the run fails, its batch is nowhere, and the next run goes on."""
     rival = rivalled(2)
-    with pytest.raises(RetriesExhausted, match="2 attempts lost against another writer.*run the load again"):
+    with pytest.raises(RetriesExhausted, match=r"2 attempts lost against another writer.*run the load again"):
         load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=rival.sleep))
     assert "Oslo" not in {row["city"] for row in history(loaded)}
     load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +47,24 @@ def die(*args: Any) -> None:
     raise Killed
 
 
+@contextmanager
+def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is done in here ends before that step."""
+    monkeypatch.setattr(f"scd_pipeline.load.{step}", die)
+    try:
+        with pytest.raises(Killed):
+            yield
+    finally:
+        monkeypatch.undo()
+
+
 @pytest.mark.parametrize("before", ["commit_log", "commit_dimension"])
 def test_the_next_run_ends_where_an_undisturbed_one_would(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     opened = Warehouse(spark, warehouse)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(f"scd_pipeline.load.{before}", die)
+    with killed_before(before, monkeypatch):
         load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert_same_rows(UNDISTURBED, history(opened))
@@ -63,8 +75,7 @@ def test_a_run_without_deliveries_continues_a_killed_one(
 ) -> None:
     opened = Warehouse(spark, warehouse)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr("scd_pipeline.load.commit_dimension", die)
+    with killed_before("commit_dimension", monkeypatch):
         load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     result = load(opened, CUSTOMER)
     assert result.rows == {"close": 1, "open": 1}

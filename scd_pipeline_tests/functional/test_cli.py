@@ -1,0 +1,205 @@
+"""The command line: what it prints, and its exit codes; never a stack trace for a fault of the user's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline import cli, commands
+from scd_pipeline.errors import LoadError, SetupError
+from scd_pipeline.landing import EXAMPLE
+from scd_pipeline.warehouse import Warehouse
+
+Scd = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def scd(
+    congress: tuple[Warehouse, list[str]],
+    remote: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Scd:
+    """Run a command on the demo's warehouse.  Out: exit code, standard output, standard error."""
+    monkeypatch.setenv("SCD_WAREHOUSE", congress[0].path)
+    monkeypatch.setenv("SCD_REMOTE", remote)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = cli.main(arguments)
+        told = capsys.readouterr()
+        assert "Traceback" not in told.err
+        assert "\tat " not in told.err
+        return code, told.out, told.err
+
+    return run
+
+
+def test_a_query_is_answered_by_an_aligned_table(scd: Scd) -> None:
+    query = "SELECT party, count(*) AS members, null AS nothing FROM dim_legislator WHERE current_flag GROUP BY 1 ORDER BY 2"
+    code, out, err = scd("sql", query)
+    assert code == 0
+    assert out.splitlines() == [
+        "party        members  nothing",
+        "-----------  -------  -------",
+        "Independent        3  NULL",
+        "Democrat         261  NULL",
+        "Republican       273  NULL",
+    ]
+    assert "3 rows" in err
+
+
+def test_a_query_as_csv_and_json(scd: Scd) -> None:
+    query = "SELECT delivery, bad_rows, run_id IS NULL AS x FROM dim_legislator_batches WHERE bad_rows > 0 ORDER BY 1"
+    assert scd("sql", query, "--format", "csv")[1].splitlines()[0] == "delivery,bad_rows,x"
+    out = scd("sql", query, "--format", "json")[1]
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"delivery": "2013-01-02", "bad_rows": 78, "x": False},
+        {"delivery": "2021-01-01", "bad_rows": 60, "x": False},
+    ]
+
+
+def test_the_sentinel_can_be_shown(scd: Scd) -> None:
+    out = scd("sql", "SELECT max(effective_to) AS m FROM dim_legislator")[1]
+    assert out.splitlines()[2] == "9999-12-31 23:59:59"
+
+
+def test_no_query_shows_the_names(scd: Scd) -> None:
+    names = ["dim_legislator", "dim_legislator_batches", "dim_legislator_changes", "dim_legislator_quarantine"]
+    assert scd("sql")[1].splitlines() == names
+
+
+def test_a_limit_is_told(scd: Scd) -> None:
+    code, out, err = scd("sql", "SELECT bioguide FROM dim_legislator ORDER BY 1", "--limit", "2")
+    assert (code, len(out.splitlines())) == (0, 4)
+    assert "these are the first 2 rows; --limit 0 shows all" in err
+
+
+def test_a_history_shows_what_differs(scd: Scd) -> None:
+    out = scd("history", "dim_legislator", "bioguide=S001191")[1]
+    head, _, *rows = out.splitlines()
+    assert head.split()[:4] == ["bioguide", "version", "effective_from", "effective_to"]
+    assert "first" not in head.split()
+    assert len(rows) == 3
+    assert "first" in scd("history", "dim_legislator", "bioguide=S001191", "--all")[1].splitlines()[0].split()
+
+
+def test_as_of_a_time_with_conditions(scd: Scd) -> None:
+    out = scd("as-of", "dim_legislator", "2016-01-01", "state=VT", "chamber=sen", "--format", "json")[1]
+    assert {json.loads(line)["last"] for line in out.splitlines()} == {"Leahy", "Sanders"}
+    later = scd("as-of", "dim_legislator", "2026-04-14T00:00:00Z", "state=VT", "chamber=sen", "--format", "json")[1]
+    assert {json.loads(line)["last"] for line in later.splitlines()} == {"Sanders", "Welch"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_batches, "),
+        (["sql", "SELEC 1"], 2, "Syntax error at or near 'SELEC'"),
+        (["sql", "SELECT foo FROM dim_legislator"], 2, "`foo` cannot be resolved"),
+        (["sql", "SELECT int('a')"], 2, 'cannot be cast to "INT"'),
+        (["as-of", "dim_legislator", "2016-13-01"], 2, "2016-13-01 is no time; expected one as 2016-01-01"),
+        (["as-of", "dim_senator", "2016-01-01"], 5, "there is dim_legislator; load it first"),
+        (
+            ["history", "dim_legislator", "name=x"],
+            2,
+            "expected COLUMN=VALUE with a column of the table: legislator_key",
+        ),
+        (["history", "dim_legislator", "bioguide"], 2, "bioguide: expected COLUMN=VALUE"),
+        (["load", "dim_senator"], 2, "neither a file or folder, nor a dimension of"),
+        (["load", "--delivery", "2020"], 3, "no delivery 2020 at"),
+        (["sql", "SELECT 1", "--remote", "sc://127.0.0.1:1"], 5, "no Spark Connect server answers at sc://127.0.0.1:1"),
+        (["sql", "SELECT 1", "--remote", "localhost"], 5, "expected sc://host:port"),
+    ],
+)
+def test_a_fault_is_told_in_a_line(scd: Scd, arguments: list[str], code: int, message: str) -> None:
+    got, out, err = scd(*arguments)
+    assert (got, out) == (code, "")
+    assert err.startswith("error: ")
+    assert message in err
+
+
+def test_a_wrong_declaration_is_told_by_line(scd: Scd, tmp_path: Path) -> None:
+    file = tmp_path / "dim_x.yaml"
+    file.write_text("dimension: dim_x\nbusines_key: id\nattributes: {a: 7}\n", encoding="utf-8")
+    code, _, err = scd("plan", str(file))
+    assert code == 2
+    assert f"{file}:2: busines_key" in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["sing"], ["load", "--allow", "everything"], ["sql", "x", "--format", "xml"]]
+)
+def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert "usage: scd" in capsys.readouterr().err
+
+
+def test_options_are_taken_before_and_after_the_command() -> None:
+    def settings(*arguments: str) -> commands.Settings:
+        environ = {"SCD_WAREHOUSE": "/e", "SCD_REMOTE": "sc://e", "SCD_DECLARATIONS": "/d"}
+        return cli.settings(cli.parser().parse_args(arguments), environ)
+
+    assert settings("sql").warehouse == "/e"
+    assert settings("--warehouse", "/a", "sql").warehouse == "/a"
+    assert settings("--warehouse", "/a", "sql", "--warehouse", "/b").warehouse == "/b"
+    assert (settings("sql").remote, settings("sql", "--remote", "").remote) == ("sc://e", "")
+    assert settings("load").declarations == Path("/d")
+    assert settings("load", "--declarations", "/f").declarations == Path("/f")
+    assert cli.settings(cli.parser().parse_args(["load"]), {}).declarations == EXAMPLE
+    assert cli.settings(cli.parser().parse_args(["load"]), {}).warehouse_path == str(Path("warehouse").absolute())
+    assert settings("sql", "--warehouse", "s3://b/w").warehouse_path == "s3://b/w"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(SetupError("none"), 5), (LoadError("lost"), 4), (KeyboardInterrupt(), 130)]
+)
+def test_errors_become_exit_codes(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "doctor", fail)
+    assert cli.main(["doctor"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(commands, "doctor", fail)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["doctor"])
+
+
+def test_the_doctor_tells_what_is_there(scd: Scd) -> None:
+    _, out, _ = scd("doctor")
+    assert "ok   Spark: 4.2.0" in out.splitlines()
+
+
+def test_the_demo_of_an_installed_package_says_where_its_data_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("scd_pipeline.demo.EXAMPLE", tmp_path / "none")
+    assert cli.main(["demo"]) == 5
+    assert "clone the project and run `make demo` there" in capsys.readouterr().err
+
+
+def test_declarations_need_no_spark() -> None:
+    program = (
+        "import sys, scd_pipeline, scd_pipeline.cli\n"
+        "scd_pipeline.Dimension('d', 'id', {'a': 1}, scd_pipeline.Source('s', snapshot='x_{date}.csv'))\n"
+        "scd_pipeline.cli.parser()\n"
+        "assert not {'pyspark', 'dagster', 'delta', 'pandas'} & set(sys.modules), sys.modules.keys()\n"
+        "assert scd_pipeline.Warehouse.__name__ == 'Warehouse' and 'pyspark' in sys.modules\n"
+        "assert all(hasattr(scd_pipeline, name) for name in scd_pipeline.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

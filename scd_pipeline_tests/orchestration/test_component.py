@@ -1,0 +1,72 @@
+"""The component in a project of one's own: one line of YAML, and faults told when the definitions load (S28)."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster.components.testing.utils import create_defs_folder_sandbox
+
+from scd_pipeline.components import ScdDimension
+from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.spec import Attribute, Dimension, Source
+
+DECLARATION = """\
+dimension: dim_customer
+business_key: id
+sources: {crm: {snapshot: "in/customers_{date}.csv"}}
+attributes: {city: %s}
+"""
+
+
+def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[str]:
+    """The assets of a project with one component, which lies beside its declaration."""
+    with create_defs_folder_sandbox() as sandbox:
+        place = sandbox.scaffold_component(
+            component_cls=ScdDimension,
+            defs_path=folder,
+            defs_yaml_contents={
+                "type": "scd_pipeline.components.ScdDimension",
+                "attributes": {"declaration": declaration},
+            },
+        )
+        (place / "customers.yaml").write_text(told, encoding="utf-8")
+        with sandbox.build_all_defs() as defs:
+            return {key.to_user_string() for key in defs.resolve_all_asset_keys()}
+
+
+def test_a_declaration_beside_the_yaml_becomes_assets() -> None:
+    assert keys(Path("customers"), DECLARATION % 2) == {"dim_customer", "dim_customer_changes"}
+
+
+def test_a_wrong_declaration_is_refused_with_file_and_line() -> None:
+    with pytest.raises(Exception, match="Error while building definitions") as refused:
+        keys(Path("customers"), DECLARATION % 5)
+    told = "".join(traceback.format_exception(refused.value))
+    assert "customers.yaml:4: attributes.city" in told
+
+
+def test_no_declaration_is_no_asset() -> None:
+    assert keys(Path("customers"), "", declaration="") == set()
+
+
+def test_names_that_dagster_does_not_take_are_made_plain() -> None:
+    made = dimension_assets(
+        Dimension(
+            "dim_customer",
+            "id",
+            {"a": Attribute(2)},
+            Source("s", snapshot="x_{date}.csv"),
+            owner="Ann",
+            group="our things",
+        )
+    )
+    assert {spec.group_name for spec in made.specs} == {"our_things"}
+    assert all(not spec.owners for spec in made.specs)
+
+
+def test_it_is_a_component_that_dagster_finds() -> None:
+    assert issubclass(ScdDimension, dg.Component)
+    assert ScdDimension.__module__.startswith("scd_pipeline.components")

@@ -1,0 +1,110 @@
+"""The code location: it loads, from a clone and from a bare package, and has what the interface needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+import scd_pipeline
+from scd_pipeline.components import WarehouseResource
+from scd_pipeline.components.assets import pool
+from scd_pipeline.definitions import defs
+
+LOG, TABLE = dg.AssetKey("dim_legislator_changes"), dg.AssetKey("dim_legislator")
+
+
+@pytest.fixture(scope="module")
+def specs() -> dict[dg.AssetKey, dg.AssetSpec]:
+    """The assets of the example."""
+    return {spec.key: spec for spec in defs.resolve_all_asset_specs()}
+
+
+def test_the_location_loads() -> None:
+    dg.Definitions.validate_loadable(defs)
+
+
+def test_a_dimension_is_its_log_and_its_table(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+    assert specs.keys() == {LOG, TABLE}
+    assert [dep.asset_key for dep in specs[TABLE].deps] == [LOG]
+    for spec in specs.values():
+        assert spec.kinds == {"spark", "delta"}
+        assert spec.group_name == "congress"
+        assert list(spec.owners) == ["team:demo"]
+        assert str(spec.metadata["declaration"]).endswith("dim_legislator.yaml:2")
+
+
+def test_the_columns_are_told_with_what_they_do(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+    schema = specs[TABLE].metadata["dagster/column_schema"]
+    columns = {column.name: column for column in schema.columns}
+    assert columns["legislator_key"].type == "bigint"
+    assert columns["legislator_key"].constraints.nullable is False
+    assert columns["chamber"].description == (
+        "sen: Senate, rep: House of Representatives. type 2: a different value opens a version"
+    )
+    assert {"previous_url", "url_changed_at", "current_state_rank", "effective_to"} <= columns.keys()
+
+
+def test_one_step_in_the_tables_pool_loads_both() -> None:
+    job = defs.resolve_job_def("load_job")
+    (node,) = job.graph.nodes
+    assert node.name == "load_dim_legislator"
+    assert node.definition.pool == pool("dim_legislator") == "delta/dim_legislator"
+    assert job.executor_def.name == "in_process"
+
+
+def test_runs_of_the_interface_are_in_one_process_too() -> None:
+    assert defs.get_repository_def().get_job("__ASSET_JOB").executor_def.name == "in_process"
+
+
+def test_the_warehouse_is_an_absolute_path() -> None:
+    resource = (defs.resources or {})["warehouse"]
+    assert isinstance(resource, WarehouseResource)
+    assert Path(resource.path).is_absolute()
+
+
+def run_python(program: str, folder: Path, **environ: str) -> str:
+    """The output of a program that finds the package in `folder` alone."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SCD_", "DAGSTER_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**kept, "PYTHONPATH": str(folder), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_it_loads_without_a_project_around_it(tmp_path: Path) -> None:
+    package = Path(scd_pipeline.__file__).parent
+    shutil.copytree(package, tmp_path / "scd_pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    program = (
+        "import scd_pipeline.definitions as d\n"
+        f"assert d.__file__.startswith({str(tmp_path)!r}), d.__file__\n"
+        "d.defs.get_repository_def()\n"
+        "print(sorted(key.to_user_string() for key in d.defs.resolve_all_asset_keys()))\n"
+    )
+    assert run_python(program, tmp_path) == "[]"
+    declared = tmp_path / "declared"
+    declared.mkdir()
+    (declared / "dim_x.yaml").write_text(
+        "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
+    )
+    told = run_python(program, tmp_path, SCD_DECLARATIONS=str(declared))
+    assert told == "['dim_x', 'dim_x_changes']"
+
+
+@pytest.mark.slow
+def test_dagster_itself_finds_it_valid(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dagster", "definitions", "validate", "-m", "scd_pipeline.definitions"]
+    environ = {**os.environ, "DAGSTER_HOME": str(tmp_path)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,56 @@
+"""Deliveries as versions and as partitions of a table, and as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.deliveries import discover
+from scd_pipeline.load import load
+from scd_pipeline.spec import Dimension, Snapshot, Source
+from scd_pipeline.warehouse import Warehouse
+
+
+def declared(path: str, **how: object) -> Dimension:
+    return Dimension("dim_customer", "id", {"city": 2}, Source("crm", Snapshot(path, **how)))  # type: ignore[arg-type]
+
+
+def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "customers")
+    for city in ("Rome", "Oslo"):
+        spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(path)
+    dimension = declared(path, versions=True)
+    found = discover(dimension, spark=spark)
+    assert [(d.name, d.table_version) for d in found] == [("0", 0), ("1", 1)]
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    assert [batch.outcome for batch in load(opened, dimension, found).batches] == ["accepted", "accepted"]
+    rows = opened.table("dim_customer").read().orderBy("version").select("city", "current_flag").collect()
+    assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
+
+
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    path = str(tmp_path / "customers")
+    rows = "SELECT 'a' AS id, 'Rome' AS city, DATE'2024-01-01' AS day UNION ALL SELECT 'a', 'Oslo', DATE'2024-02-01'"
+    spark.sql(rows).write.format(kind).partitionBy("day").save(path)
+    found = discover(declared(path, partition="day", format=kind), spark=spark)
+    assert [(d.name, str(d.at)) for d in found] == [
+        ("2024-01-01", "2024-01-01 00:00:00+00:00"),
+        ("2024-02-01", "2024-02-01 00:00:00+00:00"),
+    ]
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    load(opened, declared(path, partition="day", format=kind), found)
+    cities = opened.table("dim_customer").read().orderBy("version").select("city", "effective_from").collect()
+    assert [row["city"] for row in cities] == ["Rome", "Oslo"]
+
+
+def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None:
+    for name in ("c_2024-01-01.csv", "c_2024-02-01.csv", "c_other.csv", "_c_2024-03-01.csv"):
+        (tmp_path / name).write_text("id,city\n")
+    found = discover(declared("c_{date}.csv"), base=tmp_path)
+    assert [(d.name, d.channel, str(d.at)[:10]) for d in found] == [
+        ("2024-01-01", "snapshot", "2024-01-01"),
+        ("2024-02-01", "snapshot", "2024-02-01"),
+    ]
