@@ -53,7 +53,9 @@ class Server:
 
 # -- settings
 
-_INTERPRETED = {
+# For long-lived sessions on data of a few rows: no code is generated for a plan, and it is planned once. Warm, a small
+# load takes a third of the processor time.
+INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -73,8 +75,7 @@ def spark_conf(
 ) -> dict[str, str]:
     """Return Spark's settings for work on one machine: Delta, UTC, loopback only, no UI, few partitions.
 
-    quick: compile nothing and plan once, for small data; measured, a load of a few rows takes a third of the time.
-    extra: further settings; they win.
+    quick: compile less, for processes that live seconds. extra: further settings, such as INTERPRETED; they win.
     Raises SetupError if a jar is not there: Spark itself would only warn and fail later in odd ways.
     """
     absent = [str(jar) for jar in jars if not jar.is_file()]
@@ -104,8 +105,6 @@ def spark_conf(
         # Delta spreads a table's state over 50 partitions by default: far too many for small logs.
         "spark.databricks.delta.snapshotPartitions": "2",
     }
-    if quick:
-        conf |= _INTERPRETED
     if warehouse is not None:
         conf["spark.sql.warehouse.dir"] = str(Path(warehouse).absolute())
     return {**conf, **(extra or {})}

@@ -52,7 +52,11 @@ def warehouse(tmp_path: Path) -> Path:
 
 def _embedded(installation: setup.Installation) -> Iterator[SparkSession]:
     spark = session.local_spark(
-        jars=installation.jars, java_home=installation.java_home, cores=2, shuffle_partitions=2, quick=True
+        jars=installation.jars,
+        java_home=installation.java_home,
+        cores=2,
+        shuffle_partitions=2,
+        extra=session.INTERPRETED,
     )
     yield spark
     spark.stop()

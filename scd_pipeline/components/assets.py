@@ -115,14 +115,14 @@ def _table_spec(dimension: Dimension) -> dg.AssetSpec:
 def _common(dimension: Dimension) -> dict[str, Any]:
     owners = [dimension.owner] if re.fullmatch(r"team:\w+|[^@\s]+@[^@\s]+\.[^@\s]+", dimension.owner) else []
     return {
-        "group_name": _plain(dimension.group or "dimensions"),
+        "group_name": dimension.group or "dimensions",
         "kinds": {"spark", "delta"},
         "owners": owners,
     }
 
 
 def _plain(name: str) -> str:
-    """A name of letters, digits and underscores, which is all that Dagster takes for a step or a group."""
+    """A name of letters, digits and underscores, which is all that Dagster takes for a step."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 

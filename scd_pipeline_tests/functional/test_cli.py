@@ -40,8 +40,8 @@ def scd(
 
 
 def test_a_query_is_answered_by_an_aligned_table(scd: Scd) -> None:
-    query = "SELECT party, count(*) AS members, null AS nothing FROM dim_legislator WHERE current_flag GROUP BY 1 ORDER BY 2"
-    code, out, err = scd("sql", query)
+    query = "SELECT party, count(*) AS members, null AS nothing FROM dim_legislator WHERE current_flag GROUP BY 1"
+    code, out, err = scd("sql", f"{query} ORDER BY 2")
     assert code == 0
     assert out.splitlines() == [
         "party        members  nothing",

@@ -33,8 +33,8 @@ def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[st
             },
         )
         (place / "customers.yaml").write_text(told, encoding="utf-8")
-        with sandbox.build_all_defs() as defs:
-            return {key.to_user_string() for key in defs.resolve_all_asset_keys()}
+        with sandbox.load_component_and_build_defs(defs_path=place) as (_, defs):
+            return {key.to_user_string() for made in defs.assets or () for key in made.keys}  # type: ignore[union-attr]
 
 
 def test_a_declaration_beside_the_yaml_becomes_assets() -> None:
@@ -52,19 +52,14 @@ def test_no_declaration_is_no_asset() -> None:
     assert keys(Path("customers"), "", declaration="") == set()
 
 
-def test_names_that_dagster_does_not_take_are_made_plain() -> None:
-    made = dimension_assets(
-        Dimension(
-            "dim_customer",
-            "id",
-            {"a": Attribute(2)},
-            Source("s", snapshot="x_{date}.csv"),
-            owner="Ann",
-            group="our things",
-        )
-    )
-    assert {spec.group_name for spec in made.specs} == {"our_things"}
-    assert all(not spec.owners for spec in made.specs)
+@pytest.mark.parametrize(
+    ("owner", "owners"), [("team:sales", ["team:sales"]), ("ann@x.com", ["ann@x.com"]), ("Ann from sales", [])]
+)
+def test_an_owner_that_dagster_does_not_take_is_left_out(owner: str, owners: list[str]) -> None:
+    source = Source("s", snapshot="x_{date}.csv")
+    made = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
+    assert [list(spec.owners) for spec in made.specs] == [owners, owners]
+    assert {spec.group_name for spec in made.specs} == {"dimensions"}
 
 
 def test_it_is_a_component_that_dagster_finds() -> None:

@@ -84,7 +84,6 @@ def test_a_stopped_batch_fails_the_run_after_the_others_went_in(
     assert failure is not None
     assert failure.user_failure_data is not None
     assert failure.user_failure_data.description == "stopped: 2024-02-01; the others went in"
-    assert failure.user_failure_data.allow_retries is False
     (text,) = [str(value.value) for value in failure.user_failure_data.metadata.values()]
     assert "1 of 2 rows cannot be taken; at most 40% may be bad; mend the rows" in text
     rows = reading.current(Warehouse(spark, warehouse), customer).collect()
