@@ -23,7 +23,7 @@ BOTH_CHANGES = """
 """
 
 
-@pytest.fixture(params=["replaceUsing", "MERGE"])
+@pytest.fixture(params=["replaceUsing", pytest.param("MERGE", marks=pytest.mark.slow)])
 def loaded(request: pytest.FixtureRequest, spark: SparkSession, warehouse: Path) -> Warehouse:
     """A warehouse with one customer in Rome since January, written in the fast way and in the slow one (S32)."""
     opened = Warehouse(spark, warehouse)
