@@ -148,7 +148,7 @@ def demo(_options: Namespace, settings: Settings) -> None:
     from scd_pipeline import demo as play
 
     dimension = play.example()
-    play.introduce(dimension, settings.warehouse, play.to_stdout)
+    play.introduce(dimension, settings.warehouse_path, play.to_stdout)
     with play.progress(play.to_stdout) as tell:
         tell("starting Dagster")
         # By its name, as Dagster itself finds it; this module lies below the definitions.
@@ -203,10 +203,19 @@ def plan(options: Namespace, settings: Settings) -> int:
             made = plan_load(warehouse, dimension, lying)
             print(made.explain())
             if made.has_actions:
-                print("  for example:")
-                print(texts.records(texts.collected(made.examples())))
+                print(f"  for example:\n{_examples_text(texts.collected(made.examples()), dimension)}")
             stopped = stopped or any(result.outcome == "stopped" for result in made.results)
     return _STOPPED if stopped else 0
+
+
+def _examples_text(rows: Texts, dimension: Dimension) -> str:
+    """Some planned rows, by the columns that tell what they are about: keys, windows, and what opens versions."""
+    from scd_pipeline import texts
+
+    attributes = [attribute for attribute in dimension.attributes if attribute.opens_versions]
+    names = {attribute.name for attribute in attributes or dimension.attributes}
+    telling = {"_action", "version", "effective_from", "effective_to", *dimension.key_names, *names}
+    return texts.table(rows.of([name for name in rows.names if name in telling]), "    ")
 
 
 def _dimensions(what: str | None, settings: Settings) -> Sequence[Dimension]:

@@ -48,7 +48,7 @@ def introduce(dimension: Dimension, place: str, say: Say) -> None:
     found = deliveries(dimension)
     say(f"{dimension.description}:")
     say(f"{len(found)} full snapshots of {found[0].name} to {found[-1].name} lie in {EXAMPLE / 'snapshots'}.")
-    say(f"Dagster's load_job now takes them into the warehouse {place}, in one process, with an exact history.")
+    say(f"Dagster's load_job now takes them into the warehouse at {place}, in one process.")
     say("")
 
 

@@ -119,69 +119,69 @@ def test_no_part_of_a_key_runs_over_into_the_next() -> Case:
 
 
 EQUALITY = """
-| type                             | stated                          | stated next                     | opens |
-| -------------------------------- | ------------------------------- | ------------------------------- | ----- |
-| string                           | NULL                            | NULL                            | no    |
-| string                           | NULL                            | ''                              | yes   |
-| string                           | 'a'                             | 'A'                             | yes   |
-| string                           | 'a'                             | 'a '                            | yes   |
-| string                           | 'ä'                             | 'a\u0308'                       | yes   |
-| string                           | 'NULL'                          | NULL                            | yes   |
-| string collate utf8_lcase        | 'a'                             | 'A'                             | yes   |
-| string collate utf8_lcase        | 'a'                             | 'a'                             | no    |
-| boolean                          | true                            | true                            | no    |
-| boolean                          | false                           | NULL                            | yes   |
-| tinyint                          | 1Y                              | 1Y                              | no    |
-| tinyint                          | 0Y                              | NULL                            | yes   |
-| smallint                         | 1S                              | 2S                              | yes   |
-| int                              | 0                               | NULL                            | yes   |
-| int                              | 2147483647                      | -2147483648                     | yes   |
-| bigint                           | 9007199254740993L               | 9007199254740992L               | yes   |
-| float                            | float('NaN')                    | float('NaN')                    | no    |
-| float                            | float('-0.0')                   | float('0.0')                    | no    |
-| float                            | 0.1F                            | float('0.1')                    | no    |
-| double                           | double('NaN')                   | double('NaN')                   | no    |
-| double                           | double('-0.0')                  | 0.0D                            | no    |
-| double                           | double('NaN')                   | NULL                            | yes   |
-| double                           | double('Infinity')              | double('-Infinity')             | yes   |
-| double                           | 0.1D                            | 0.1D + 1e-17D                   | no    |
-| double                           | 0.3D                            | 0.1D + 0.2D                     | yes   |
-| decimal(10,2)                    | 1.50BD                          | 1.5BD                           | no    |
-| decimal(10,2)                    | 0BD                             | NULL                            | yes   |
-| decimal(38,18)                   | 1.000000000000000001BD          | 1.000000000000000002BD          | yes   |
-| date                             | date'0001-01-01'                | date'0001-01-01'                | no    |
-| date                             | date'2024-02-29'                | date'2024-03-01'                | yes   |
-| timestamp                        | timestamp'2024-01-01 00:00Z'    | timestamp'2024-01-01 01:00+01'  | no    |
-| timestamp                        | timestamp_micros(1)             | timestamp_micros(2)             | yes   |
-| timestamp_ntz                    | timestamp_ntz'2024-03-31 02:30' | timestamp_ntz'2024-03-31 02:30' | no    |
-| timestamp_ntz                    | timestamp_ntz'2024-03-31 02:30' | timestamp_ntz'2024-03-31 03:30' | yes   |
-| binary                           | X''                             | NULL                            | yes   |
-| binary                           | X'00FF'                         | X'00FF'                         | no    |
-| binary                           | X'00FF'                         | X'00'                           | yes   |
-| array<string>                    | array('a','b')                  | array('a','b')                  | no    |
-| array<string>                    | array('a','b')                  | array('b','a')                  | yes   |
-| array<string>                    | array('a,b')                    | array('a','b')                  | yes   |
-| array<string>                    | array()                         | NULL                            | yes   |
-| array<string>                    | array(string(NULL))             | array()                         | yes   |
-| array<string>                    | array(string(NULL))             | array('')                       | yes   |
-| array<double>                    | array(double('NaN'), -0.0D)     | array(double('NaN'), 0.0D)      | no    |
-| array<array<int>>                | array(array(1,2), array(3))     | array(array(1), array(2,3))     | yes   |
-| struct<a:int,b:string>           | struct(1,'x')                   | struct(1,'x')                   | no    |
-| struct<a:int,b:string>           | struct(1,NULL)                  | struct(1,'')                    | yes   |
-| struct<a:int,b:string>           | struct(NULL,NULL)               | NULL                            | yes   |
-| struct<a:double,b:array<int>>    | struct(-0.0D, array(1))         | struct(0.0D, array(1))          | no    |
-| map<string,int>                  | map('x',1,'y',2)                | map('y',2,'x',1)                | no    |
-| map<string,int>                  | map('x',1)                      | map('x',2)                      | yes   |
-| map<string,int>                  | map('x',NULL)                   | map()                           | yes   |
-| map<string,int>                  | map()                           | NULL                            | yes   |
-| map<string,int>                  | map('x',NULL)                   | map('x',NULL)                   | no    |
-| array<map<string,int>>           | array(map('x',1,'y',2))         | array(map('y',2,'x',1))         | no    |
-| array<map<string,int>>           | array(map('x',1), map('y',2))   | array(map('y',2), map('x',1))   | yes   |
-| struct<m:map<string,int>>        | struct(map('x',1,'y',2))        | struct(map('y',2,'x',1))        | no    |
-| struct<m:map<string,int>>        | struct(map('x',NULL))           | struct(NULL)                    | yes   |
-| struct<m:map<string,int>>        | struct(NULL)                    | NULL                            | yes   |
-| map<string,map<string,double>>   | map('a',map('x',1D,'y',-0.0D))  | map('a',map('y',0.0D,'x',1D))   | no    |
-| array<struct<k:map<int,string>>> | array(struct(map(1,'p',2,'q'))) | array(struct(map(2,'q',1,'p'))) | no    |
+| type                             | stated                          | stated next                      | opens |
+| -------------------------------- | ------------------------------- | -------------------------------- | ----- |
+| string                           | NULL                            | NULL                             | no    |
+| string                           | NULL                            | ''                               | yes   |
+| string                           | 'a'                             | 'A'                              | yes   |
+| string                           | 'a'                             | 'a '                             | yes   |
+| string                           | 'ä'                             | 'a\u0308'                        | yes   |
+| string                           | 'NULL'                          | NULL                             | yes   |
+| string collate utf8_lcase        | 'a'                             | 'A'                              | yes   |
+| string collate utf8_lcase        | 'a'                             | 'a'                              | no    |
+| boolean                          | true                            | true                             | no    |
+| boolean                          | false                           | NULL                             | yes   |
+| tinyint                          | 1Y                              | 1Y                               | no    |
+| tinyint                          | 0Y                              | NULL                             | yes   |
+| smallint                         | 1S                              | 2S                               | yes   |
+| int                              | 0                               | NULL                             | yes   |
+| int                              | 2147483647                      | -2147483648                      | yes   |
+| bigint                           | 9007199254740993L               | 9007199254740992L                | yes   |
+| float                            | float('NaN')                    | float('NaN')                     | no    |
+| float                            | float('-0.0')                   | float('0.0')                     | no    |
+| float                            | 0.1F                            | float('0.1')                     | no    |
+| double                           | double('NaN')                   | double('NaN')                    | no    |
+| double                           | double('-0.0')                  | 0.0D                             | no    |
+| double                           | double('NaN')                   | NULL                             | yes   |
+| double                           | double('Infinity')              | double('-Infinity')              | yes   |
+| double                           | 0.1D                            | 0.1D + 1e-18D                    | no    |
+| double                           | 0.3D                            | 0.1D + 0.2D                      | yes   |
+| decimal(10,2)                    | 1.50BD                          | 1.5BD                            | no    |
+| decimal(10,2)                    | 0BD                             | NULL                             | yes   |
+| decimal(38,18)                   | 1.000000000000000001BD          | 1.000000000000000002BD           | yes   |
+| date                             | date'0001-01-01'                | date'0001-01-01'                 | no    |
+| date                             | date'2024-02-29'                | date'2024-03-01'                 | yes   |
+| timestamp                        | timestamp'2024-01-01 00:00:00Z' | timestamp'2024-01-01 01:00:00+1' | no    |
+| timestamp                        | timestamp_micros(1)             | timestamp_micros(2)              | yes   |
+| timestamp_ntz                    | timestamp_ntz'2024-03-31 02:30' | timestamp_ntz'2024-03-31 02:30'  | no    |
+| timestamp_ntz                    | timestamp_ntz'2024-03-31 02:30' | timestamp_ntz'2024-03-31 03:30'  | yes   |
+| binary                           | X''                             | NULL                             | yes   |
+| binary                           | X'00FF'                         | X'00FF'                          | no    |
+| binary                           | X'00FF'                         | X'00'                            | yes   |
+| array<string>                    | array('a','b')                  | array('a','b')                   | no    |
+| array<string>                    | array('a','b')                  | array('b','a')                   | yes   |
+| array<string>                    | array('a,b')                    | array('a','b')                   | yes   |
+| array<string>                    | array()                         | NULL                             | yes   |
+| array<string>                    | array(string(NULL))             | array()                          | yes   |
+| array<string>                    | array(string(NULL))             | array('')                        | yes   |
+| array<double>                    | array(double('NaN'), -0.0D)     | array(double('NaN'), 0.0D)       | no    |
+| array<array<int>>                | array(array(1,2), array(3))     | array(array(1), array(2,3))      | yes   |
+| struct<a:int,b:string>           | struct(1,'x')                   | struct(1,'x')                    | no    |
+| struct<a:int,b:string>           | struct(1,NULL)                  | struct(1,'')                     | yes   |
+| struct<a:int,b:string>           | struct(NULL,NULL)               | NULL                             | yes   |
+| struct<a:double,b:array<int>>    | struct(-0.0D, array(1))         | struct(0.0D, array(1))           | no    |
+| map<string,int>                  | map('x',1,'y',2)                | map('y',2,'x',1)                 | no    |
+| map<string,int>                  | map('x',1)                      | map('x',2)                       | yes   |
+| map<string,int>                  | map('x',NULL)                   | map()                            | yes   |
+| map<string,int>                  | map()                           | NULL                             | yes   |
+| map<string,int>                  | map('x',NULL)                   | map('x',NULL)                    | no    |
+| array<map<string,int>>           | array(map('x',1,'y',2))         | array(map('y',2,'x',1))          | no    |
+| array<map<string,int>>           | array(map('x',1), map('y',2))   | array(map('y',2), map('x',1))    | yes   |
+| struct<m:map<string,int>>        | struct(map('x',1,'y',2))        | struct(map('y',2,'x',1))         | no    |
+| struct<m:map<string,int>>        | struct(map('x',NULL))           | struct(NULL)                     | yes   |
+| struct<m:map<string,int>>        | struct(NULL)                    | NULL                             | yes   |
+| map<string,map<string,double>>   | map('a',map('x',1D,'y',-0.0D))  | map('a',map('y',0.0D,'x',1D))    | no    |
+| array<struct<k:map<int,string>>> | array(struct(map(1,'p',2,'q'))) | array(struct(map(2,'q',1,'p')))  | no    |
 """
 
 

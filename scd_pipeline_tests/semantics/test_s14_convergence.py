@@ -106,7 +106,7 @@ def test_in_any_order_at_once_and_again(
     other = Warehouse(spark, warehouse)
     each = {delivery.batch(CUSTOMER.shared).id: delivery for delivery in deliveries}
     first = once(other, CUSTOMER.shared, each.values())
-    again = once(other, CUSTOMER.shared, deliveries)
+    again = once(other, CUSTOMER.shared, each.values())
 
     rows = [row for row in ground.dimension_rows if row["case"] in numbers]
     assert not same_rows(rows, records(other.table(CUSTOMER.shared.name).read()))

@@ -94,12 +94,12 @@ def test_a_feed_of_no_ops_is_not_read_again_and_again(spark: SparkSession, wareh
 
 
 def test_a_real_process_killed_between_its_commits(spark: SparkSession, warehouse: Path) -> None:
-    url = getattr(getattr(spark, "client", None), "host", None)
-    if url is None:
+    client = getattr(spark, "client", None)
+    if client is None:
         pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
     opened = Warehouse(spark, warehouse)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    url = f"sc://{spark.client.host}"  # type: ignore[attr-defined]
+    url = f"sc://{client._builder.endpoint}"
     arguments = [sys.executable, "-c", SCRIPT, url, str(warehouse), "commit_dimension"]
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr

@@ -24,10 +24,10 @@ def test_a_declaration_that_does_not_fit_the_table_is_refused(spark: SparkSessio
     with pytest.raises(DeclarationError) as refused:
         load(opened, declared(email=Attribute(2)), [snapshot(2, {"a": "Oslo"})])
     assert str(refused.value) == (
-        'dim_customer: attributes.email: the table was made with [1, "string", false], the declaration says '
-        '[2, "string", false]; declare it as it was, or load into a new table\n'
         "dim_customer: attributes.city: the table has attribute city, which the declaration does not name; "
-        "keep it with `retired: true`, or name it in `former_names` of the one that it became"
+        "keep it with `retired: true`, or name it in `former_names` of the one that it became\n"
+        'dim_customer: attributes.email: the table was made with [1, "string", false], the declaration says '
+        '[2, "string", false]; declare it as it was, or load into a new table'
     )
 
 

@@ -1,0 +1,152 @@
+"""A ground: a warehouse of its own for worlds of one shape, the ways of loading them, and what they left in it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, zip_longest
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import BATCH, INFO, KIND
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.load import LoadResult, Retry, load
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests import oracle as o
+from scd_pipeline_tests.generative.engine import declaration, delivery
+from scd_pipeline_tests.worlds import Shape, World
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How worlds are loaded: in how many loads at most (None: each delivery by itself), and whether twice.
+
+    The number counts for each of the two declarations under which batches are delivered.
+    """
+
+    name: str
+    loads: int | None
+    twice: bool = False
+
+
+PASS, ORDER, DOUBLE = Way("pass", 1), Way("order", 4), Way("double", 4, twice=True)
+WAYS = {way.name: way for way in (PASS, ORDER, DOUBLE)}
+
+
+def pieces(world: World, phase: int, most: int | None) -> list[tuple[o.Batch, ...]]:
+    """What of a world is loaded at once, in order of delivery, cut at places that its number draws."""
+    batches = world.second if phase else world.first
+    limit = 1 if world.one_load else len(batches) if most is None else most
+    cuts = max(min(limit, len(batches)) - 1, 0)
+    places = random.Random(world.number).sample(range(1, len(batches)), cuts) if cuts else []
+    return [batches[start:end] for start, end in pairwise(sorted({0, len(batches), *places}))]
+
+
+def steps(worlds: Sequence[World], phase: int, most: int | None) -> list[list[o.Batch]]:
+    """What is loaded at once: the k-th piece of each world."""
+    rounds = zip_longest(*(pieces(world, phase, most) for world in worlds), fillvalue=())
+    return [[batch for piece in together for batch in piece] for together in rounds]
+
+
+@dataclass
+class Ground:
+    """An empty warehouse in `folder`, and the worlds of one shape to be loaded into it.
+
+    `files` holds their deliveries; grounds of the same worlds may share it. `done` are the results of the loads;
+    `repeats` pairs a load with one right after it that brought nothing else.
+    """
+
+    spark: SparkSession
+    folder: Path
+    worlds: Sequence[World]
+    files: Path
+    done: list[LoadResult] = field(default_factory=list)
+    repeats: list[tuple[LoadResult, LoadResult]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.files.mkdir(parents=True, exist_ok=True)
+        self.warehouse = Warehouse(self.spark, self.folder)
+
+    @property
+    def shape(self) -> Shape:
+        return self.worlds[0].shape
+
+    @property
+    def dimension(self) -> Dimension:
+        return declaration(self.shape, self.shape.final)
+
+    def load(self, way: Way) -> None:
+        """Load the worlds, first under their first declaration, then under the final one."""
+        for phase, dim in enumerate((self.shape.first, self.shape.final)):
+            dimension = declaration(self.shape, dim)
+            for batches in steps(self.worlds, phase, way.loads):
+                self._load(dimension, batches)
+                if way.twice:
+                    self._repeat(dimension, batches[::-1])
+
+    def load_again(self) -> None:
+        """Load everything once more, in one pass under the final declaration."""
+        self._repeat(self.dimension, [batch for world in self.worlds for batch in reversed(world.delivered)])
+
+    def _load(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
+        self.done.append(load(self.warehouse, dimension, self.deliveries(batches), retry=Retry(attempts=1)))
+
+    def _repeat(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
+        before = self.done[-1]
+        self._load(dimension, batches)
+        self.repeats.append((before, self.done.pop()))
+
+    def deliveries(self, batches: Sequence[o.Batch]) -> list[Delivery]:
+        return [delivery(batch, self.shape, self.files) for batch in batches]
+
+    def rows(self) -> list[Record]:
+        """The dimension as it stands in the table."""
+        table = self.warehouse.table(self.dimension.name)
+        return records(table.read()) if table.exists() else []
+
+    def log(self) -> list[Record]:
+        """Of the change log the batches (with `content_of`) and the bad rows."""
+        table = self.warehouse.table(f"{self.dimension.name}_changes")
+        if not table.exists():
+            return []
+        names = [KIND, BATCH, *self.dimension.key_names, F.col(INFO)["content_of"].alias("content_of")]
+        return records(table.read().where(F.col(KIND).isin("batch", "bad")).select(*names))
+
+
+@dataclass
+class Site:
+    """A folder for one ground after the other; what its Delta can do is tried once for all of them."""
+
+    spark: SparkSession
+    folder: Path
+    used: int = 0
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.warehouse = Warehouse(self.spark, self.folder)
+
+    @contextlib.contextmanager
+    def ground(self, worlds: Sequence[World]) -> Iterator[Ground]:
+        """A new ground, whose folder goes when it is done with."""
+        self.used += 1
+        folder = self.folder / f"ground_{self.used}"
+        try:
+            ground = Ground(self.spark, folder, worlds, folder / "landing")
+            ground.warehouse.capabilities = self.warehouse.capabilities
+            yield ground
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def records(frame: DataFrame) -> list[Record]:
+    """The rows of a frame as dictionaries, with aware UTC times, whatever the process's zone."""
+    return list(frame.toArrow().to_pylist())
