@@ -108,20 +108,31 @@ def as_frame(spark: SparkSession, given: Any) -> DataFrame:
 
 
 def _micros(table: pyarrow.Table) -> pyarrow.Table:
-    """Spark knows microseconds only; a column of nothing but NULLs is text."""
+    """Spark knows microseconds only; a column of nothing but NULLs is text.
+
+    A time without a zone is handed over as text too: as a timestamp it would be taken for one of UTC, before the zone
+    that its source declares is known (S1).
+    """
     import pyarrow
 
-    fields = []
-    for entry in table.schema:
-        kind = entry.type
-        if pyarrow.types.is_timestamp(kind):
-            kind = pyarrow.timestamp("us", tz="UTC" if kind.tz else None)
-        elif pyarrow.types.is_null(kind):
-            kind = pyarrow.string()
-        elif pyarrow.types.is_dictionary(kind):
-            kind = kind.value_type
-        fields.append(pyarrow.field(entry.name, kind))
-    return table.cast(pyarrow.schema(fields))
+    micros = table.cast(pyarrow.schema([(entry.name, _as_micros(entry.type)) for entry in table.schema]))
+    return micros.cast(pyarrow.schema([(entry.name, _zoned(entry.type)) for entry in micros.schema]))
+
+
+def _as_micros(kind: pyarrow.DataType) -> pyarrow.DataType:
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(kind):
+        return pyarrow.timestamp("us", tz="UTC" if kind.tz else None)
+    if pyarrow.types.is_dictionary(kind):
+        return kind.value_type
+    return pyarrow.string() if pyarrow.types.is_null(kind) else kind
+
+
+def _zoned(kind: pyarrow.DataType) -> pyarrow.DataType:
+    import pyarrow
+
+    return pyarrow.string() if pyarrow.types.is_timestamp(kind) and kind.tz is None else kind
 
 
 def read_path(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> DataFrame:

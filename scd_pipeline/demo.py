@@ -30,7 +30,7 @@ MEMBER = ("bioguide", "S001191")
 """Kyrsten Sinema: from the House to the Senate, from a party to none, and out."""
 
 _FACTS = ("version", "effective_from", "effective_to", "current_flag")
-_TICK_SECONDS = 10
+_TICK_SECONDS, _LOOK_SECONDS = 10.0, 1.0
 
 
 def example() -> Dimension:
@@ -104,7 +104,7 @@ def progress(say: Say, clock: Callable[[], float] = time.monotonic) -> Iterator[
         say(f"{last - began:5.0f} s  {message}")
 
     def tick() -> None:
-        while not done.wait(1):
+        while not done.wait(_LOOK_SECONDS):
             if clock() - last >= _TICK_SECONDS:
                 tell("...")
 

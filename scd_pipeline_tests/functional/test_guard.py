@@ -46,6 +46,12 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     store = Warehouse(spark, warehouse)  # type: ignore[arg-type]
     declaration = str(landing / "dim_legislator.yaml")
     whole = ["--delivery", "2014-01-09", "--delivery", "2014-04-05"]
+    planned = scd("plan", declaration, *whole, remote=remote, warehouse=warehouse)
+    assert planned.returncode == 0, planned.stderr
+    assert "rows of dim_legislator: 543 to open" in planned.stdout
+    assert "_action  bioguide" in planned.stdout
+    assert reading.tables(store) == []
+
     first = scd("load", declaration, *whole, remote=remote, warehouse=warehouse)
     assert first.returncode == 0, first.stderr
     assert "dim_legislator: deliveries: 2 accepted; rows: 543 opened" in first.stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import DeclarationError
@@ -201,21 +201,28 @@ MEASURES = Dimension(
 )
 
 
-def _rows(word: str, ids: Iterable[int], offset: int = 0) -> str:
-    """A row for each pair: its value under its type, everything else NULL."""
-    lines = []
-    for i in ids:
-        values = [
-            f"CAST({PAIRS[i][word] if kind == PAIRS[i]['type'] else 'NULL'} AS {kind}) AS {name}"
-            for kind, name in TYPES.items()
-        ]
-        lines.append(f"SELECT {i + offset} AS id, timestamp'2024-03-01' AS time, {', '.join(values)}")
-    return " UNION ALL ".join(lines)
-
-
 EVERY = range(len(PAIRS))
 EQUAL = [i for i in EVERY if PAIRS[i]["opens"] == "no"]
 TWICE = 1000
+ROWS = {
+    "1": [(i, i, "stated") for i in EVERY],
+    "2": [(i, i, "stated next") for i in EVERY],
+    "3": [(i + TWICE, i, word) for i in EQUAL for word in ("stated", "stated next")],
+}
+
+
+def _values(delivery: str, number: int, pair: dict[str, str], word: str) -> str:
+    """A row: the value under its type, everything else NULL."""
+    kinds = [f"CAST({pair[word]} AS {kind})" if kind == pair["type"] else "NULL" for kind in TYPES]
+    return f"('{delivery}', {number}, timestamp'2024-03-01', {', '.join(kinds)})"
+
+
+@pytest.fixture(scope="module")
+def values(spark: SparkSession) -> DataFrame:
+    """The rows of the three deliveries, made of the table."""
+    rows = [_values(name, number, PAIRS[i], word) for name, told in ROWS.items() for number, i, word in told]
+    names = ", ".join(["delivery", "id", "time", *TYPES.values()])
+    return spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})").localCheckpoint()
 
 
 @rule("S8")
@@ -225,40 +232,32 @@ def test_every_type_is_in_the_table() -> None:
 
 
 @rule("S8")
-def test_the_oracle_knows_which_values_are_equal(spark: SparkSession) -> None:
-    stated, following = (_by_id(spark, word) for word in ("stated", "stated next"))
+def test_the_oracle_knows_which_values_are_equal(values: DataFrame) -> None:
+    stated, following = (_by_id(values, delivery) for delivery in ("1", "2"))
     found = ["yes" if o.canon(stated[i]) != o.canon(following[i]) else "no" for i in EVERY]
-    told = [{**pair, "opens": opens} for pair, opens in zip(PAIRS, found, strict=True)]
-    assert_same_rows(PAIRS, told)
+    assert_same_rows(PAIRS, [{**pair, "opens": opens} for pair, opens in zip(PAIRS, found, strict=True)])
 
 
-def _by_id(spark: SparkSession, word: str) -> dict[int, Any]:
-    rows = spark.sql(_rows(word, EVERY)).collect()
+def _by_id(values: DataFrame, delivery: str) -> dict[int, Any]:
+    rows = values.where(F.col("delivery") == delivery).collect()
     return {row["id"]: row[TYPES[PAIRS[row["id"]]["type"]]] for row in rows}
 
 
 @rule("S5", "S8")
-def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse: Path) -> None:
+def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse: Path, values: DataFrame) -> None:
     """Two snapshots state the pairs; a feed states the equal ones twice at one time, which is no contradiction."""
-    frames = [
-        Delivery("lab", "1", "snapshot", _day(1), frame=spark.sql(_rows("stated", EVERY))),
-        Delivery("lab", "2", "snapshot", _day(2), frame=spark.sql(_rows("stated next", EVERY))),
-        Delivery("lab", "3", "feed", frame=_twice(spark)),
+    frames = {name: values.where(F.col("delivery") == name).drop("delivery") for name in ROWS}
+    deliveries = [
+        Delivery("lab", "1", "snapshot", dt.datetime(2024, 1, 1), frame=frames["1"]),
+        Delivery("lab", "2", "snapshot", dt.datetime(2024, 1, 2), frame=frames["2"]),
+        Delivery("lab", "3", "feed", frame=frames["3"]),
     ]
     ground = Warehouse(spark, warehouse)
-    once(ground, MEASURES, frames).raise_if_stopped()
+    once(ground, MEASURES, deliveries).raise_if_stopped()
     versions = Counter(row["id"] for row in records(ground.table(MEASURES.name).read().select("id")))
     told = [{**pair, "opens": "yes" if versions[i] == 2 else "no"} for i, pair in enumerate(PAIRS)]
     assert_same_rows(PAIRS, told)
     assert [versions[i + TWICE] for i in EQUAL] == [1] * len(EQUAL)
-
-
-def _day(number: int) -> dt.datetime:
-    return dt.datetime(2024, 1, number)
-
-
-def _twice(spark: SparkSession) -> DataFrame:
-    return spark.sql(f"{_rows('stated', EQUAL, TWICE)} UNION ALL {_rows('stated next', EQUAL, TWICE)}")
 
 
 @rule("S8")

@@ -59,9 +59,7 @@ def test_nothing_missing(healthy: dict[str, str], warehouse: Path) -> None:
 
 def test_everything_missing(tmp_path: Path) -> None:
     environ = {"SCD_HOME": str(tmp_path), "PATH": ""}
-    findings = doctor.report(
-        environ, python=(3, 9, 2), installed=not_installed, bundled_java=tmp_path / "no java"
-    )
+    findings = doctor.report(environ, python=(3, 9, 2), installed=not_installed, bundled_java=tmp_path / "no java")
     lines = doctor.render(findings).splitlines()
     assert lines[:2] == [
         "FAIL Python: 3.9.2; use Python 3.10, 3.11 or 3.12",
@@ -126,15 +124,11 @@ def test_the_warehouse_folder(healthy: dict[str, str], tmp_path: Path) -> None:
     file.touch()
     new = tmp_path / "new" / "warehouse"
     said = [
-        str(finding(doctor.report(healthy, warehouse=folder), "Warehouse"))
-        for folder in (new, file, file / "below")
+        str(finding(doctor.report(healthy, warehouse=folder), "Warehouse")) for folder in (new, file, file / "below")
     ]
     assert said[0] == f"ok   Warehouse: {new} (not there yet; the first load makes it)"
     assert said[1] == f"FAIL Warehouse: {file} is not a folder; name a folder"
-    assert (
-        said[2]
-        == f"FAIL Warehouse: {file}/below cannot be made; make {file} a writable folder, or name another"
-    )
+    assert said[2] == f"FAIL Warehouse: {file}/below cannot be made; make {file} a writable folder, or name another"
     assert not new.exists()
 
 

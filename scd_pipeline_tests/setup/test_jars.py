@@ -91,9 +91,7 @@ def test_another_lock_has_another_folder(tmp_path: Path, lock: Path) -> None:
     assert setup.jar_folder(tmp_path, lock) != setup.jar_folder(tmp_path)
 
 
-def test_fetched_jars_are_put_into_the_cache(
-    tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetched_jars_are_put_into_the_cache(tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     delivers(monkeypatch)
     setup.resolve_jars(tmp_path, tmp_path, {}, lock=lock)
     assert [jar.read_text() for jar in setup.find_jars(tmp_path, lock)] == list(NAMES)
@@ -118,27 +116,21 @@ def test_an_incomplete_folder_of_the_cache_is_replaced(
     assert len(setup.find_jars(tmp_path, lock)) == 2
 
 
-def test_a_rival_that_was_first_does_no_harm(
-    tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rival_that_was_first_does_no_harm(tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     delivers(monkeypatch)
     fill(setup.jar_folder(tmp_path, lock))
     setup.resolve_jars(tmp_path, tmp_path, {}, lock=lock)
     assert len(setup.find_jars(tmp_path, lock)) == 2
 
 
-def test_without_network_the_fetch_says_so(
-    tmp_path: Path, lock: Path, installation: setup.Installation
-) -> None:
+def test_without_network_the_fetch_says_so(tmp_path: Path, lock: Path, installation: setup.Installation) -> None:
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(
         '<ivysettings><settings defaultResolver="empty"/><resolvers><filesystem name="empty">'
         f'<artifact pattern="{tmp_path}/none/[artifact]-[revision].[ext]"/>'
         "</filesystem></resolvers></ivysettings>"
     )
-    with pytest.raises(
-        SetupError, match=r"(?s)could not be fetched; check the network.*Ivy said:.*not found"
-    ):
+    with pytest.raises(SetupError, match=r"(?s)could not be fetched; check the network.*Ivy said:.*not found"):
         setup.resolve_jars(
             tmp_path, installation.java_home, {"PATH": "/usr/bin:/bin"}, lock=lock, ivy_settings=settings
         )

@@ -40,9 +40,7 @@ def test_java_home_wins(tmp_path: Path, bundled: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2", "24", None])
-def test_an_unsupported_java_home_yields_to_the_path(
-    tmp_path: Path, bundled: Path, version: str | None
-) -> None:
+def test_an_unsupported_java_home_yields_to_the_path(tmp_path: Path, bundled: Path, version: str | None) -> None:
     home = java_home(tmp_path / "home", version)
     path = java_home(tmp_path / "path", "21.0.1")
     environ = {"JAVA_HOME": str(home), "PATH": str(path / "bin")}
@@ -51,9 +49,7 @@ def test_an_unsupported_java_home_yields_to_the_path(
 
 def test_a_java_without_a_release_file_is_asked(tmp_path: Path, bundled: Path) -> None:
     path = java_home(tmp_path / "path", "17.0.9", noted=False)
-    assert setup.find_java({"PATH": str(path / "bin")}, bundled) == setup.Java(
-        path / "bin" / "java", 17, "PATH"
-    )
+    assert setup.find_java({"PATH": str(path / "bin")}, bundled) == setup.Java(path / "bin" / "java", 17, "PATH")
 
 
 @pytest.mark.parametrize("environ", [{}, {"PATH": "", "JAVA_HOME": ""}, {"JAVA_HOME": "/nowhere"}])

@@ -17,18 +17,14 @@ ROOT = Path(scd_pipeline.__file__).parent.parent
 PROJECT_FILES = ("pyproject.toml", "LICENSE", "README.md", "Makefile", "requirements.in", "requirements.lock")
 MAKE = shutil.which("make")
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "pyproject.toml").exists(), reason="needs the project's repository"
-)
+pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="needs the project's repository")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project, so that building leaves nothing behind in it."""
     copy = tmp_path_factory.mktemp("project")
-    shutil.copytree(
-        ROOT / "scd_pipeline", copy / "scd_pipeline", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(ROOT / "scd_pipeline", copy / "scd_pipeline", ignore=shutil.ignore_patterns("__pycache__"))
     for name in PROJECT_FILES:
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy)
@@ -109,9 +105,7 @@ def test_make_says_when_there_is_no_fitting_python(project: Path, tmp_path: Path
 @pytest.mark.skipif(MAKE is None, reason="needs make")
 def test_make_alone_shows_the_targets(project: Path) -> None:
     environ = {"PATH": os.environ["PATH"]}
-    said = subprocess.run(
-        [str(MAKE)], cwd=project, env=environ, capture_output=True, text=True, check=True
-    ).stdout
+    said = subprocess.run([str(MAKE)], cwd=project, env=environ, capture_output=True, text=True, check=True).stdout
     targets = [line.split()[1] for line in said.splitlines()]
     expected = ("setup", "test", "test-all", "lint", "demo", "dev", "soak", "mutants", "docs", "clean")
     assert set(expected) <= set(targets)

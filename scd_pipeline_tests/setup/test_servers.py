@@ -140,9 +140,7 @@ def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
 def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> None:
     mode.write_text("mute")
     begun = time.monotonic()
-    with pytest.raises(
-        SetupError, match=r"(?s)did not answer at sc://127.* was stopped.*one line of the log"
-    ):
+    with pytest.raises(SetupError, match=r"(?s)did not answer at sc://127.* was stopped.*one line of the log"):
         session.start_server(servers, CONF, java_home=None, wait_seconds=1)
     assert time.monotonic() - begun < 10
 

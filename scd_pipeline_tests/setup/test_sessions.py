@@ -109,9 +109,7 @@ def test_delta_works_in_the_session_of_the_tests(spark: SparkSession, warehouse:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
-def test_an_embedded_session_without_java_and_network(
-    tmp_path: Path, installation: setup.Installation
-) -> None:
+def test_an_embedded_session_without_java_and_network(tmp_path: Path, installation: setup.Installation) -> None:
     done = run_embedded(tmp_path, cache=installation.jars[0].parent.parent.parent)
     assert done.stderr == ""
     said = done.stdout.splitlines()

@@ -86,9 +86,7 @@ def test_unknown_names(call: str) -> None:
 
 
 def test_channels() -> None:
-    source = Source(
-        "crm", snapshot="a/{date}.csv.gz", feed=Feed("b/{delivery}.ndjson", options={"b": "1", "a": "2"})
-    )
+    source = Source("crm", snapshot="a/{date}.csv.gz", feed=Feed("b/{delivery}.ndjson", options={"b": "1", "a": "2"}))
     assert [kind for kind, _ in source.channels] == ["snapshot", "feed"]
     assert (source.channel("snapshot").format, source.channel("feed").format) == ("csv", "json")
     assert source.channel("feed").placeholder == "delivery"
@@ -146,9 +144,7 @@ def test_a_dimension_is_a_value() -> None:
 
 
 def test_types_and_times_are_stored_in_one_form() -> None:
-    assert customer(attributes={"a": Attribute(2, "Integer")}) == customer(
-        attributes={"a": Attribute(2, "int")}
-    )
+    assert customer(attributes={"a": Attribute(2, "Integer")}) == customer(attributes={"a": Attribute(2, "int")})
     assert customer(open_end="3000-01-01") == customer(open_end="3000-01-01T00:00:00Z")
     begin = Begin("2000-01-01", "2020-01-01 12:00:00.5")
     assert begin == Begin("2000-01-01 00:00:00", "2020-01-01T12:00:00.500+00:00")
@@ -293,9 +289,7 @@ PARTS: list[tuple[type, Callable[[Any], Any]]] = [
     (Source, lambda change: customer(sources=Source(**{"name": "crm", "feed": Feed(), **change}))),
     (
         Begin,
-        lambda change: customer(
-            begin=Begin(**{"at": "2000-01-01", "for_first_changes_until": "2001-01-01", **change})
-        ),
+        lambda change: customer(begin=Begin(**{"at": "2000-01-01", "for_first_changes_until": "2001-01-01", **change})),
     ),
     (Dimension, lambda change: customer(**change)),
 ]

@@ -60,9 +60,7 @@ def types() -> st.SearchStrategy[DataType]:
     leaves: st.SearchStrategy[DataType] = st.sampled_from(PRIMITIVES).map(Primitive) | decimals
 
     def nested(inner: st.SearchStrategy[DataType]) -> st.SearchStrategy[DataType]:
-        fields = st.lists(
-            st.tuples(NAMES, inner), min_size=1, max_size=3, unique_by=lambda f: f[0].casefold()
-        )
+        fields = st.lists(st.tuples(NAMES, inner), min_size=1, max_size=3, unique_by=lambda f: f[0].casefold())
         return (
             st.builds(Array, inner) | st.builds(Map, leaves, inner) | st.builds(Struct, fields.map(tuple))  # type: ignore[arg-type]
         )

@@ -185,9 +185,7 @@ def test_several_documents_and_empty_ones() -> None:
 
 
 def test_anchors_are_read() -> None:
-    text = SHORT.replace("{scd: 0, type: date}", "&once {scd: 0, type: date}").replace(
-        "city: 2", "city: *once"
-    )
+    text = SHORT.replace("{scd: 0, type: date}", "&once {scd: 0, type: date}").replace("city: 2", "city: *once")
     (dimension,) = parse(text)
     assert dimension.attribute("city").type == "date"
 
@@ -213,20 +211,14 @@ def refused(path: Path) -> str:
 
 def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
-    assert (
-        refused(file)
-        == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
-    )
-    folder = (
-        f"{tmp_path}: file: no declaration lies in this folder; put the declarations there, as <name>.yaml"
-    )
+    assert refused(file) == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
+    folder = f"{tmp_path}: file: no declaration lies in this folder; put the declarations there, as <name>.yaml"
     assert refused(tmp_path) == folder
     file.write_bytes(b"dimension: d\n\xff\xfe")
     assert refused(file) == f"{file}:2: file: is not UTF-8 text; save it as UTF-8"
     file.write_text(SHORT + "---\n" + SHORT.replace("dim_customer", "dim_client"))
     assert refused(file) == (
-        f"{file}: dimension: 2 dimensions are declared where one is expected; "
-        "name a file that declares one dimension"
+        f"{file}: dimension: 2 dimensions are declared where one is expected; name a file that declares one dimension"
     )
 
 
@@ -238,6 +230,5 @@ def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     assert refused(tmp_path).splitlines() == [
         f"{tmp_path}/a.yaml:9: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6",
         f"{tmp_path}/b.yaml:1: file: is not UTF-8 text; save it as UTF-8",
-        f"{tmp_path}/d.yaml:1: dimension: DIM_CLIENT is declared at {tmp_path}/c.yaml:1 already; "
-        "choose another name",
+        f"{tmp_path}/d.yaml:1: dimension: DIM_CLIENT is declared at {tmp_path}/c.yaml:1 already; choose another name",
     ]

@@ -80,33 +80,25 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
         words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
-        return Snapshot(
-            **words, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"]))
-        )
+        return Snapshot(**words, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"])))
     states = draw(st.sampled_from([("all", "value"), ("some", "value"), ("some", "not_stated")]))
     return Feed(**words, deletes=draw(MAYBE), states=states[0], nulls=states[1])
 
 
 @st.composite
 def attributes(draw: st.DrawFn, source: str | None, former: str) -> Attribute:
-    words = draw(
-        given_some(personal=st.booleans(), description=st.just("") | TEXT, type=st.sampled_from(TYPES))
-    )
+    words = draw(given_some(personal=st.booleans(), description=st.just("") | TEXT, type=st.sampled_from(TYPES)))
     scd = draw(st.sampled_from([0, 1, 2, 3, 6]))
     fate = draw(st.sampled_from([{}, {"retired": True}, {"optional": True}]))
     names = draw(st.sampled_from([(), (former,)]))
-    return Attribute(
-        scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **words, **fate
-    )
+    return Attribute(scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **words, **fate)
 
 
 @st.composite
 def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, default: Any) -> Source:
     kinds = draw(st.sampled_from([("snapshot",), ("feed",), ("snapshot", "feed")]))
     words = {kind: draw(channels(keys, kind)) for kind in kinds}
-    column = st.one_of(
-        TEXT.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default))
-    )
+    column = st.one_of(TEXT.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default)))
     columns = draw(st.dictionaries(st.sampled_from(keys), column))
     limits = draw(given_some(bad_row_limit=st.floats(0, 1), retire_guard=st.sampled_from([0, 1, 0.5])))
     zone = draw(st.sampled_from(["UTC", "Europe/Oslo"]))
@@ -121,8 +113,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
     several = draw(st.booleans())
     owners = ["crm", "web"] if several else [None]
     parts = {
-        name: draw(attributes(draw(st.sampled_from(owners)), f"former{at}"))
-        for at, name in enumerate(attribute_names)
+        name: draw(attributes(draw(st.sampled_from(owners)), f"former{at}")) for at, name in enumerate(attribute_names)
     }
     if several:
         parts["of web"] = Attribute(1, source="web")
