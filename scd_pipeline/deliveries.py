@@ -162,11 +162,14 @@ _MARK = (
 )
 
 
-def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch]], file_path: Column | None) -> DataFrame:
-    """Add the column that says which batch a row is of: by its file where several are read at once."""
+def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch, str]], file_path: Column | None) -> DataFrame:
+    """Add the column that says which batch a row is of: by its file where several are read at once.
+
+    The text in each entry names the batch: its id, or another where one run is given the same batch twice.
+    """
     if file_path is None:
         return frame.withColumn(DELIVERY, _mark(*entries[0]))
-    rows = [(_plain(str(delivery.path)), _facts(delivery, batch)) for delivery, batch in entries]
+    rows = [(_plain(str(entry[0].path)), _facts(*entry)) for entry in entries]
     marks = small_frame(
         frame.sparkSession, rows, f"_scd_path string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
     )
@@ -175,19 +178,19 @@ def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch]], file_pat
     )
 
 
-def _facts(delivery: Delivery, batch: Batch) -> tuple[object, ...]:
+def _facts(delivery: Delivery, batch: Batch, named: str) -> tuple[object, ...]:
     scope = None if batch.scope is None else list(batch.scope)
     ranks = (rank(batch.delivery), rank(batch.revision))
-    return (batch.id, batch.at, *ranks, delivery.reason, delivery.actor, delivery.correlation_id, scope)
+    return (named, batch.at, *ranks, delivery.reason, delivery.actor, delivery.correlation_id, scope)
 
 
-def _mark(delivery: Delivery, batch: Batch) -> Column:
+def _mark(delivery: Delivery, batch: Batch, named: str) -> Column:
     def text(value: str | None) -> Column:
         return F.lit(value).cast("string")
 
     scope = F.lit(None) if batch.scope is None else F.array(*[F.lit(value) for value in batch.scope])
     return F.struct(
-        text(batch.id).alias("batch"),
+        text(named).alias("batch"),
         instant(batch.at).alias("at"),
         text(rank(batch.delivery)).alias("delivery_rank"),
         text(rank(batch.revision)).alias("revision_rank"),

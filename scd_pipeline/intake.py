@@ -76,6 +76,12 @@ class _Entry:
     channel: Snapshot | Feed
     reading: Reading | None = None
     repeated: int = 0
+    time: int = 0
+
+    @property
+    def mark(self) -> str:
+        """What tells its rows from those of other entries: the batch's id, unless one run is given it again."""
+        return f"{self.batch.id}#{self.time}" if self.time else self.batch.id
 
     def result(self, outcome: str, stop: BatchStopped | None = None) -> BatchResult:
         b = self.batch
@@ -195,7 +201,7 @@ def take(
     progress: Callable[[str], None],
 ) -> Taken:
     """Read the deliveries, and decide of each what becomes of it.  Errors: SourceDataError for a malformed one."""
-    entries = [_entry(delivery, dimension, run_id) for delivery in deliveries]
+    entries = _numbered([_entry(delivery, dimension, run_id) for delivery in deliveries])
     scoped = _encoded_scopes(spark, dimension, entries)
     results: dict[int, BatchResult] = {}
     frames: list[DataFrame] = []
@@ -216,6 +222,16 @@ def take(
     ordered = tuple(results[number] for number in sorted(results))
     counts: dict[str, dict[str, int]] = {}
     return Taken(tuple(old), tuple(coming.values()), tuple(recorded.values()), ordered, rows, dimension, counts)
+
+
+def _numbered(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Tell the entries of one and the same batch apart."""
+    times: dict[str, int] = {}
+    numbered = []
+    for entry in entries:
+        time = times[entry.batch.id] = times.get(entry.batch.id, -1) + 1
+        numbered.append(replace(entry, time=time))
+    return numbered
 
 
 def _united(frames: Sequence[DataFrame]) -> DataFrame:
@@ -276,7 +292,9 @@ def _groups(
             for number, entry in members:
                 results[number] = entry.result("stopped", _lacking(entry, read, names))
             continue
-        hashed = marked(frame, [(e.delivery, e.batch) for _, e in members], F.col("_scd_file") if by_file else None)
+        hashed = marked(
+            frame, [(e.delivery, e.batch, e.mark) for _, e in members], F.col("_scd_file") if by_file else None
+        )
         hashed = content_hash(hashed.drop("_scd_file"))
         told = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
         groups.append(_Group(conform(hashed, read, source, first.channel, dimension), told))
@@ -289,8 +307,11 @@ def _lacking(entry: _Entry, read: Reading, names: Sequence[str]) -> BatchStopped
 
 
 def _signature(spark: SparkSession, number: int, entry: _Entry) -> tuple[str, ...]:
-    """What deliveries have to share so that one frame can read them: channel, and the columns of their files."""
-    lineage = (entry.batch.source, entry.batch.channel)
+    """What deliveries have to share so that one frame can read them: channel, and the columns of their files.
+
+    A file that is given twice is read twice, each time by a frame of its own: rows are told apart by their files.
+    """
+    lineage = (entry.batch.source, entry.batch.channel, str(entry.time))
     alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
     if alone or entry.delivery.partition is not None:
         return (*lineage, str(number))
@@ -336,7 +357,7 @@ def _measured(rows: DataFrame, read: Sequence[tuple[int, _Entry]], dimension: Di
     plain = [c for c in counted.columns if c not in ("earliest", "latest")]
     found = {row[BATCH]: row for row in counted.select(*plain, *micros).collect()}
     numbers = {lineage: number for number, lineage in enumerate(scopes)}
-    return [(number, _with_content(entry, found.get(entry.batch.id), numbers, dimension)) for number, entry in read]
+    return [(number, _with_content(entry, found.get(entry.mark), numbers, dimension)) for number, entry in read]
 
 
 def _with_content(entry: _Entry, row: Row | None, scopes: Mapping[str, int], dimension: Dimension) -> _Entry:
@@ -368,7 +389,7 @@ def _moment(micros: int | None) -> Any:
 
 def _unordered(rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimension: Dimension) -> dict[str, list[str]]:
     """Of batches in which a key comes twice at one time: the keys whose values nothing orders (S5)."""
-    ids = [entry.batch.id for _, entry in measured if entry.repeated]
+    ids = [entry.mark for _, entry in measured if entry.repeated]
     if not ids:
         return {}
     names = [col(name).cast("string").alias(name) for name in dimension.key_names]
@@ -399,7 +420,9 @@ def _decide(
     same = stands is not None and _content(batch) == _content(stands)
     if stands is not None and rank(batch.revision) == rank(stands.revision):
         return entry.result("unchanged") if same else entry.result("stopped", _other_content(entry))
-    if stop := _stops(entry, unordered.get(batch.id, ()), dimension):
+    if entry.time:
+        return entry.result("stopped", _other_content(entry))
+    if stop := _stops(entry, unordered.get(entry.mark, ()), dimension):
         return entry.result("stopped", stop)
     if same and stands is not None:
         if batch.lineage in coming:

@@ -43,11 +43,11 @@ WAYS = {way.name: way for way in (PASS, ORDER, DOUBLE)}
 
 
 def pieces(world: World, phase: int, most: int | None) -> list[tuple[o.Batch, ...]]:
-    """What of a world is loaded at once, in order of delivery, cut at places that its number draws."""
+    """What of a world is loaded at once, in order of delivery, cut at places that are drawn for it."""
     batches = world.second if phase else world.first
     limit = 1 if world.one_load else len(batches) if most is None else most
     cuts = max(min(limit, len(batches)) - 1, 0)
-    places = random.Random(world.number).sample(range(1, len(batches)), cuts) if cuts else []
+    places = random.Random(repr(world.phases)).sample(range(1, len(batches)), cuts) if cuts else []
     return [batches[start:end] for start, end in pairwise(sorted({0, len(batches), *places}))]
 
 
