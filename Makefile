@@ -65,14 +65,6 @@ demo: setup ## Load a small warehouse and show its history
 dev: setup ## Dagster's web interface beside a warm Spark
 	.venv/bin/scd dev
 
-.PHONY: soak
-soak: setup ## Random worlds against the reference implementation, for as long as you like
-	$(PY) -m scd_pipeline_tests.generative.soak $(ARGS)
-
-.PHONY: mutants
-mutants: setup ## Break the code on purpose and count what the tests notice
-	$(PY) -m scd_pipeline_tests.generative.mutants $(ARGS)
-
 .PHONY: docs
 docs: setup ## Make the generated pages of docs/ anew
 	$(PY) -m scd_pipeline_tests.semantics.page $(ARGS)

@@ -245,7 +245,9 @@ _SNAPSHOTS = (
         "S27",
         "customer pass, country pass, store pass",
         Edit(
-            "intake:Taken.first_guarded", "key=lambda e: e.batch.position)", "key=lambda e: e.batch.position, reverse=True)"
+            "intake:Taken.first_guarded",
+            "key=lambda e: e.batch.position)",
+            "key=lambda e: e.batch.position, reverse=True)",
         ),
     ),
 )
@@ -386,7 +388,7 @@ _REVISIONS = (
         "content_is_its_row_count",
         "S34",
         "customer order, country order",
-        Edit("intake:_with_content", '{told.get(\'rows\') or 0}:{told.get(\'hash\') or 0}', "{told.get('rows') or 0}"),
+        Edit("intake:_with_content", "{told.get('rows') or 0}:{told.get('hash') or 0}", "{told.get('rows') or 0}"),
     ),
     _fault(
         "content_without_its_time",
@@ -464,7 +466,9 @@ _LOG = (
         "what_goes_asks_nobody",
         "S34",
         "customer order, country order",
-        Edit("history.differences:_snapshots_to_ask", "for b in (*intake.new, *intake.removed)]", "for b in intake.new]"),
+        Edit(
+            "history.differences:_snapshots_to_ask", "for b in (*intake.new, *intake.removed)]", "for b in intake.new]"
+        ),
     ),
     _fault(
         "removed_is_repeated",
@@ -658,7 +662,11 @@ _ATTRIBUTES = (
         "type_3_while_alive",
         "S9",
         "country pass, partner pass",
-        Edit("history.timeline:_with_previous", "begins = col(name).isNotNull()", "begins = F.col(_ALIVE) & col(name).isNotNull()"),
+        Edit(
+            "history.timeline:_with_previous",
+            "begins = col(name).isNotNull()",
+            "begins = F.col(_ALIVE) & col(name).isNotNull()",
+        ),
     ),
     _fault(
         "type_3_without_null",

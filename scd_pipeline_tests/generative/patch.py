@@ -1,7 +1,6 @@
 """Faults put into functions of the running process: some text of their source becomes another; no file is touched."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast

@@ -15,7 +15,7 @@ from scd_pipeline_tests.generative import engine as e
 from scd_pipeline_tests.text_tables import same_rows
 
 WAYS = {"order": {}, "doubled": {"doubled": True}, "one pass": {"one_pass": True}}
-QUICK = 25
+QUICK = 10
 SEED = 20_000
 
 
@@ -46,6 +46,7 @@ def test_one_pass_agrees_with_the_oracle(spark: SparkSession, tmp_path: Path, sh
     assert not differences(rows, worlds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", w.SHAPES[:2], ids=lambda shape: shape.name)
 def test_any_order_agrees_with_the_oracle(spark: SparkSession, tmp_path: Path, shape: w.Shape) -> None:
     """In order of delivery; and the same surrogate keys as in one pass, each naming one version."""
@@ -65,6 +66,7 @@ def test_every_shape_in_every_way(spark: SparkSession, tmp_path: Path, shape: w.
     assert not differences(loaded(spark, tmp_path / "way", worlds, way), worlds)
 
 
+@pytest.mark.slow
 def test_loading_everything_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """S13, S15: no new version of either table."""
     worlds = [world for world in w.worlds_of(w.PLAYER, range(SEED, SEED + QUICK)) if not world.one_load]
