@@ -39,7 +39,11 @@ def loaded(spark: SparkSession, folder: Path, worlds: list[w.World], way: str) -
     return e.dimension_rows(warehouse, e.declaration(worlds[0].shape, worlds[0].shape.final))
 
 
-@pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize(
+    "shape",
+    [*w.SHAPES[:5], pytest.param(w.MACHINE, marks=pytest.mark.slow)],
+    ids=lambda shape: shape.name,
+)
 def test_one_pass_agrees_with_the_oracle(spark: SparkSession, tmp_path: Path, shape: w.Shape) -> None:
     worlds = w.worlds_of(shape, range(SEED, SEED + QUICK))
     rows = loaded(spark, tmp_path / "one", worlds, "one pass")
