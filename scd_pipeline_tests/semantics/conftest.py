@@ -17,10 +17,6 @@ from scd_pipeline_tests.text_tables import assert_same_rows, header
 Check = Callable[[Case], None]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "rule(*numbers): the rules of the semantics that a test shows")
-
-
 @pytest.fixture(scope="session")
 def grounds(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
