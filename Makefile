@@ -8,6 +8,8 @@ PY    := .venv/bin/python
 # A change of the lock or of the package's description makes the environment anew.
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
+# The tests of what is written, and not of how it is called.
+ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative)
 
 .PHONY: help
 help: ## Show the targets
@@ -46,9 +48,18 @@ test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to py
 	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: lint ## Lint, then all tests, over Spark Connect and embedded
+test-all: lint ## Lint, then all tests: over Spark Connect, embedded, and without replaceUsing
 	$(PY) -m pytest $(PYTEST_ARGS)
 	SCD_TEST_SPARK=embedded $(PY) -m pytest $(PYTEST_ARGS)
+	SCD_TEST_WRITES=merge $(PY) -m pytest $(ENGINE_TESTS) $(PYTEST_ARGS)
+
+.PHONY: soak
+soak: setup ## Hold 1,000 worlds against the oracle, in parts: run it until it says that all is done
+	$(PY) -m scd_pipeline_tests.generative.soak $(ARGS)
+
+.PHONY: mutants
+mutants: setup ## Put faults into the engine, each of which the worlds must notice; in parts as above
+	$(PY) -m scd_pipeline_tests.generative.mutants $(ARGS)
 
 .PHONY: lint
 lint: setup ## Check style, types and the layers of the modules

@@ -179,11 +179,13 @@ class Taken:
         return BatchStopped(entry.batch.id, "retire guard", wrong)
 
     def without(self, stop: BatchStopped) -> Taken:
-        """The same without the batch that was stopped, which is told in the results."""
+        """The same without the batch that was stopped, and its equal editions; both are told in the results."""
         entries = tuple(e for e in self.entries if e.batch.id != stop.batch)
-        gone = next(e for e in self.entries if e.batch.id == stop.batch)
-        results = tuple(gone.result("stopped", stop) if r.batch_id == stop.batch else r for r in self.results)
-        return replace(self, entries=entries, results=results)
+        recorded = tuple(e for e in self.recorded if e.batch.content_of != stop.batch)
+        left_out = [e for e in (*self.entries, *self.recorded) if e not in (*entries, *recorded)]
+        told = {e.batch.id: e.result("stopped", stop) for e in left_out}
+        results = tuple(told.get(r.batch_id, r) for r in self.results)
+        return replace(self, entries=entries, recorded=recorded, results=results)
 
 
 def _counted(batch: Batch, counts: Mapping[str, int]) -> Batch:
@@ -413,7 +415,7 @@ def _decide(
 ) -> BatchResult:
     """What becomes of a delivery; entries are asked by rising revision, a higher one takes the lower one's place."""
     batch = entry.batch
-    rival = coming.get(batch.lineage) or recorded.get(batch.lineage)
+    rival = recorded.get(batch.lineage) or coming.get(batch.lineage)
     stands = rival.batch if rival else standing(list(old)).get(batch.lineage)
     if stands is not None and rank(batch.revision) < rank(stands.revision):
         return entry.result("superseded")
@@ -425,8 +427,6 @@ def _decide(
     if stop := _stops(entry, unordered.get(entry.mark, ()), dimension):
         return entry.result("stopped", stop)
     if same and stands is not None:
-        if batch.lineage in coming:
-            return entry.result("unchanged")
         recorded[batch.lineage] = replace(
             entry, batch=replace(stands, revision=batch.revision, content_of=stands.statements_of)
         )

@@ -1,19 +1,22 @@
 """What all tests share: one Spark session and one empty warehouse folder per test.
 
 SCD_TEST_SPARK chooses the session: "connect" (the default: a Spark Connect server shared by all test runs of
-this machine, started by the first and stopped by the last) or "embedded".
+this machine, started by the first and stopped by the last) or "embedded". SCD_TEST_WRITES chooses how dimensions are
+written: "replace" (the default) or "merge", as if this Delta had no replaceUsing (S32).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from scd_pipeline import session, setup
+from scd_pipeline.delta import capabilities
 from scd_pipeline.errors import SetupError
 from scd_pipeline_tests import servers
 
@@ -40,6 +43,24 @@ def spark(installation: setup.Installation) -> Iterator[SparkSession]:
         yield from _connected(installation)
     else:
         pytest.exit(f"SCD_TEST_SPARK is {kind!r}; expected 'embedded' or 'connect'", returncode=5)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tried_once() -> Iterator[None]:
+    """What a server's Delta can do is tried once in a run, not for each of its warehouses."""
+    found: dict[str, capabilities.Capabilities] = {}
+    really = capabilities.probe
+    merges = os.environ.get("SCD_TEST_WRITES", "replace") == "merge"
+
+    def probe(spark: SparkSession, server: str, scratch_path: str) -> capabilities.Capabilities:
+        if server not in found:
+            answer = really(spark, server, scratch_path)
+            found[server] = replace(answer, replaces=False) if merges else answer
+        return found[server]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(capabilities, "probe", probe)
+        yield
 
 
 @pytest.fixture

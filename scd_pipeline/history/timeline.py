@@ -13,9 +13,11 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
+    ACTOR,
     BATCH,
     CHANGE_REASON,
     CHANGE_SOURCE,
+    CORRELATION_ID,
     CURRENT_FLAG,
     DEFAULT_REASON,
     DELETED_AT,
@@ -41,9 +43,9 @@ from scd_pipeline.spec import Attribute, Dimension, ScdType
 from scd_pipeline.spec.types import parse_type
 
 BEGINNING = "0001-01-01 00:00:00"
-_ALIVE = "_alive"
-_OPENER = "_opener"
-_VISIBLE = "_visible"
+ALIVE = "_alive"
+OPENER = "_opener"
+VISIBLE = "_visible"
 _ENDS = "_ends"
 
 
@@ -55,33 +57,43 @@ def build_timeline(
     `row_timed` says that some statements assert presence at a time of their own (S4). NULL in a type 2 attribute is
     a value like any other (S8). Entities that never existed have no row.
     """
+    states = running_state(effective_statements(statements, dimension, row_timed=row_timed), dimension)
+    return versions_of(at_the_end_of_each_time(states, dimension), dimension, key_hash=key_hash)
+
+
+def effective_statements(statements: DataFrame, dimension: Dimension, *, row_timed: bool) -> DataFrame:
+    """The statements that make history: values and gone, presence resolved."""
     rows = statements.where(F.col(KIND).isin("values", "gone"))
-    if row_timed:
-        rows = _resolve_presence(rows, dimension)
-    states = running_state(rows, dimension)
-    moments = at_the_end_of_each_time(states, dimension)
-    latest = remember(moments, dimension)
-    versions = open_and_close(latest, dimension)
+    return _resolve_presence(rows, dimension) if row_timed else rows
+
+
+def versions_of(moments: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
+    """The versions that the states at some moments make.
+
+    In: one row per entity and time at which anything may differ: `_effective_at`, `_alive`, `_visible`, `_opener`,
+    and each attribute, wrapped, as it holds then.  Out: as of `build_timeline`.
+    """
+    versions = open_and_close(remember(moments, dimension), dimension)
     if not dimension.has_windows:
         versions = without_windows(versions, dimension)
     keyed = versions.withColumn(dimension.surrogate_key, surrogate_key(dimension, key_hash))
     return keyed.select(*[col(name) for name in dimension_columns(dimension)])
 
 
-def _entity(dimension: Dimension) -> list[Column]:
+def entity(dimension: Dimension) -> list[Column]:
     return [col(name) for name in dimension.key_names]
 
 
-def _in_order(dimension: Dimension) -> WindowSpec:
+def in_order(dimension: Dimension) -> WindowSpec:
     """One entity's statements of all sources by time; the source's name only decides who opened a version."""
-    return Window.partitionBy(*_entity(dimension)).orderBy(*position(), F.col(SOURCE).asc())
+    return Window.partitionBy(*entity(dimension)).orderBy(*position(), F.col(SOURCE).asc())
 
 
-def _by_time(dimension: Dimension) -> WindowSpec:
-    return Window.partitionBy(*_entity(dimension)).orderBy(F.col(EFFECTIVE_AT).asc())
+def by_time(dimension: Dimension) -> WindowSpec:
+    return Window.partitionBy(*entity(dimension)).orderBy(F.col(EFFECTIVE_AT).asc())
 
 
-def _whole(window: WindowSpec) -> WindowSpec:
+def whole(window: WindowSpec) -> WindowSpec:
     return window.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
 
 
@@ -91,16 +103,16 @@ def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
         rows.withColumns({"_row_at": F.lit(None).cast("timestamp"), "_row_sequence": F.lit(None).cast("bigint")})
     )
     before = (
-        Window.partitionBy(*_entity(dimension), F.col(SOURCE))
+        Window.partitionBy(*entity(dimension), F.col(SOURCE))
         .orderBy(*position(descending_present=True))
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     alive = F.coalesce(F.last(F.col(KIND) != "gone").over(before), F.lit(False))
     return (
-        rows.withColumn(_ALIVE, alive)
-        .where((F.col(KIND) != "present") | ~F.col(_ALIVE))
+        rows.withColumn(ALIVE, alive)
+        .where((F.col(KIND) != "present") | ~F.col(ALIVE))
         .withColumn(KIND, F.when(F.col(KIND) == "present", "values").otherwise(F.col(KIND)))
-        .drop(_ALIVE, "_row_at", "_row_sequence")
+        .drop(ALIVE, "_row_at", "_row_sequence")
     )
 
 
@@ -110,19 +122,32 @@ def running_state(rows: DataFrame, dimension: Dimension) -> DataFrame:
     Only the source that decides existence makes an entity alive or gone (S30). `_opener` is the last statement after
     which what is visible differed from before it; redundant statements never are, so storing differences is safe.
     """
-    window = _in_order(dimension)
+    window = in_order(dimension)
     decides = F.col(SOURCE) == dimension.deciding_source.name
     exists = F.when(decides, F.col(KIND) == "values")
     states = rows.withColumns(
         {
-            _ALIVE: F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False)),
+            ALIVE: F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False)),
             **{n: F.last(F.when(F.col(KIND) == "values", col(n)), True).over(window) for n in _names(dimension)},
         }
-    ).withColumn(_VISIBLE, _visible(dimension))
-    changed = ~F.col(_VISIBLE).eqNullSafe(F.lag(_VISIBLE).over(window))
-    statement = F.struct(col(BATCH).alias("batch"), col(SOURCE).alias("source"), col(REASON).alias("reason"))
+    ).withColumn(VISIBLE, visible(dimension))
+    changed = ~F.col(VISIBLE).eqNullSafe(F.lag(VISIBLE).over(window))
     return states.withColumn("_changed", changed).withColumn(
-        _OPENER, F.last(F.when(F.col("_changed"), statement), ignorenulls=True).over(window)
+        OPENER, F.last(F.when(F.col("_changed"), author()), ignorenulls=True).over(window)
+    )
+
+
+def author() -> Column:
+    """Who made the statement of a row, and why; of the batch the delivery alone.
+
+    An equal edition of a delivery must change no row (S13, S14, S34).
+    """
+    return F.struct(
+        F.regexp_replace(BATCH, "/[^/]*$", "").alias("delivery"),
+        F.col(SOURCE).alias("source"),
+        F.col(REASON).alias("reason"),
+        F.col(ACTOR).alias("actor"),
+        F.col(CORRELATION_ID).alias("correlation_id"),
     )
 
 
@@ -130,17 +155,17 @@ def _names(dimension: Dimension) -> list[str]:
     return [attribute.name for attribute in dimension.attributes]
 
 
-def _visible(dimension: Dimension) -> Column:
+def visible(dimension: Dimension) -> Column:
     """What opens a version when it differs: the versioned values while the entity is alive, else NULL."""
     types = attribute_types(dimension)
     versioned = dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)
     values = [comparable(col(a.name)["v"], types[a.name]).alias(f"v{i}") for i, a in enumerate(versioned)]
-    return F.when(F.col(_ALIVE), F.struct(F.lit(True).alias("alive"), *values))
+    return F.when(F.col(ALIVE), F.struct(F.lit(True).alias("alive"), *values))
 
 
 def at_the_end_of_each_time(states: DataFrame, dimension: Dimension) -> DataFrame:
     """Keep the state after all statements of one time; what held in between is not visible (S5)."""
-    next_time = F.lead(EFFECTIVE_AT).over(_in_order(dimension))
+    next_time = F.lead(EFFECTIVE_AT).over(in_order(dimension))
     return states.withColumn("_next", next_time).where(F.col("_next").isNull() | (F.col("_next") > F.col(EFFECTIVE_AT)))
 
 
@@ -149,7 +174,7 @@ def remember(moments: DataFrame, dimension: Dimension) -> DataFrame:
 
     Also `_last_change`: when the last of them became what it is; NULL if all are NULL and always were.
     """
-    window = _by_time(dimension)
+    window = by_time(dimension)
     types = attribute_types(dimension)
     shown: dict[str, Column] = {}
     for attribute in dimension.attributes:
@@ -162,12 +187,12 @@ def remember(moments: DataFrame, dimension: Dimension) -> DataFrame:
 def _retained(attribute: Attribute, value: Column, window: WindowSpec) -> dict[str, Column]:
     """S6: the first value that is not NULL, in business time."""
     first = F.when(col(attribute.name)["v"].isNotNull(), col(attribute.name))
-    return {f"_shown_{attribute.name}": F.first(first, ignorenulls=True).over(_whole(window))["v"]}
+    return {f"_shown_{attribute.name}": F.first(first, ignorenulls=True).over(whole(window))["v"]}
 
 
 def _overwritten(attribute: Attribute, value: Column, window: WindowSpec) -> dict[str, Column]:
     """S7, and the current value of S10: the latest."""
-    return {f"_shown_{attribute.name}": F.last(col(attribute.name)).over(_whole(window))["v"]}
+    return {f"_shown_{attribute.name}": F.last(col(attribute.name)).over(whole(window))["v"]}
 
 
 def _versioned(attribute: Attribute, value: Column, window: WindowSpec) -> dict[str, Column]:
@@ -182,7 +207,7 @@ def _with_previous(attribute: Attribute, value: Column, window: WindowSpec) -> d
     equal_before = F.lag(value).over(window)
     begins = col(name).isNotNull() & (before.isNull() | ~value.eqNullSafe(equal_before))
     return {
-        f"_shown_{name}": F.last(col(name)).over(_whole(window))["v"],
+        f"_shown_{name}": F.last(col(name)).over(whole(window))["v"],
         f"_run_{name}": F.when(begins, F.struct(F.col(EFFECTIVE_AT).alias("at"), before["v"].alias("v"))),
     }
 
@@ -213,36 +238,31 @@ def _with_last_change(moments: DataFrame, dimension: Dimension, window: WindowSp
     pairs = [(F.col("_running")[f"v{i}"], F.lag("_running").over(window)[f"v{i}"]) for i in range(len(running))]
     changed = ~null_safe_equal([now for now, _ in pairs], [before for _, before in pairs])
     return moments.withColumn("_change_at", F.when(changed, F.col(EFFECTIVE_AT))).withColumn(
-        "_last_change", F.max("_change_at").over(_whole(window))
+        "_last_change", F.max("_change_at").over(whole(window))
     )
 
 
 def open_and_close(moments: DataFrame, dimension: Dimension) -> DataFrame:
     """Versions with half-open windows (S2), numbered; gaps where the entity did not exist (S18)."""
-    window = _by_time(dimension)
-    boundary = ~F.col(_VISIBLE).eqNullSafe(F.lag(_VISIBLE).over(window))
+    window = by_time(dimension)
+    boundary = ~F.col(VISIBLE).eqNullSafe(F.lag(VISIBLE).over(window))
     runs = _type_3(moments, dimension, window)
     bounded = runs.withColumn("_boundary", boundary).where(F.col("_boundary"))
-    opened = bounded.withColumn(_ENDS, F.lead(EFFECTIVE_AT).over(window)).where(F.col(_ALIVE))
+    opened = bounded.withColumn(_ENDS, F.lead(EFFECTIVE_AT).over(window)).where(F.col(ALIVE))
     numbered = opened.withColumn(VERSION, F.row_number().over(window).cast("int"))
     began = F.col(EFFECTIVE_AT)
     return numbered.withColumns(
         {
-            EFFECTIVE_FROM: _first_begin(began, dimension),
+            EFFECTIVE_FROM: first_begin(began, dimension),
             EFFECTIVE_TO: F.coalesce(F.col(_ENDS), open_end(dimension)),
             CURRENT_FLAG: F.col(_ENDS).isNull(),
-            CHANGE_REASON: F.coalesce(F.col(_OPENER)["reason"], F.lit(DEFAULT_REASON)),
-            CHANGE_SOURCE: F.col(_OPENER)["source"],
-            LOAD_RUN_ID: _delivery_of(F.col(_OPENER)["batch"]),
+            CHANGE_REASON: F.coalesce(F.col(OPENER)["reason"], F.lit(DEFAULT_REASON)),
+            CHANGE_SOURCE: F.col(OPENER)["source"],
+            LOAD_RUN_ID: F.col(OPENER)["delivery"],
             LAST_UPDATED: F.greatest(began, F.col("_last_change")),
             **_shown(dimension, window),
         }
     )
-
-
-def _delivery_of(batch: Column) -> Column:
-    """A batch's id without its revision: an equal edition of a delivery must change no row (S13, S14, S34)."""
-    return F.regexp_replace(batch, "/[^/]*$", "")
 
 
 def _type_3(moments: DataFrame, dimension: Dimension, window: WindowSpec) -> DataFrame:
@@ -250,13 +270,13 @@ def _type_3(moments: DataFrame, dimension: Dimension, window: WindowSpec) -> Dat
     return with_columns(
         moments,
         {
-            f"_run_{a.name}": F.last(f"`_run_{a.name}`", ignorenulls=True).over(_whole(window))
+            f"_run_{a.name}": F.last(f"`_run_{a.name}`", ignorenulls=True).over(whole(window))
             for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)
         },
     )
 
 
-def _first_begin(began: Column, dimension: Dimension) -> Column:
+def first_begin(began: Column, dimension: Dimension) -> Column:
     """S29: an entity whose first change is early enough begins at the declared time."""
     if dimension.begin is None:
         return began
@@ -294,12 +314,12 @@ def _shown(dimension: Dimension, window: WindowSpec) -> dict[str, Column]:
 
 def without_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
     """S33: one row per entity, opened by what first made it exist; its first and last version tell the rest."""
-    window = Window.partitionBy(*_entity(dimension)).orderBy(F.col(VERSION).asc())
-    first_opening = F.first(EFFECTIVE_AT).over(_whole(window))
+    window = Window.partitionBy(*entity(dimension)).orderBy(F.col(VERSION).asc())
+    first_opening = F.first(EFFECTIVE_AT).over(whole(window))
     rows = versions.withColumns(
         {
             EFFECTIVE_FROM: _instant(BEGINNING),
-            DELETED_AT: F.last(F.struct(_ENDS)).over(_whole(window))[_ENDS],
+            DELETED_AT: F.last(F.struct(_ENDS)).over(whole(window))[_ENDS],
             LAST_UPDATED: F.greatest(first_opening, F.col("_last_change")),
         }
     ).where(F.col(VERSION) == 1)

@@ -1,22 +1,18 @@
-"""The engine's side of a world: declarations of its shape, its batches as files, and the rows that come of them."""
+"""The engine's side of a world: the declaration of its shape, and its batches as files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from scd_pipeline.deliveries import Delivery
-from scd_pipeline.load import LoadResult, Retry, load
 from scd_pipeline.spec import Attribute, Begin, Dimension, Feed, Snapshot, Source
-from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests.worlds import Shape, World, physical_columns, rows_as_records
+from scd_pipeline_tests.worlds import Shape, physical_columns, rows_as_records
 
 ARROW = {
     "string": pa.string(),
@@ -106,49 +102,3 @@ def _arrow_record(record: Mapping[str, Any]) -> dict[str, Any]:
         name: list(value.items()) if name in maps and isinstance(value, dict) else value
         for name, value in record.items()
     }
-
-
-def steps(worlds: Sequence[World], phase: int, *, one_pass: bool) -> Iterable[list[o.Batch]]:
-    """What is loaded at once: the k-th batch of each world, or all; a world that needs one load gets one."""
-    queues = [world.first if phase == 0 else world.second for world in worlds]
-    if one_pass:
-        everything = [batch for queue in queues for batch in queue]
-        return [everything] if everything else []
-    whole = [batch for world, queue in zip(worlds, queues, strict=True) if world.one_load for batch in queue]
-    single = [queue for world, queue in zip(worlds, queues, strict=True) if not world.one_load]
-    rounds = [[batch for batch in batches if batch is not None] for batches in zip_longest(*single)]
-    return [step for step in ([whole] if whole else []) + rounds if step]
-
-
-def run(
-    warehouse: Warehouse, worlds: Sequence[World], folder: Path, *, one_pass: bool = False, doubled: bool = False
-) -> list[LoadResult]:
-    """Load worlds of one shape, first under their first declaration, then under the final one."""
-    shape = worlds[0].shape
-    folder.mkdir(exist_ok=True)
-    results = []
-    for phase, dim in enumerate((shape.first, shape.final)):
-        dimension = declaration(shape, dim)
-        done = list(steps(worlds, phase, one_pass=one_pass))
-        for batches in done:
-            deliveries = [delivery(batch, shape, folder) for batch in batches]
-            results.append(load(warehouse, dimension, deliveries, retry=Retry(attempts=1)))
-            if doubled:
-                results.append(load(warehouse, dimension, list(reversed(deliveries)), retry=Retry(attempts=1)))
-    return results
-
-
-def records(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as dictionaries, with aware UTC times, whatever the process's zone."""
-    return [dict(row) for row in frame.toArrow().to_pylist()]
-
-
-def dimension_rows(warehouse: Warehouse, dimension: Dimension) -> list[dict[str, Any]]:
-    """The dimension's rows as they stand in the table."""
-    table = warehouse.table(dimension.name)
-    return records(table.read()) if table.exists() else []
-
-
-def expected_rows(worlds: Iterable[World]) -> list[dict[str, Any]]:
-    """What the oracle says of all of them."""
-    return [row for world in worlds for row in o.oracle(world.dim, world.batches)]

@@ -77,7 +77,7 @@ _ORDER = (
         "sources_reversed",
         "S14",
         "player pass, store pass",
-        Edit("history.timeline:_in_order", "F.col(SOURCE).asc()", "F.col(SOURCE).desc()"),
+        Edit("history.timeline:in_order", "F.col(SOURCE).asc()", "F.col(SOURCE).desc()"),
     ),
     _fault(
         "several_states_at_one_time",
@@ -186,7 +186,7 @@ _SNAPSHOTS = (
         "partner pass, machine pass",
         Edit(
             "history.timeline:_resolve_presence",
-            '.where((F.col(KIND) != "present") | ~F.col(_ALIVE))',
+            '.where((F.col(KIND) != "present") | ~F.col(ALIVE))',
             '.where(F.col(KIND) != "present")',
         ),
     ),
@@ -196,7 +196,7 @@ _SNAPSHOTS = (
         "partner pass, machine pass",
         Edit(
             "history.timeline:_resolve_presence",
-            '.where((F.col(KIND) != "present") | ~F.col(_ALIVE))',
+            '.where((F.col(KIND) != "present") | ~F.col(ALIVE))',
             "",
         ),
     ),
@@ -410,7 +410,7 @@ _REVISIONS = (
         "run_id_with_revision",
         "S34",
         "customer pass, country pass",
-        Edit("history.timeline:_delivery_of", 'F.regexp_replace(batch, "/[^/]*$", "")', "batch"),
+        Edit("history.timeline:author", 'F.regexp_replace(BATCH, "/[^/]*$", "")', "F.col(BATCH)"),
     ),
 )
 
@@ -567,7 +567,7 @@ _EXISTENCE = (
             'after_gap = (F.lag(_ENDS).over(window) < F.col(EFFECTIVE_AT)).cast("int")\n'
             '    opened = opened.withColumn("_after_gap", after_gap)\n'
             '    opened = opened.withColumn("_life", F.coalesce(F.sum("_after_gap").over(window), F.lit(0)))\n'
-            '    life = Window.partitionBy(*_entity(dimension), "_life").orderBy(EFFECTIVE_AT)\n'
+            '    life = Window.partitionBy(*entity(dimension), "_life").orderBy(EFFECTIVE_AT)\n'
             '    numbered = opened.withColumn(VERSION, F.row_number().over(life).cast("int"))',
         ),
     ),
@@ -591,14 +591,14 @@ _EXISTENCE = (
         "begin_ignored",
         "S29",
         "player pass, machine pass",
-        Edit("history.timeline:_first_begin", "if dimension.begin is None:", "if True:"),
+        Edit("history.timeline:first_begin", "if dimension.begin is None:", "if True:"),
     ),
     _fault(
         "begin_for_every_first_version",
         "S29",
         "player pass, machine pass",
         Edit(
-            "history.timeline:_first_begin",
+            "history.timeline:first_begin",
             " & (began <= _instant(dimension.begin.for_first_changes_until))",
             "",
         ),
@@ -607,7 +607,7 @@ _EXISTENCE = (
         "begin_before_its_limit_only",
         "S29",
         "player pass, machine pass",
-        Edit("history.timeline:_first_begin", "began <= _instant", "began < _instant"),
+        Edit("history.timeline:first_begin", "began <= _instant", "began < _instant"),
     ),
     _fault(
         "windows_closed",
@@ -645,7 +645,7 @@ _ATTRIBUTES = (
         Edit(
             "history.timeline:_overwritten",
             "F.last(col(attribute.name))",
-            "F.last(F.when(F.col(_ALIVE), col(attribute.name)), ignorenulls=True)",
+            "F.last(F.when(F.col(ALIVE), col(attribute.name)), ignorenulls=True)",
         ),
     ),
     _fault(
@@ -653,7 +653,7 @@ _ATTRIBUTES = (
         "S7",
         "customer pass, store pass",
         Edit(
-            "history.timeline:_visible",
+            "history.timeline:visible",
             "dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)",
             "dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID, ScdType.OVERWRITE)",
         ),
@@ -665,7 +665,7 @@ _ATTRIBUTES = (
         Edit(
             "history.timeline:_with_previous",
             "begins = col(name).isNotNull()",
-            "begins = F.col(_ALIVE) & col(name).isNotNull()",
+            "begins = F.col(ALIVE) & col(name).isNotNull()",
         ),
     ),
     _fault(
@@ -685,7 +685,7 @@ _ATTRIBUTES = (
         "S10",
         "customer pass, store pass",
         Edit(
-            "history.timeline:_visible",
+            "history.timeline:visible",
             "dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)",
             "dimension.of_type(ScdType.ADD_ROW)",
         ),
@@ -726,9 +726,9 @@ _ATTRIBUTES = (
         "player pass, store pass",
         Edit(
             "history.timeline:running_state",
-            'F.last(F.when(F.col("_changed"), statement), ignorenulls=True).over(window)',
-            'F.first(F.when(F.col("_changed"), statement), ignorenulls=True).over('
-            "Window.partitionBy(*_entity(dimension), EFFECTIVE_AT).orderBy(*position(), F.col(SOURCE).asc())"
+            'F.last(F.when(F.col("_changed"), author()), ignorenulls=True).over(window)',
+            'F.first(F.when(F.col("_changed"), author()), ignorenulls=True).over('
+            "Window.partitionBy(*entity(dimension), EFFECTIVE_AT).orderBy(*position(), F.col(SOURCE).asc())"
             ".rowsBetween(Window.unboundedPreceding, 0))",
         ),
     ),
@@ -736,7 +736,7 @@ _ATTRIBUTES = (
         "opened_by_any",
         "S14",
         "player pass, store pass",
-        Edit("history.timeline:running_state", 'F.when(F.col("_changed"), statement)', "statement"),
+        Edit("history.timeline:running_state", 'F.when(F.col("_changed"), author())', "author()"),
     ),
 )
 

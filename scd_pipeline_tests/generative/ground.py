@@ -135,12 +135,12 @@ class Site:
         self.warehouse = Warehouse(self.spark, self.folder)
 
     @contextlib.contextmanager
-    def ground(self, worlds: Sequence[World]) -> Iterator[Ground]:
-        """A new ground, whose folder goes when it is done with."""
+    def ground(self, worlds: Sequence[World], files: Path | None = None) -> Iterator[Ground]:
+        """A new ground, whose folder goes when it is done with; deliveries in `files` stay."""
         self.used += 1
         folder = self.folder / f"ground_{self.used}"
         try:
-            ground = Ground(self.spark, folder, worlds, folder / "landing")
+            ground = Ground(self.spark, folder, worlds, files or folder / "landing")
             ground.warehouse.capabilities = self.warehouse.capabilities
             yield ground
         finally:

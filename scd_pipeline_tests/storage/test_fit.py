@@ -65,11 +65,17 @@ def test_a_renamed_column_keeps_its_history(spark: SparkSession, warehouse: Path
 def test_what_this_delta_can_do_is_tried_once_and_remembered(spark: SparkSession, warehouse: Path) -> None:
     """S32."""
     found = Warehouse(spark, warehouse).capabilities
-    assert found.replaces and found.merges and "Delta" in found.engine
+    assert found.merges and "Delta" in found.engine
     memory = Warehouse(spark, warehouse).table("_scd_capabilities")
     before = memory.last_commit()
     assert Warehouse(spark, warehouse).capabilities == found
     assert memory.last_commit() == before
+
+
+def test_this_delta_can_write_in_both_ways(spark: SparkSession, warehouse: Path) -> None:
+    """S32."""
+    found = probe(spark, "this", str(warehouse / "scratch"))
+    assert found.replaces and found.merges
 
 
 def test_a_delta_that_can_write_in_no_way_is_refused_before_anything_is_written(

@@ -1,0 +1,66 @@
+"""What a long run has done already, so that it can be stopped and taken up again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from scd_pipeline import session, setup
+from scd_pipeline_tests import servers
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / ".long_runs"
+UNFINISHED = 3
+"""Exit code of a run that has more to do."""
+
+
+def fingerprint(sources: Sequence[Path]) -> str:
+    """Of the code that a result depends on; with other code nothing is done yet."""
+    digest = hashlib.sha256()
+    for path in sorted(sources):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def code() -> list[Path]:
+    """The engine, and what it is held against."""
+    tests = ROOT / "scd_pipeline_tests"
+    return [*(ROOT / "scd_pipeline").rglob("*.py"), *tests.glob("*.py"), *(tests / "generative").glob("*.py")]
+
+
+@dataclass
+class Journal:
+    """One line of JSON for each thing done, by its name; the first line says with which code."""
+
+    path: Path
+    of: str
+    done: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lines = [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
+        if lines and lines[0] == {"of": self.of}:
+            self.done = {line.pop("name"): line for line in lines[1:]}
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps({"of": self.of}) + "\n")
+
+    def add(self, name: str, **told: Any) -> None:
+        self.done[name] = told
+        with self.path.open("a") as lines:
+            lines.write(json.dumps({"name": name, **told}) + "\n")
+
+
+@contextmanager
+def spark_of_tests() -> Iterator[SparkSession]:
+    """A session at the server of the tests."""
+    found = setup.find(os.environ)
+    with session.shared_spark(servers.folder(), servers.settings(found), java_home=found.java_home) as spark:
+        yield spark

@@ -1,0 +1,71 @@
+"""A plan tells what the load then does, and writes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from scd_pipeline.columns import CURRENT_FLAG
+from scd_pipeline.load import load, plan
+from scd_pipeline.spec import Dimension
+from scd_pipeline_tests import worlds as w
+from scd_pipeline_tests.generative.ground import Ground, Record, Site, Way, steps
+from scd_pipeline_tests.text_tables import plain
+
+TWO = Way("two", 2)
+WORLDS = 12
+
+
+def happened(before: list[Record], after: list[Record], dimension: Dimension) -> Counter[str]:
+    """What became of the rows, by surrogate key: opened, closed, overwritten or removed."""
+    old, new = ({row[dimension.surrogate_key]: plain(row) for row in rows} for rows in (before, after))
+    current = {row[dimension.surrogate_key]: row.get(CURRENT_FLAG) for row in (*before, *after)}
+    was = {row[dimension.surrogate_key]: row.get(CURRENT_FLAG) for row in before}
+    found = Counter(open=len(new.keys() - old.keys()), remove=len(old.keys() - new.keys()))
+    changed = [key for key in old.keys() & new.keys() if old[key] != new[key]]
+    closed = [key for key in changed if was[key] and not current[key]]
+    return found + Counter(close=len(closed), overwrite=len(changed) - len(closed))
+
+
+def hold_plans_against_loads(ground: Ground, way: Way) -> Counter[str]:
+    """Plan and load each step; return how many rows there were of each action."""
+    total: Counter[str] = Counter()
+    dimension = ground.dimension
+    for batches in steps(ground.worlds, 1, way.loads):
+        deliveries = ground.deliveries(batches)
+        before, log = ground.rows(), ground.log()
+        planned = plan(ground.warehouse, dimension, deliveries)
+        assert (_plain(ground.rows()), ground.log()) == (_plain(before), log)
+        loaded = load(ground.warehouse, dimension, deliveries)
+        assert planned.results == loaded.batches
+        assert Counter(planned.rows) == Counter(loaded.rows)
+        assert Counter(loaded.rows) == happened(before, ground.rows(), dimension)
+        total.update(loaded.rows)
+    return total
+
+
+def _plain(rows: list[Record]) -> Counter[object]:
+    return Counter(map(plain, rows))
+
+
+@settings(
+    max_examples=1,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(seed=st.integers(0, 1_000_000))
+@pytest.mark.parametrize("shape", [w.CUSTOMER, w.PARTNER], ids=lambda shape: shape.name)
+def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, shape: w.Shape, seed: int) -> None:
+    drawn = w.worlds_of(shape, range(seed, seed + 3 * WORLDS))
+    chosen = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
+    with Site(spark, tmp_path / str(seed)).ground(chosen) as ground:
+        total = hold_plans_against_loads(ground, TWO)
+    assert total["open"] and total["overwrite"]
+    assert total["close"] if shape is w.CUSTOMER else total["remove"]
