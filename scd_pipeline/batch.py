@@ -39,7 +39,8 @@ class Batch:
     """One revision of one delivery, as the change log knows it.
 
     `columns` are the attributes that the delivery stated; `retires` tells whether an entity that it leaves out
-    is gone; `scope` holds the encoded values of `scope_columns` (None: everything).
+    is gone; `scope` holds the encoded values of `scope_columns` (None: everything); `reason`, `actor` and
+    `correlation_id` are told of all of it.
     """
 
     source: str
@@ -64,6 +65,9 @@ class Batch:
     changed: int = 0
     closed: int = 0
     run_id: str = ""
+    reason: str | None = None
+    actor: str | None = None
+    correlation_id: str | None = None
 
     @property
     def id(self) -> str:

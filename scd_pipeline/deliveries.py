@@ -91,6 +91,9 @@ class Delivery:
             row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
             scope_columns=channel.scope if isinstance(channel, Snapshot) else (),
             withdrawn=self.withdrawn,
+            reason=self.reason,
+            actor=self.actor,
+            correlation_id=self.correlation_id,
         )
 
 

@@ -44,7 +44,8 @@ _DELIVERY, _REVISION = "_delivery", "_revision"
 _INFO_FIELDS = (
     "at timestamp, columns array<string>, scope_columns array<string>, scope array<string>, row_times boolean, "
     "retires boolean, withdrawn boolean, rows bigint, bad_rows bigint, entities bigint, fingerprint string, "
-    "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, closed bigint, run_id string"
+    "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, closed bigint, "
+    "run_id string, reason string, actor string, correlation_id string"
 )
 STATEMENT_COLUMNS = tuple(STATEMENT_TYPES)
 
@@ -182,6 +183,9 @@ def _info(batch: Batch) -> tuple[object, ...]:
         batch.changed,
         batch.closed,
         batch.run_id,
+        batch.reason,
+        batch.actor,
+        batch.correlation_id,
     )
 
 

@@ -128,7 +128,8 @@ def presence(frame: DataFrame) -> DataFrame:
 
 _SNAPSHOT_SCHEMA = (
     "_source string, _channel string, _batch string, _delivery_rank string, _revision_rank string, "
-    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, _scope_id int, _scope array<string>"
+    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, _scope_id int, _scope array<string>, "
+    "_reason string, _actor string, _correlation_id string"
 )
 
 
@@ -150,6 +151,7 @@ def _snapshot_frame(
             list(b.columns),
             scopes.index(b.scope_columns) if b.scope is not None else None,
             list(b.scope) if b.scope is not None else None,
+            *_told(b),
         )
         for b, bound in zip(snapshots, bounds, strict=True)
     ]
@@ -160,9 +162,9 @@ def _snapshot_frame(
 
 
 def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension: Dimension) -> DataFrame:
-    """Give rows of (key, snapshot) the columns of a statement at the snapshot's own position."""
+    """Give rows of (key, snapshot) the columns of a statement at the snapshot's own position, told as all of it is."""
     types = attribute_types(dimension)
-    texts = [REASON, ACTOR, CORRELATION_ID, BAD_REASON, BAD_ROW]
+    texts = [BAD_REASON, BAD_ROW]
     return snapshot_rows.withColumns(
         {
             EFFECTIVE_AT: F.col("_at"),
@@ -191,10 +193,9 @@ def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     """Drop what is implied: a plain snapshot's statement that repeats what its source had stated before it."""
     counts = F.col(ORIGIN) != "removed"
     state = _before(known, counts, intake, dimension)
-    plain = [b.statements_of for b in intake.new_snapshots if not b.row_times]
     differs = _differs(dimension)
     repeats = F.col(ALIVE_BEFORE) & ~differs
-    from_plain_snapshot = F.col(BATCH).isin(plain) if plain else F.lit(False)
+    from_plain_snapshot = _told_as_its_snapshot(intake, dimension)
     implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == "bad", False)
@@ -204,6 +205,29 @@ def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     )
     before = [_before_name(name) for name in attribute_types(dimension)]
     return state.withColumn(DIFFERS, differs).where(~implied).drop(*before)
+
+
+def _told(batch: Batch) -> tuple[str | None, str | None, str | None]:
+    """What is told of everything that a batch states, for the audit."""
+    return (batch.reason, batch.actor, batch.correlation_id)
+
+
+def _told_as_its_snapshot(intake: Intake, dimension: Dimension) -> Column:
+    """Whether a row is of a plain new snapshot, and nothing is told of it that is not told of all of that snapshot.
+
+    Only such a row can be read off the log again; one with a reason or an actor of its own is kept.
+    """
+    found = F.lit(False)
+    plain = [b for b in intake.new_snapshots if not b.row_times]
+    for told in sorted({_told(b) for b in plain}, key=repr):
+        mine = [b for b in plain if _told(b) == told]
+        same = F.col(BATCH).isin([b.statements_of for b in mine])
+        channels = [dimension.source(b.source).channel(b.channel) for b in mine]
+        if any(c.reason or c.actor or c.correlation_id for c in channels):
+            for name, text in zip((REASON, ACTOR, CORRELATION_ID), told, strict=True):
+                same = same & F.col(name).eqNullSafe(F.lit(text))
+        found = found | same
+    return found
 
 
 def _affected(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
