@@ -18,6 +18,7 @@ from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".long_runs"
+ENGINE = ("batch", "columns", "deliveries", "frames", "intake", "load", "plan", "warehouse")
 UNFINISHED = 3
 """Exit code of a run that has more to do."""
 
@@ -32,8 +33,10 @@ def fingerprint(sources: Sequence[Path]) -> str:
 
 def code() -> list[Path]:
     """The engine, and what it is held against."""
-    tests = ROOT / "scd_pipeline_tests"
-    return [*(ROOT / "scd_pipeline").rglob("*.py"), *tests.glob("*.py"), *(tests / "generative").glob("*.py")]
+    engine, tests = ROOT / "scd_pipeline", ROOT / "scd_pipeline_tests"
+    packages = [engine / name for name in ("spec", "history", "audit", "delta")] + [tests / "generative"]
+    modules = [engine / f"{name}.py" for name in ENGINE] + [tests / "oracle.py", tests / "worlds.py"]
+    return [*modules, *(path for package in packages for path in package.glob("*.py"))]
 
 
 @dataclass
