@@ -149,4 +149,4 @@ class Site:
 
 def records(frame: DataFrame) -> list[Record]:
     """The rows of a frame as dictionaries, with aware UTC times, whatever the process's zone."""
-    return list(frame.toArrow().to_pylist())
+    return list(frame.toArrow().to_pylist(maps_as_pydicts="strict"))
