@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
@@ -16,9 +17,10 @@ from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
 Progress = Callable[[str], None]
+Done = TypeVar("Done")
 
 
-def _silent(message: str) -> None:
+def silent(message: str) -> None:
     """Tell nobody."""
 
 
@@ -74,7 +76,7 @@ def load(
     *,
     run_id: str = "",
     retry: Retry | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
     clock: Callable[[], float] = time.monotonic,
 ) -> LoadResult:
     """Take the deliveries into the change log and bring the dimension up to it; several go in as one pass.
@@ -84,31 +86,41 @@ def load(
     Errors: RetriesExhausted when rivals were faster as often as `retry` allows; KeyCollision, InvariantBroken,
     UnsupportedDelta and DeclarationError before anything is written.
     """
-    retry = retry or Retry()
     began = clock()
-    told: tuple[BatchResult, ...] | None = None
-    for attempt in range(retry.attempts):
+    told: list[tuple[BatchResult, ...]] = []
+
+    def attempt() -> LoadResult:
+        made = make_plan(warehouse, dimension, () if told else deliveries, run_id=run_id, progress=progress)
+        log = commit_log(warehouse, made, progress)
+        told.append(made.results)
+        done = commit_dimension(warehouse, made, log, progress)
+        return LoadResult(
+            dimension.name, told[0], dict(made.rows), done.table_version, log.table_version, clock() - began
+        )
+
+    return with_retries(dimension.name, attempt, retry or Retry(), progress)
+
+
+def with_retries(table: str, attempt: Callable[[], Done], retry: Retry, progress: Progress) -> Done:
+    """What the attempt returns; it is made anew when a rival was faster, as often as `retry` allows.
+
+    Errors: RetriesExhausted.
+    """
+    for number in range(retry.attempts):
         try:
-            made = make_plan(warehouse, dimension, deliveries if told is None else (), run_id=run_id, progress=progress)
-            log = commit_log(warehouse, made, progress)
-            told = made.results if told is None else told
-            committed = commit_dimension(warehouse, made, log, progress)
+            return attempt()
         except ConflictError as error:
-            if attempt == retry.attempts - 1:
+            if number == retry.attempts - 1:
                 raise RetriesExhausted(
-                    f"{dimension.name}: {retry.attempts} attempts lost against another writer, the last because: "
+                    f"{table}: {retry.attempts} attempts lost against another writer, the last because: "
                     f"{error}; run the load again once the other writer is done"
                 ) from error
-            progress(f"another writer was faster, attempt {attempt + 2} of {retry.attempts}")
-            retry.wait(attempt)
-            continue
-        return LoadResult(
-            dimension.name, told, dict(made.rows), committed.table_version, log.table_version, clock() - began
-        )
+            progress(f"another writer was faster, attempt {number + 2} of {retry.attempts}")
+            retry.wait(number)
     raise AssertionError("the loop returns or raises")
 
 
-def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = _silent) -> OwnCommit:
+def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent) -> OwnCommit:
     """Write the plan's batches and statements; with none there is no commit.  Out: the log's last own commit."""
     made.prepare(warehouse)
     if not made.batches:
@@ -121,7 +133,7 @@ def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = _silen
     return done
 
 
-def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progress: Progress = _silent) -> OwnCommit:
+def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progress: Progress = silent) -> OwnCommit:
     """Write the plan's row actions; with none there is no commit (S15).  Out: the dimension's last own commit."""
     if not made.has_actions:
         return made.dimension_commit

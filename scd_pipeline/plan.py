@@ -139,7 +139,7 @@ def _dimension_took(log: ChangeLog, commit: OwnCommit) -> int:
     return took
 
 
-def _counted_rows(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
+def counted_rows(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
     """The log's statements that count: those of standing batches (S34)."""
     counts = {batch.statements_of for batch in counted(list(batches))}
     ignored = sorted({batch.statements_of for batch in batches} - counts)
@@ -169,7 +169,7 @@ def _kept_once(
 ) -> DataFrame:
     sources = sorted({batch.source for batch in (*taken.accepted, *taken.removed)})
     removed_ids = {batch.statements_of for batch in taken.removed}
-    stored = _counted_rows(log, old).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
+    stored = counted_rows(log, old).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     intake = Intake(
         new=taken.accepted,
         removed=taken.removed,
@@ -180,14 +180,14 @@ def _kept_once(
         raw = stored.limit(0)
     if not intake.new_snapshots:
         keys = [col(name) for name in dimension.key_names]
-        spoken = raw.select(*keys).unionByName(_of_batches(stored, removed_ids).select(*keys)).distinct()
+        spoken = raw.select(*keys).unionByName(of_batches(stored, removed_ids).select(*keys)).distinct()
         stored = stored.join(F.broadcast(spoken), list(dimension.key_names), "left_semi")
     return changes(
         warehouse.spark, stored, raw, intake, dimension, lambda frame: frame.localCheckpoint()
     ).localCheckpoint()
 
 
-def _of_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
+def of_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
     return rows.where(F.col(BATCH).isin(sorted(ids))) if ids else rows.limit(0)
 
 
@@ -234,7 +234,7 @@ def _actions(
     if keys is None:
         return before.withColumn(ACTION, F.lit("")).limit(0), {}
     names = list(dimension.key_names)
-    stored = _counted_rows(log, [*taken.old, *taken.to_write]).drop(COMMIT)
+    stored = counted_rows(log, [*taken.old, *taken.to_write]).drop(COMMIT)
     if log.is_there:
         statements = stored.join(keys, names, "left_semi")
         if kept is not None:
@@ -261,13 +261,13 @@ def _affected(
     keys = [col(name) for name in dimension.key_names]
     frames = []
     if kept is not None:
-        removed = _of_batches(log.rows(), {batch.statements_of for batch in taken.removed})
+        removed = of_batches(log.rows(), {batch.statements_of for batch in taken.removed})
         frames.append(affected_keys(kept, removed, dimension))
     if took < log.commit.number:
         lagging = log.rows().where(F.col(COMMIT) > took)
         frames.append(lagging.select(*keys))
         replaced = {b.statements_of for b in taken.old} - {b.statements_of for b in counted(list(taken.old))}
-        frames.append(_of_batches(log.rows(), replaced).select(*keys))
+        frames.append(of_batches(log.rows(), replaced).select(*keys))
     if not frames:
         return None
     union = frames[0]

@@ -31,8 +31,10 @@ from scd_pipeline.columns import (
     readable_key,
 )
 from scd_pipeline.deliveries import instant
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, recorded_until, standing_transitions
 from scd_pipeline.delta.fit import stored_declaration
 from scd_pipeline.errors import SetupError
+from scd_pipeline.history.replay import build_versions
 from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
@@ -58,18 +60,42 @@ def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     return _shown(_rows(warehouse, shape), shape)
 
 
-def as_of(warehouse: Warehouse, dimension: Dimension | str, time: datetime) -> DataFrame:
+def as_of(
+    warehouse: Warehouse, dimension: Dimension | str, time: datetime, *, known_at: datetime | None = None
+) -> DataFrame:
     """The versions whose half-open window holds `time`, at most one per entity (S2); without windows, all rows.
 
-    A time without a zone is UTC (S1).  Errors: SetupError.
+    With `known_at` as the dimension was known at that moment, which the audit alone tells; the dimension is then
+    given by its declaration. A time without a zone is UTC (S1).  Errors: SetupError.
     """
     shape = _shape(warehouse, dimension)
-    rows = _rows(warehouse, shape)
+    rows = _rows(warehouse, shape) if known_at is None else known(warehouse, dimension, known_at)
     if shape.has_windows:
         moment = instant(time)
         begun = F.col(EFFECTIVE_FROM) <= moment
         rows = rows.where(begun & (_is_open(shape) | (F.col(EFFECTIVE_TO) > moment)))
     return _shown(rows, shape)
+
+
+def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) -> DataFrame:
+    """The dimension's rows as they were known at a moment, rebuilt from the audit alone (S22).
+
+    A moment without a zone is UTC.  Errors: SetupError if there is no audit yet, or no declaration is given.
+    """
+    if isinstance(dimension, str):
+        raise SetupError(
+            f"{dimension}: what was known at a past moment is rebuilt by the declaration; give the declared dimension "
+            f"instead of its name (`scd as-of` finds it by --declarations)"
+        )
+    rows = _existing(warehouse, dimension.name + AUDIT_SUFFIX, dimension.name)
+    told = standing_transitions(recorded_until(rows, instant(moment)), dimension)
+    return build_versions(told, dimension, key_hash=warehouse.key_hash)
+
+
+def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
+    """What happened to whom, when, by whom and why, and since when that is known (S21).  Errors: SetupError."""
+    name = dimension if isinstance(dimension, str) else dimension.name
+    return _existing(warehouse, name + AUDIT_SUFFIX, name)
 
 
 def in_force(warehouse: Warehouse, dimension: Dimension | str, now: datetime) -> DataFrame:
@@ -253,11 +279,13 @@ def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
 
 __all__ = [
     "as_of",
+    "audit",
     "batches",
     "current",
     "history",
     "in_force",
     "key_names",
+    "known",
     "quarantine",
     "register",
     "tables",

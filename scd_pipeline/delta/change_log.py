@@ -87,11 +87,15 @@ class ChangeLog:
 
     def batches(self) -> list[Batch]:
         """Every batch that was accepted, each revision of it."""
+        return [batch for _, batch in self.committed_batches()]
+
+    def committed_batches(self) -> list[tuple[int, Batch]]:
+        """The same, each with the number of the own commit that it came with."""
         if not self.is_there:
             return []
         rows = self.table.read().where(F.col(KIND) == "batch")
-        keys = [SOURCE, CHANNEL, _DELIVERY, _REVISION]
-        return [_batch(row) for row in rows.select(*keys, _moments_as_text()).collect()]
+        keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
+        return [(row[COMMIT], _batch(row)) for row in rows.select(*keys, _moments_as_text()).collect()]
 
     def rows(self) -> DataFrame:
         """All rows but those of batches, as statements with `_commit`; a column that is not there yet is NULL.

@@ -12,9 +12,11 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from scd_pipeline.errors import OwnCommitMissing
 
@@ -24,7 +26,10 @@ _PAGES = (3, 50, 1000, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class OwnCommit:
-    """A commit of ours: its number, what the table had taken in by then, and a token that tells it from a rival's."""
+    """A commit of ours: its number, what the table had taken in by then, and a token that tells it from a rival's.
+
+    `at` is when it was made, by the server's clock.
+    """
 
     table: str
     number: int
@@ -33,6 +38,7 @@ class OwnCommit:
     batches: tuple[str, ...] = ()
     run_id: str = ""
     table_version: int = -1
+    at: datetime | None = None
 
     def next(self, *, took: Mapping[str, int], batches: tuple[str, ...], run_id: str) -> OwnCommit:
         """The commit that follows this one, with a token of its own."""
@@ -59,23 +65,36 @@ def last_own_commit(spark: SparkSession, table: str, identifier: str) -> OwnComm
     Errors: OwnCommitMissing where the history no longer reaches back to an own commit (its log's retention has
     passed, or the table is not ours): starting at 1 again would let Delta skip every write.
     """
+    return own_commits_since(spark, table, identifier, None)[-1]
+
+
+def own_commits_since(spark: SparkSession, table: str, identifier: str, number: int | None) -> list[OwnCommit]:
+    """The own commits after that number, in order; the last one alone for None.  Errors: as of `last_own_commit`.
+
+    Where the history no longer reaches back so far, those that are left.
+    """
+    found: list[OwnCommit] = []
     for page in _PAGES:
         history = spark.sql(f"DESCRIBE HISTORY {identifier} LIMIT {page}").select(
-            "version", "operation", "userMetadata"
+            "version", "userMetadata", F.unix_micros("timestamp").alias("micros")
         )
         rows = history.collect()
-        for row in rows:
-            found = _own(row, table)
-            if found is not None:
-                return found
+        found = [commit for row in rows if (commit := _own(row, table)) is not None]
         if any(row["version"] == 0 for row in rows):
-            return OwnCommit(table, 0, table_version=max(row["version"] for row in rows))
+            found = found or [OwnCommit(table, 0, table_version=max(row["version"] for row in rows))]
+            break
+        if found and (number is None or found[-1].number <= number):
+            break
         if len(rows) < page:
             break
-    raise OwnCommitMissing(
-        f"table {table}: no commit of this package is left in its history, so its next number is unknown; expected "
-        f"the last one to be within the log's retention; restore the table's `_delta_log`, or rebuild the table"
-    )
+    if not found:
+        raise OwnCommitMissing(
+            f"table {table}: no commit of this package is left in its history, so its next number is unknown; "
+            f"expected the last one to be within the log's retention; restore the table's `_delta_log`, or rebuild "
+            f"the table"
+        )
+    in_order = sorted(found, key=lambda commit: commit.number)
+    return in_order[-1:] if number is None else [commit for commit in in_order if commit.number > number]
 
 
 def _own(row: Row, table: str) -> OwnCommit | None:
@@ -85,6 +104,13 @@ def _own(row: Row, table: str) -> OwnCommit | None:
         return None
     if not isinstance(told, dict) or told.get(MARK) != 1 or told.get("table") != table:
         return None
-    took = {name: int(number) for name, number in told["took"].items()}
-    batches = tuple(told.get("batches", ()))
-    return OwnCommit(table, int(told["own"]), took, told["token"], batches, told.get("run_id", ""), int(row["version"]))
+    return OwnCommit(
+        table,
+        int(told["own"]),
+        {name: int(number) for name, number in told["took"].items()},
+        told["token"],
+        tuple(told.get("batches", ())),
+        told.get("run_id", ""),
+        int(row["version"]),
+        datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=row["micros"]),
+    )

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from scd_pipeline.columns import quoted
-from scd_pipeline.delta.commits import OwnCommit, last_own_commit
+from scd_pipeline.delta.commits import OwnCommit, last_own_commit, own_commits_since
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 
 _CONFLICTS = (
@@ -106,6 +106,10 @@ class Table:
 
     def last_commit(self) -> OwnCommit:
         return last_own_commit(self.spark, self.name, self.identifier)
+
+    def commits_since(self, number: int) -> list[OwnCommit]:
+        """The own commits after that number, in order."""
+        return own_commits_since(self.spark, self.name, self.identifier, number)
 
     def append(self, rows: DataFrame, commit: OwnCommit) -> OwnCommit:
         """Append the rows as `commit`.  Errors: ConflictError if a rival took its number."""

@@ -88,8 +88,9 @@ def build_transitions(
 ) -> DataFrame:
     """The transitions of every entity in `statements` that ever existed.
 
-    In: as for `build_timeline`.  Out: the business key and `transition_schema`. A delivery is named without its
-    revision; `actor` is the pipeline where no person is told. Values that were not stated are in no map.
+    In: as for `build_timeline`.  Out: the business key, `transition_schema`, and `effective_from`, the beginning of
+    the version that the new key names. A delivery is named without its revision; `actor` is the pipeline where no
+    person is told. Values that were not stated are in no map.
     """
     states = running_state(effective_statements(statements, dimension, row_timed=row_timed), dimension)
     states = with_columns(states, _authors(dimension))
@@ -101,7 +102,8 @@ def build_transitions(
         told += [_overwritten(dimension, source, _once(dimension, source), "once"), _refused(dimension, source)]
     happened = F.explode(F.array_compact(F.array(*[one for one in told if one is not None])))
     keys = [col(name) for name in dimension.key_names]
-    return moments.select(*keys, happened.alias("_told")).select(*keys, "_told.*")
+    began = F.col(EFFECTIVE_FROM)
+    return moments.select(*keys, began, happened.alias("_told")).select(*keys, "_told.*", EFFECTIVE_FROM)
 
 
 def _latest(dimension: Dimension, source: Source) -> list[Attribute]:

@@ -376,7 +376,7 @@ _REVISIONS = (
         "superseded_counts",
         "S34",
         "customer order, country order",
-        Edit("plan:_counted_rows", " if ignored else rows", " if False else rows"),
+        Edit("plan:counted_rows", " if ignored else rows", " if False else rows"),
     ),
     _fault(
         "withdrawn_counts",

@@ -1,0 +1,207 @@
+"""The use-case after a load: bring a dimension's audit, and the list of its surrogate keys, up to its log (S17, S21).
+
+The audit takes in one step for each commit of the dimension, and for each commit of the log that changed no row of it,
+so that what it says was known at a time is what could be read then. A killed run is continued by the next one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch, counted
+from scd_pipeline.columns import BATCH, COMMIT, EFFECTIVE_FROM, col
+from scd_pipeline.deliveries import instant
+from scd_pipeline.delta.audit_table import (
+    APPEND_ONLY,
+    AUDIT_SUFFIX,
+    KEYS_SUFFIX,
+    audit_rows,
+    audit_schema,
+    standing_transitions,
+)
+from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.fit import FORMAT
+from scd_pipeline.delta.table import Table
+from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, SOURCE_BATCH, UPDATE, build_transitions, key_columns
+from scd_pipeline.load import Progress, Retry, silent, with_retries
+from scd_pipeline.plan import counted_rows, open_log
+from scd_pipeline.spec import Dimension
+from scd_pipeline.spec.types import parse_type
+from scd_pipeline.warehouse import Warehouse
+
+_MISSING = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the audit takes in at once: the log up to an own commit, and when and where that was to be read.
+
+    `commit` and `version` are of the dimension's table: its own commit, and Delta's version (-1: not known any more).
+    """
+
+    upto: int
+    at: datetime
+    commit: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What a recording did: audit rows by kind of change, steps taken, and Delta's version of the audit."""
+
+    dimension: str
+    steps: int
+    rows: dict[str, int]
+    table_version: int
+
+
+def pending_steps(log: Sequence[OwnCommit], dimension: Sequence[OwnCommit], took: int) -> list[Step]:
+    """The steps after own commit `took` of the log, in order.
+
+    In: own commits of the log and of the dimension. A log commit that the dimension has not taken in yet is no step:
+    nobody could read what it says. Where several commits of the dimension stand on one of the log, the first counts.
+    """
+    versions = {commit.number: commit.table_version for commit in dimension}
+    steps: dict[int, Step] = {}
+    for commit in log:
+        of_dimension = commit.took.get("dimension_commit", 0)
+        if commit.took.get("dimension_log") == commit.number:
+            at = commit.at or _MISSING
+            steps[commit.number] = Step(commit.number, at, of_dimension, versions.get(of_dimension, -1))
+    for commit in dimension:
+        upto = commit.took.get("log", 0)
+        steps.setdefault(upto, Step(upto, commit.at or _MISSING, commit.number, commit.table_version))
+    return [steps[upto] for upto in sorted(steps) if upto > took]
+
+
+def record(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    *,
+    run_id: str = "",
+    retry: Retry | None = None,
+    progress: Progress = silent,
+) -> AuditResult:
+    """Bring `<dimension>_audit` and `<dimension>_keys` up to the dimension; does nothing where they are.
+
+    Errors: RetriesExhausted; OwnCommitMissing.
+    """
+    return with_retries(
+        f"{dimension.name}{AUDIT_SUFFIX}",
+        lambda: _record(warehouse, dimension, run_id, progress),
+        retry or Retry(),
+        progress,
+    )
+
+
+def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: Progress) -> AuditResult:
+    log = open_log(warehouse, dimension)
+    audit, keys = _tables(warehouse, dimension)
+    done = audit.last_commit()
+    table = warehouse.table(dimension.name)
+    behind = done.took.get("log", 0)
+    if not log.is_there or log.commit.number <= behind or not table.exists():
+        return AuditResult(dimension.name, 0, {}, done.table_version)
+    own = table.commits_since(max(0, done.took.get("dimension", 0) - 1))
+    steps = pending_steps(log.table.commits_since(behind), own, behind)
+    batches = log.committed_batches() if steps else []
+    counts: Counter[str] = Counter()
+    for step in steps:
+        rows, given = _rows(warehouse, audit, log, batches, dimension, behind, step)
+        _append_keys(keys, given, dimension, run_id)
+        counts.update({row[CHANGE_TYPE]: row["count"] for row in rows.groupBy(CHANGE_TYPE).count().collect()})
+        took = {"log": step.upto, "dimension": step.commit}
+        done = audit.append(rows, done.next(took=took, batches=(), run_id=run_id))
+        behind = step.upto
+    progress(f"{audit.name}: {sum(counts.values())} rows")
+    return AuditResult(dimension.name, len(steps), dict(counts), done.table_version)
+
+
+def _tables(warehouse: Warehouse, dimension: Dimension) -> tuple[Table, Table]:
+    """The audit and the list of keys, made where they are not there yet."""
+    audit = warehouse.writable(f"{dimension.name}{AUDIT_SUFFIX}")
+    keys = warehouse.writable(f"{dimension.name}{KEYS_SUFFIX}")
+    if not audit.exists():
+        told = {FORMAT: "1", **APPEND_ONLY}
+        audit.create(audit_schema(dimension), told, f"What happened to whom in {dimension.name}, and why")
+    if not keys.exists():
+        columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]
+        told = {FORMAT: "1", **APPEND_ONLY}
+        keys.create(columns, told, f"Every surrogate key that was ever given in {dimension.name}")
+    return audit, keys
+
+
+def keys_schema(dimension: Dimension) -> list[tuple[str, str]]:
+    """Name and type of the columns of `<dimension>_keys`."""
+    names = [(key.name, parse_type(key.type).ddl()) for key in dimension.business_key]
+    return [(dimension.surrogate_key, "bigint"), *names, (EFFECTIVE_FROM, "timestamp")]
+
+
+def _rows(
+    warehouse: Warehouse,
+    audit: Table,
+    log: ChangeLog,
+    batches: Sequence[tuple[int, Batch]],
+    dimension: Dimension,
+    behind: int,
+    step: Step,
+) -> tuple[DataFrame, DataFrame]:
+    """The audit rows of a step, and the surrogate keys that its versions were given."""
+    names = list(dimension.key_names)
+    before = [batch for number, batch in batches if number <= behind]
+    after = [batch for number, batch in batches if number <= step.upto]
+    known = log.rows().where(F.col(COMMIT) <= step.upto)
+    causes = F.broadcast(_causes(known, before, after, dimension, behind).localCheckpoint())
+    statements = counted_rows(log, after).where(F.col(COMMIT) <= step.upto).drop(COMMIT)
+    now = build_transitions(
+        statements.join(causes, names, "left_semi"),
+        dimension,
+        row_timed=any(batch.row_times for batch in after),
+        key_hash=warehouse.key_hash,
+    ).localCheckpoint()
+    standing = standing_transitions(audit.read().join(causes, names, "left_semi"), dimension)
+    rows = audit_rows(
+        standing,
+        now,
+        causes,
+        dimension,
+        step=step.upto,
+        at=instant(step.at),
+        version=F.lit(step.version if step.version >= 0 else None),
+    ).localCheckpoint()
+    opens = now.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
+    new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
+    return rows, opens.select(new_key, *[col(n) for n in names], EFFECTIVE_FROM).distinct()
+
+
+def _causes(
+    known: DataFrame, before: Sequence[Batch], after: Sequence[Batch], dimension: Dimension, behind: int
+) -> DataFrame:
+    """Of each entity of which a step says anything new, or unsays anything: the delivery that does.
+
+    Out: the business key and `source_batch_id`.
+    """
+    removed = {b.statements_of for b in counted(list(before))} - {b.statements_of for b in counted(list(after))}
+    spoken = known.where((F.col(COMMIT) > behind) | F.col(BATCH).isin(sorted(removed)))
+    names = [col(name) for name in dimension.key_names]
+    readable = reduce(and_, [name.isNotNull() for name in names])
+    delivery = F.regexp_replace(F.min(BATCH), "/[^/]*$", "")
+    return spoken.where(readable).groupBy(*names).agg(delivery.alias(SOURCE_BATCH))
+
+
+def _append_keys(keys: Table, given: DataFrame, dimension: Dimension, run_id: str) -> None:
+    """Keep the keys that are not there yet; before the audit's commit, so that a killed step does it again (F33)."""
+    name = dimension.surrogate_key
+    new = given.join(keys.read().select(col(name)), name, "left_anti").localCheckpoint()
+    if not new.isEmpty():
+        columns = [col(column) for column, _ in keys_schema(dimension)]
+        keys.append(new.select(*columns), keys.last_commit().next(took={}, batches=(), run_id=run_id))
