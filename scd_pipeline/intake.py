@@ -422,10 +422,10 @@ def _decide(
     same = stands is not None and _content(batch) == _content(stands)
     if stands is not None and rank(batch.revision) == rank(stands.revision):
         return entry.result("unchanged") if same else entry.result("stopped", _other_content(entry))
-    if entry.time:
-        return entry.result("stopped", _other_content(entry))
     if stop := _stops(entry, unordered.get(entry.mark, ()), dimension):
         return entry.result("stopped", stop)
+    if entry.time:
+        return entry.result("stopped", _other_content(entry))
     if same and stands is not None:
         recorded[batch.lineage] = replace(
             entry, batch=replace(stands, revision=batch.revision, content_of=stands.statements_of)

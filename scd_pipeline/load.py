@@ -12,7 +12,7 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted
 from scd_pipeline.history.actions import ACTION, REMOVE
-from scd_pipeline.plan import BatchResult, LoadPlan, make_plan
+from scd_pipeline.plan import BatchResult, Extension, LoadPlan, make_plan
 from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
@@ -78,11 +78,13 @@ def load(
     retry: Retry | None = None,
     progress: Progress = silent,
     clock: Callable[[], float] = time.monotonic,
+    extension: Callable[[], Extension] | None = None,
 ) -> LoadResult:
     """Take the deliveries into the change log and bring the dimension up to it; several go in as one pass.
 
     Without deliveries it only brings the dimension up to its log, which is how a killed run is continued (S17).
-    A batch that is stopped is left out and named in the result; the others go in.
+    A batch that is stopped is left out and named in the result; the others go in. `extension` is asked at each
+    attempt for what rows get beside what the log says.
     Errors: RetriesExhausted when rivals were faster as often as `retry` allows; KeyCollision, InvariantBroken,
     UnsupportedDelta and DeclarationError before anything is written.
     """
@@ -90,7 +92,14 @@ def load(
     told: list[tuple[BatchResult, ...]] = []
 
     def attempt() -> LoadResult:
-        made = make_plan(warehouse, dimension, () if told else deliveries, run_id=run_id, progress=progress)
+        made = make_plan(
+            warehouse,
+            dimension,
+            () if told else deliveries,
+            run_id=run_id,
+            progress=progress,
+            extension=extension() if extension else None,
+        )
         log = commit_log(warehouse, made, progress)
         told.append(made.results)
         done = commit_dimension(warehouse, made, log, progress)
@@ -138,7 +147,7 @@ def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progr
     if not made.has_actions:
         return made.dimension_commit
     table = warehouse.writable(made.dimension.name)
-    commit = made.dimension_commit.next(took={"log": log.number}, batches=log.batches, run_id=made.run_id)
+    commit = made.dimension_commit.next(took={"log": log.number, **made.took}, batches=log.batches, run_id=made.run_id)
     key = made.dimension.surrogate_key
     if table.replaces and not made.rows.get(REMOVE):
         done = table.replace(made.actions.drop(ACTION), commit, key=key)

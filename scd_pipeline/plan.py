@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,8 +13,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.audit.invariants import KEY, RULE, collisions, violations
 from scd_pipeline.batch import Batch, counted
-from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE, col
+from scd_pipeline.columns import BATCH, COMMIT, EFFECTIVE_FROM, KIND, SOURCE, col
 from scd_pipeline.deliveries import Delivery
+from scd_pipeline.delta.audit_table import KEYS_SUFFIX
 from scd_pipeline.delta.change_log import STATEMENT_COLUMNS, ChangeLog, log_schema
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT, SchemaStep, check, properties, renames, steps, stored_declaration
@@ -20,12 +23,26 @@ from scd_pipeline.errors import InvariantBroken, KeyCollision
 from scd_pipeline.frames import no_rows
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.differences import ALIVE_BEFORE, DIFFERS, ORIGIN, Intake, affected_keys, changes
-from scd_pipeline.history.timeline import build_timeline, dimension_schema
+from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
+from scd_pipeline.history.transitions import SOURCE_BATCH
 from scd_pipeline.intake import BatchResult, Taken, take
 from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
 _BROADCAST_KEYS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What the rows of a table get beside what its own log says, as a fact's rows get their keys (S23, S24).
+
+    `again` picks, of the rows that stand, those that have to be looked at again though nothing was stated of them;
+    `finish` sets the columns; `took` is told in the commit.
+    """
+
+    again: Callable[[DataFrame], DataFrame | None]
+    finish: Callable[[DataFrame], DataFrame]
+    took: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -43,6 +60,7 @@ class LoadPlan:
     statements: DataFrame
     actions: DataFrame
     rows: Mapping[str, int] = field(default_factory=dict)
+    took: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def log_name(self) -> str:
@@ -91,6 +109,7 @@ def make_plan(
     *,
     run_id: str,
     progress: Callable[[str], None] = lambda message: None,
+    extension: Extension | None = None,
 ) -> LoadPlan:
     """Read what the plan depends on, compute it, and check it; writes nothing.
 
@@ -107,7 +126,7 @@ def make_plan(
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
     kept, taken = _kept_statements(warehouse, log, old, taken, dimension)
     took = _dimension_took(log, commit)
-    actions, rows = _actions(warehouse, log, taken, kept, dimension, there, took)
+    actions, rows = _actions(warehouse, log, taken, kept, dimension, there, took, extension)
     return LoadPlan(
         dimension=dimension,
         run_id=run_id,
@@ -120,6 +139,7 @@ def make_plan(
         statements=_to_append(kept, taken),
         actions=actions,
         rows=rows,
+        took=extension.took if extension else {},
     )
 
 
@@ -227,27 +247,71 @@ def _actions(
     dimension: Dimension,
     there: Mapping[str, str],
     took: int,
+    extension: Extension | None,
 ) -> tuple[DataFrame, dict[str, int]]:
     """The dimension rows that differ once the affected entities' timelines are built anew, checked, with counts."""
     before = _dimension_rows(warehouse, dimension, there)
     keys = _affected(log, taken, kept, dimension, took)
-    if keys is None:
+    again = extension.again(before) if extension and there else None
+    if keys is None and again is None:
         return before.withColumn(ACTION, F.lit("")).limit(0), {}
     names = list(dimension.key_names)
+    affected, after = before.limit(0), before.limit(0)
+    if keys is not None:
+        affected = before.join(keys, names, "left_semi") if there else before
+        after = _versions(warehouse, log, taken, kept, dimension, keys)
+    if again is not None:
+        others = again if keys is None else again.join(keys, names, "left_anti")
+        others = others.localCheckpoint()
+        affected, after = affected.unionByName(others), after.unionByName(others)
+    after = (extension.finish(after) if extension else after).localCheckpoint()
+    actions = row_actions(affected, after, dimension).localCheckpoint()
+    rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
+    _check(after, actions, _known_keys(warehouse, before, dimension) if there else None, dimension)
+    return actions, rows
+
+
+def _versions(
+    warehouse: Warehouse, log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, keys: DataFrame
+) -> DataFrame:
+    """The versions of the affected entities, by everything that counts of what was stated of them."""
     stored = counted_rows(log, [*taken.old, *taken.to_write]).drop(COMMIT)
     if log.is_there:
-        statements = stored.join(keys, names, "left_semi")
+        statements = stored.join(keys, list(dimension.key_names), "left_semi")
         if kept is not None:
             statements = statements.unionByName(_plain(kept, statements))
     else:
         statements = _plain(kept, stored) if kept is not None else stored
     row_timed = any(batch.row_times for batch in (*taken.old, *taken.to_write))
-    after = build_timeline(statements, dimension, row_timed=row_timed, key_hash=warehouse.key_hash).localCheckpoint()
-    affected = before.join(keys, names, "left_semi") if there else before
-    actions = row_actions(affected, after, dimension).localCheckpoint()
-    rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
-    _check(after, actions, before if there else None, dimension)
-    return actions, rows
+    return build_timeline(statements, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
+
+
+def _known_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
+    """Every surrogate key that stands or was ever given, with the version that it names (F33)."""
+    names = [dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM]
+    if not dimension.has_windows:
+        return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])
+    keys = warehouse.table(dimension.name + KEYS_SUFFIX)
+    standing = stored.select(*[col(name) for name in names])
+    return standing.unionByName(keys.read().select(*[col(n) for n in names])) if keys.exists() else standing
+
+
+def changed_entities(
+    log: ChangeLog, batches: Sequence[tuple[int, Batch]], dimension: Dimension, *, after: int, upto: int
+) -> DataFrame:
+    """The entities of which anything was stated, or unsaid, by the log's own commits after one and up to another.
+
+    Out: the business key, and `source_batch_id`, a delivery that did.
+    """
+    before = counted([batch for number, batch in batches if number <= after])
+    now = counted([batch for number, batch in batches if number <= upto])
+    removed = {batch.statements_of for batch in before} - {batch.statements_of for batch in now}
+    spoke = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
+    names = [col(name) for name in dimension.key_names]
+    readable = reduce(and_, [name.isNotNull() for name in names])
+    delivery = F.regexp_replace(F.min(BATCH), "/[^/]*$", "")
+    told = log.rows().where((F.col(COMMIT) <= upto) & spoke & readable)
+    return told.groupBy(*names).agg(delivery.alias(SOURCE_BATCH))
 
 
 def _plain(kept: DataFrame, like: DataFrame) -> DataFrame:

@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch, counted
-from scd_pipeline.columns import BATCH, COMMIT, EFFECTIVE_FROM, col
+from scd_pipeline.batch import Batch
+from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, col
 from scd_pipeline.deliveries import instant
 from scd_pipeline.delta.audit_table import (
     APPEND_ONLY,
@@ -31,9 +29,9 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT
 from scd_pipeline.delta.table import Table
-from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, SOURCE_BATCH, UPDATE, build_transitions, key_columns
+from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, UPDATE, build_transitions, key_columns
 from scd_pipeline.load import Progress, Retry, silent, with_retries
-from scd_pipeline.plan import counted_rows, open_log
+from scd_pipeline.plan import changed_entities, counted_rows, open_log
 from scd_pipeline.spec import Dimension
 from scd_pipeline.spec.types import parse_type
 from scd_pipeline.warehouse import Warehouse
@@ -157,10 +155,9 @@ def _rows(
 ) -> tuple[DataFrame, DataFrame]:
     """The audit rows of a step, and the surrogate keys that its versions were given."""
     names = list(dimension.key_names)
-    before = [batch for number, batch in batches if number <= behind]
     after = [batch for number, batch in batches if number <= step.upto]
-    known = log.rows().where(F.col(COMMIT) <= step.upto)
-    causes = F.broadcast(_causes(known, before, after, dimension, behind).localCheckpoint())
+    causes = changed_entities(log, batches, dimension, after=behind, upto=step.upto).localCheckpoint()
+    causes = F.broadcast(causes)
     statements = counted_rows(log, after).where(F.col(COMMIT) <= step.upto).drop(COMMIT)
     now = build_transitions(
         statements.join(causes, names, "left_semi"),
@@ -181,21 +178,6 @@ def _rows(
     opens = now.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
     return rows, opens.select(new_key, *[col(n) for n in names], EFFECTIVE_FROM).distinct()
-
-
-def _causes(
-    known: DataFrame, before: Sequence[Batch], after: Sequence[Batch], dimension: Dimension, behind: int
-) -> DataFrame:
-    """Of each entity of which a step says anything new, or unsays anything: the delivery that does.
-
-    Out: the business key and `source_batch_id`.
-    """
-    removed = {b.statements_of for b in counted(list(before))} - {b.statements_of for b in counted(list(after))}
-    spoken = known.where((F.col(COMMIT) > behind) | F.col(BATCH).isin(sorted(removed)))
-    names = [col(name) for name in dimension.key_names]
-    readable = reduce(and_, [name.isNotNull() for name in names])
-    delivery = F.regexp_replace(F.min(BATCH), "/[^/]*$", "")
-    return spoken.where(readable).groupBy(*names).agg(delivery.alias(SOURCE_BATCH))
 
 
 def _append_keys(keys: Table, given: DataFrame, dimension: Dimension, run_id: str) -> None:

@@ -10,7 +10,10 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM, key_text
 from scd_pipeline.spec import Dimension
 
-RESERVED_KEYS = (-1, -2, -3)
+UNKNOWN_KEY = -1
+"""The key of the unknown member, which facts store where no version held (S23)."""
+
+RESERVED_KEYS = (UNKNOWN_KEY, -2, -3)
 """Keys of reserved members (S23); a version may never hash to one."""
 
 KeyHash = Callable[[Column], Column]

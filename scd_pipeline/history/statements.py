@@ -157,14 +157,18 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
         wanted[EFFECTIVE_AT] = (time, parse_type("timestamp"), False)
     if channel.sequence:
         wanted[SEQUENCE] = (Mapped(from_=channel.sequence), parse_type(channel.sequence_type), False)
+    required = {attribute.name for attribute in dimension.attributes if attribute.required}
     physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}
     schema = frame.select(*[value.alias(name) for name, value in physical.items()]).schema
     columns, faults = [], []
     for name, (column, data_type, personal) in wanted.items():
         given = physical[name]
         value = _cast(given, schema[name].dataType, data_type, column.format, source.timezone)
+        taken = _defaulted(given, value, column, data_type)
         faults.append(_fault(name, given, value, data_type, personal))
-        columns.append(_defaulted(given, value, column, data_type).alias(name))
+        if name in required:
+            faults.append(F.when(given.isNull() & taken.isNull(), F.lit(f"{name} is missing")))
+        columns.append(taken.alias(name))
     extra = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
     columns += [_or_delivery(name, physical_name).alias(name) for name, physical_name in extra.items()]
     deleted = isinstance(channel, Feed) and channel.deletes

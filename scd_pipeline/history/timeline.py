@@ -329,7 +329,8 @@ def without_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
 def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     """Name, Spark type and nullability of the dimension's columns, in order."""
     columns = [(dimension.surrogate_key, "bigint", False)]
-    columns += [(key.name, parse_key_type(key.type), False) for key in dimension.business_key]
+    # NULL in the row of the unknown member alone (S23): a row that lacks a key is a bad one (S26).
+    columns += [(key.name, parse_key_type(key.type), True) for key in dimension.business_key]
     for attribute, data_type in zip(dimension.attributes, attribute_types(dimension).values(), strict=True):
         columns += [(name, ddl, True) for name, ddl in _attribute_columns(attribute, data_type.ddl())]
     if dimension.has_windows:

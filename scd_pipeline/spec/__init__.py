@@ -4,10 +4,18 @@ from scd_pipeline.spec.attribute import Attribute, ScdType
 from scd_pipeline.spec.begin import Begin
 from scd_pipeline.spec.describe import describe
 from scd_pipeline.spec.dimension import OPEN_END, Dimension
+from scd_pipeline.spec.fact import Fact, Role
 from scd_pipeline.spec.key import KeyColumn
 from scd_pipeline.spec.source import Channel, Column, Feed, Snapshot, Source
 from scd_pipeline.spec.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
-from scd_pipeline.spec.yaml import load_dimension, load_dimensions, parse
+from scd_pipeline.spec.yaml import (
+    Declarations,
+    load_declarations,
+    load_dimension,
+    load_dimensions,
+    parse,
+    parse_declarations,
+)
 
 __all__ = [
     "OPEN_END",
@@ -18,18 +26,23 @@ __all__ = [
     "Column",
     "DataType",
     "Decimal",
+    "Declarations",
     "Dimension",
+    "Fact",
     "Feed",
     "KeyColumn",
     "Map",
     "Primitive",
+    "Role",
     "ScdType",
     "Snapshot",
     "Source",
     "Struct",
     "describe",
+    "load_declarations",
     "load_dimension",
     "load_dimensions",
     "parse",
+    "parse_declarations",
     "parse_type",
 ]

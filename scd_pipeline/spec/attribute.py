@@ -34,6 +34,7 @@ class Attribute:
     - `former_names`: names it had before; its history goes on under the new one (S20)
     - `retired`: no longer stated; keeps its history and opens no version (S20)
     - `optional`: a delivery that lacks the column does not state it (S20)
+    - `required`: a row in which it is NULL is a bad row (S26)
     - `personal`: its values can be erased on request (S31)
     - `previous`: type 6 only: also `previous_<name>`, the value of the version before (S10)
     """
@@ -48,6 +49,7 @@ class Attribute:
     previous: bool = False
     description: str = ""
     name: str = ""
+    required: bool = False
 
     def __init__(
         self,
@@ -61,10 +63,11 @@ class Attribute:
         previous: bool = False,
         description: str = "",
         name: str = "",
+        required: bool = False,
     ) -> None:
         settle(self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names))
         settle(self, retired=retired, optional=optional, personal=personal, previous=previous)
-        settle(self, description=description, name=name)
+        settle(self, description=description, name=name, required=required)
 
     @property
     def data_type(self) -> DataType:

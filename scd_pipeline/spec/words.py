@@ -43,6 +43,7 @@ ATTRIBUTE: Words = {
     "former_names": Kind.NAMES,
     "retired": Kind.FLAG,
     "optional": Kind.FLAG,
+    "required": Kind.FLAG,
     "personal": Kind.FLAG,
     "previous": Kind.FLAG,
     "description": Kind.TEXT,
@@ -91,6 +92,20 @@ DIMENSION: Words = {
     "begin": Kind.PART,
     "deleted_rows": Kind.TEXT,
     "deleted_at": Kind.FLAG,
+    "owner": Kind.TEXT,
+    "description": Kind.TEXT,
+    "group": Kind.TEXT,
+}
+ROLE: Words = {"dimension": Kind.TEXT, "key": Kind.NAMES}
+FACT: Words = {
+    "fact": Kind.TEXT,
+    "grain": Kind.PART,
+    "event_time": Kind.TEXT,
+    "event_at": Kind.TEXT,
+    "dimensions": Kind.PART,
+    "measures": Kind.PART,
+    "sources": Kind.PART,
+    "row_key": Kind.TEXT,
     "owner": Kind.TEXT,
     "description": Kind.TEXT,
     "group": Kind.TEXT,

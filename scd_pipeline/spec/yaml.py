@@ -1,16 +1,29 @@
-"""Declarations as YAML: the same words as in Python, one dimension to a document."""
+"""Declarations as YAML: the same words as in Python, one dimension or fact to a document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+
+from yaml.nodes import Node
 
 from scd_pipeline.errors import DeclarationError, Fault
 from scd_pipeline.spec.dimension import Dimension
+from scd_pipeline.spec.fact import Fact
+from scd_pipeline.spec.yaml_fact import FactReader, is_fact
 from scd_pipeline.spec.yaml_nodes import documents
 from scd_pipeline.spec.yaml_reader import DimensionReader
 
 _SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """What is declared together."""
+
+    dimensions: tuple[Dimension, ...]
+    facts: tuple[Fact, ...] = ()
 
 
 def load_dimension(path: str | Path) -> Dimension:
@@ -30,14 +43,25 @@ def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
 
     Errors: DeclarationError with every fault of all files, each with its file and line (S28).
     """
-    place = Path(path)
+    return load_declarations(path).dimensions
+
+
+def _files(place: Path) -> list[Path]:
     if not place.is_dir():
-        return _parsed([place])
+        return [place]
     files = sorted(file for file in place.iterdir() if file.suffix.lower() in _SUFFIXES and file.is_file())
     if not files:
         wrong = "no declaration lies in this folder"
         raise DeclarationError([Fault(str(place), "file", wrong, "put the declarations there, as <name>.yaml")])
-    return _parsed(files)
+    return files
+
+
+def load_declarations(path: str | Path) -> Declarations:
+    """The dimensions and the facts of a file, or of all files in a folder; a fact's dimensions are among them.
+
+    Errors: as of `load_dimensions`.
+    """
+    return _parsed(_files(Path(path)))
 
 
 def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
@@ -45,19 +69,26 @@ def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
 
     Errors: DeclarationError with every fault of the text, each with its line (S28).
     """
+    return parse_declarations(text, origin).dimensions
+
+
+def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
+    """The dimensions and the facts that the text declares.  Errors: as of `parse`."""
     faults: list[Fault] = []
-    dimensions = _read(text, origin, faults)
-    return _checked(dimensions, faults)
+    facts: list[tuple[str, Node]] = []
+    dimensions = _read(text, origin, faults, facts)
+    return _checked(dimensions, facts, faults)
 
 
-def _parsed(files: Iterable[Path]) -> tuple[Dimension, ...]:
+def _parsed(files: Iterable[Path]) -> Declarations:
     faults: list[Fault] = []
     dimensions: list[Dimension] = []
+    facts: list[tuple[str, Node]] = []
     for file in files:
         text = _text_of(file, faults)
         if text is not None:
-            dimensions += _read(text, str(file), faults)
-    return _checked(dimensions, faults)
+            dimensions += _read(text, str(file), faults, facts)
+    return _checked(dimensions, facts, faults)
 
 
 def _text_of(file: Path, faults: list[Fault]) -> str | None:
@@ -72,8 +103,8 @@ def _text_of(file: Path, faults: list[Fault]) -> str | None:
     return None
 
 
-def _read(text: str, origin: str, faults: list[Fault]) -> list[Dimension]:
-    """The dimensions of the text; its faults are added in the order of their lines."""
+def _read(text: str, origin: str, faults: list[Fault], facts: list[tuple[str, Node]]) -> list[Dimension]:
+    """The dimensions of the text; its faults are added in the order of their lines, its facts as they stand."""
     told: list[tuple[int, Fault]] = []
 
     def tell(line: int, wrong: str, right: str) -> None:
@@ -83,6 +114,9 @@ def _read(text: str, origin: str, faults: list[Fault]) -> list[Dimension]:
     documented = False
     for root in documents(text, tell):
         documented = True
+        if is_fact(root):
+            facts.append((origin, root))
+            continue
         reader = DimensionReader(origin, root)
         dimension = reader.read()
         told += reader.faults
@@ -93,13 +127,22 @@ def _read(text: str, origin: str, faults: list[Fault]) -> list[Dimension]:
     return found
 
 
-def _checked(dimensions: list[Dimension], faults: list[Fault]) -> tuple[Dimension, ...]:
-    first: dict[str, Dimension] = {}
-    for dimension in dimensions:
-        same = first.setdefault(dimension.name.casefold(), dimension)
-        if same is not dimension:
+def _checked(dimensions: list[Dimension], roots: list[tuple[str, Node]], faults: list[Fault]) -> Declarations:
+    by_name = {dimension.name: dimension for dimension in dimensions}
+    facts: list[Fact] = []
+    for origin, root in roots:
+        reader = FactReader(origin, root, by_name)
+        fact = reader.read_fact()
+        faults += [fault for _, fault in sorted(reader.faults, key=lambda one: one[0])]
+        facts += [fact] if fact is not None else []
+    first: dict[str, Dimension | Fact] = {}
+    everything: list[Dimension | Fact] = [*dimensions, *facts]
+    for declared in everything:
+        same = first.setdefault(declared.name.casefold(), declared)
+        if same is not declared:
             wrong = f"{same.name} is declared at {same.origin} already"
-            faults.append(Fault(dimension.origin, "dimension", wrong, "choose another name"))
+            word = "dimension" if isinstance(declared, Dimension) else "fact"
+            faults.append(Fault(declared.origin, word, wrong, "choose another name"))
     if faults:
         raise DeclarationError(faults)
-    return tuple(dimensions)
+    return Declarations(tuple(dimensions), tuple(facts))

@@ -1,0 +1,179 @@
+"""The use-case of facts: take deliveries in, and keep every stored key what a fresh as-of join would give (S23, S24).
+
+A fact's rows are entities that have only their latest values, so that deliveries, revisions and bad rows are treated as
+those of a dimension are. What is added are the surrogate keys, and a second look at the rows whose dimensions moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import (
+    CHANGE_REASON,
+    CHANGE_SOURCE,
+    CURRENT_FLAG,
+    EFFECTIVE_FROM,
+    EFFECTIVE_TO,
+    LAST_UPDATED,
+    LOAD_RUN_ID,
+    VERSION,
+    col,
+)
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.history.as_of import key_as_of
+from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.timeline import BEGINNING, dimension_schema
+from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
+from scd_pipeline.plan import Extension, changed_entities, open_log
+from scd_pipeline.spec import Dimension, Fact, Role
+from scd_pipeline.warehouse import Warehouse
+
+
+def load_fact(
+    warehouse: Warehouse,
+    fact: Fact,
+    deliveries: Sequence[Delivery] = (),
+    *,
+    run_id: str = "",
+    retry: Retry | None = None,
+    progress: Progress = silent,
+) -> LoadResult:
+    """Take the deliveries into the fact, and bring the whole fact up to its dimensions, in one commit.
+
+    Without deliveries it only does the latter. The commit tells which version of each dimension was used.
+    Errors: as of `load.load`.
+    """
+    for dimension in fact.dimensions:
+        add_reserved_member(warehouse, dimension, run_id=run_id, retry=retry)
+    return load(
+        warehouse,
+        fact.as_dimension(),
+        deliveries,
+        run_id=run_id,
+        retry=retry,
+        progress=progress,
+        extension=lambda: extension(warehouse, fact),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pinned:
+    """A dimension as one run of a fact sees it: its rows at one version, and the log up to which they stand."""
+
+    dimension: Dimension
+    commit: OwnCommit
+    rows: DataFrame | None
+
+    @property
+    def took(self) -> dict[str, int]:
+        """For the fact's commit."""
+        name = self.dimension.name
+        return {name: self.commit.took.get("log", 0), f"{name}@version": self.commit.table_version}
+
+
+def _pin(warehouse: Warehouse, dimension: Dimension) -> _Pinned:
+    table = warehouse.table(dimension.name)
+    if not table.exists():
+        return _Pinned(dimension, OwnCommit(dimension.name, 0), None)
+    commit = table.last_commit()
+    return _Pinned(dimension, commit, table.read(commit.table_version))
+
+
+def extension(warehouse: Warehouse, fact: Fact) -> Extension:
+    """What a fact's rows get: the keys as of now, and a second look where a dimension has changed since the last."""
+    pinned = {dimension.name: _pin(warehouse, dimension) for dimension in fact.dimensions}
+    table = warehouse.table(fact.name)
+    known = dict(table.last_commit().took) if table.exists() else {}
+
+    def again(before: DataFrame) -> DataFrame | None:
+        moved = []
+        for _, role in fact.roles:
+            pin = pinned[role.dimension.name]
+            rows = _moved(warehouse, before, fact, role, pin, known.get(role.dimension.name, 0))
+            moved += [] if rows is None else [rows]
+        if not moved:
+            return None
+        together = reduce(lambda left, right: left.unionByName(right), moved)
+        return before.join(together.distinct(), [column.name for column in fact.grain], "left_semi")
+
+    def finish(rows: DataFrame) -> DataFrame:
+        return with_keys(rows, fact, {name: pin.rows for name, pin in pinned.items()})
+
+    took = {name: number for pin in pinned.values() for name, number in pin.took.items()}
+    return Extension(again, finish, took)
+
+
+def _moved(
+    warehouse: Warehouse, before: DataFrame, fact: Fact, role: Role, pin: _Pinned, looked: int
+) -> DataFrame | None:
+    """The grain of the rows whose entity in that role has changed since the fact last looked; None if none can have."""
+    dimension = role.dimension
+    upto = pin.commit.took.get("log", 0)
+    if pin.rows is None or upto <= looked:
+        return None
+    log = open_log(warehouse, dimension)
+    changed = changed_entities(log, log.committed_batches(), dimension, after=looked, upto=upto)
+    names = [f"_moved_{number}" for number, _ in enumerate(dimension.key_names)]
+    keys = changed.select(*[col(key).alias(name) for key, name in zip(dimension.key_names, names, strict=True)])
+    same = [col(column) == F.col(name) for column, name in zip(role.key, names, strict=True)]
+    moved = before.join(F.broadcast(keys), reduce(and_, same), "left_semi")
+    return moved.select(*[col(column.name) for column in fact.grain])
+
+
+def with_keys(rows: DataFrame, fact: Fact, versions: dict[str, DataFrame | None]) -> DataFrame:
+    """The rows with the key of each role as of their event time; -1 where a dimension has no table yet."""
+    for name, role in fact.roles:
+        column, there = f"{name}_key", versions[role.dimension.name]
+        if there is None:
+            rows = rows.withColumn(column, F.lit(UNKNOWN_KEY).cast("bigint"))
+        else:
+            rows = key_as_of(rows, there, role.dimension, keys=role.key, time=fact.event_time, name=column)
+    return rows
+
+
+def add_reserved_member(
+    warehouse: Warehouse, dimension: Dimension, *, run_id: str = "", retry: Retry | None = None
+) -> bool:
+    """Give the dimension the row of its unknown member, so that an inner join loses no fact (S23).
+
+    Out: whether it was added; not where it is there, or where there is no table yet.
+    """
+
+    def attempt() -> bool:
+        table = warehouse.writable(dimension.name)
+        if not table.exists():
+            return False
+        commit = table.last_commit()
+        there = table.read(max(commit.table_version, 0)).where(col(dimension.surrogate_key) == UNKNOWN_KEY)
+        if not there.isEmpty():
+            return False
+        took = dict(commit.took)
+        table.append(unknown_member(warehouse, dimension), commit.next(took=took, batches=(), run_id=run_id))
+        return True
+
+    return with_retries(dimension.name, attempt, retry or Retry(), silent)
+
+
+def unknown_member(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
+    """The row of the unknown member: key -1, `version` 0, not current, in force at no time, attributes NULL."""
+    beginning = F.lit(BEGINNING).cast("timestamp")
+    told = {
+        dimension.surrogate_key: F.lit(UNKNOWN_KEY),
+        EFFECTIVE_FROM: beginning,
+        EFFECTIVE_TO: beginning,
+        CURRENT_FLAG: F.lit(False),
+        VERSION: F.lit(0),
+        CHANGE_REASON: F.lit("reserved_member"),
+        CHANGE_SOURCE: F.lit(""),
+        LOAD_RUN_ID: F.lit(""),
+        LAST_UPDATED: beginning,
+    }
+    columns = [told.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl, _ in dimension_schema(dimension)]
+    return warehouse.spark.range(1).select(*columns)

@@ -1,0 +1,59 @@
+"""The as-of join: for each row the version of an entity whose window holds the row's time (S23)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
+from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.spec import Dimension
+
+_FROM, _TO, _KEY = "_version_from", "_version_to", "_version_key"
+
+
+def key_as_of(
+    rows: DataFrame, versions: DataFrame, dimension: Dimension, *, keys: Sequence[str], time: str, name: str
+) -> DataFrame:
+    """Add, or set anew, the column `name`: the surrogate key of the version that held at `time`.
+
+    In: rows with a business key in the columns `keys`, in the declared order, and a time; the dimension's rows.
+    Out: as many rows, in their columns; -1 where the key is NULL or unknown, or nothing held then. Windows are
+    half-open and do not overlap (S2), so that no row is doubled.
+    """
+    wanted = [
+        col(dimension.surrogate_key).alias(_KEY),
+        *[col(key).alias(_version(number)) for number, key in enumerate(dimension.key_names)],
+        F.col(EFFECTIVE_FROM).alias(_FROM),
+        *([F.col(EFFECTIVE_TO).alias(_TO)] if dimension.has_windows else []),
+    ]
+    holds = [F.col(_FROM) <= col(time).cast("timestamp")]
+    if dimension.has_windows:
+        holds.append(F.col(_TO) > col(time).cast("timestamp"))
+    same = [col(key) == F.col(_version(number)) for number, key in enumerate(keys)]
+    plain = rows.drop(name) if name in rows.columns else rows
+    joined = plain.join(_without_reserved(versions, dimension).select(*wanted), _all([*same, *holds]), "left")
+    found = F.coalesce(F.col(_KEY), F.lit(UNKNOWN_KEY)).alias(name)
+    return joined.select(*[col(column) for column in plain.columns], found).select(*_order(rows, name))
+
+
+def _order(rows: DataFrame, name: str) -> list[Column]:
+    names = list(rows.columns)
+    return [col(column) for column in (names if name in names else [*names, name])]
+
+
+def _version(number: int) -> str:
+    return f"_version_bk_{number}"
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = result & condition
+    return result
+
+
+def _without_reserved(versions: DataFrame, dimension: Dimension) -> DataFrame:
+    return versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)
