@@ -28,14 +28,17 @@ from scd_pipeline.columns import (
     KIND,
     REVISION_RANK,
     SOURCE,
+    col,
     readable_key,
 )
 from scd_pipeline.deliveries import instant
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, recorded_until, standing_transitions
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX, recorded_until, standing_transitions
 from scd_pipeline.delta.fit import stored_declaration
 from scd_pipeline.errors import SetupError
+from scd_pipeline.history.as_of import key_as_of
+from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
-from scd_pipeline.spec import Dimension
+from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
 LOG_SUFFIX, BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_changes", "_batches", "_quarantine"
@@ -96,6 +99,39 @@ def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """What happened to whom, when, by whom and why, and since when that is known (S21).  Errors: SetupError."""
     name = dimension if isinstance(dimension, str) else dimension.name
     return _existing(warehouse, name + AUDIT_SUFFIX, name)
+
+
+def with_dimensions(warehouse: Warehouse, fact: Fact) -> DataFrame:
+    """The facts with the attributes of their dimensions as they were at event time, by the stored keys (S23).
+
+    Out: the fact's columns, and `<role>_<attribute>` of each role. A key that a later change of the dimension has taken
+    away is resolved by the list of all keys until the fact is loaded again (S24).  Errors: SetupError.
+    """
+    rows = _existing(warehouse, fact.name, fact.name)
+    for name, role in fact.roles:
+        dimension, key = role.dimension, f"{name}_key"
+        versions = _existing(warehouse, dimension.name, dimension.name)
+        rows = _resolved(warehouse, rows, key, dimension, versions)
+        told = [col(a).alias(f"{name}_{a}") for a in _attribute_columns(dimension)]
+        there = versions.select(col(dimension.surrogate_key).alias("_there"), *told)
+        rows = rows.join(there, col(key) == F.col("_there"), "left").drop("_there")
+    return rows
+
+
+def _attribute_columns(dimension: Dimension) -> list[str]:
+    return [column for a in dimension.attributes for column in (a.name, *a.generated_columns)]
+
+
+def _resolved(warehouse: Warehouse, rows: DataFrame, key: str, dimension: Dimension, versions: DataFrame) -> DataFrame:
+    """The rows with keys that are there: for one that is not, that of the version that holds its beginning now."""
+    keys = warehouse.table(dimension.name + KEYS_SUFFIX)
+    if not dimension.has_windows or not keys.exists():
+        return rows
+    gone = keys.read().join(versions.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
+    now = key_as_of(gone, versions, dimension, keys=dimension.key_names, time=EFFECTIVE_FROM, name="_now")
+    pairs = F.broadcast(now.select(col(dimension.surrogate_key).alias("_old"), "_now"))
+    resolved = rows.join(pairs, col(key) == F.col("_old"), "left")
+    return resolved.withColumn(key, F.coalesce("_now", col(key))).drop("_old", "_now")
 
 
 def in_force(warehouse: Warehouse, dimension: Dimension | str, now: datetime) -> DataFrame:
@@ -181,11 +217,13 @@ class _Shape:
     key_names: tuple[str, ...]
     open_end: str
     has_windows: bool
+    surrogate_key: str
 
 
 def _shape(warehouse: Warehouse, dimension: Dimension | str) -> _Shape:
     if isinstance(dimension, Dimension):
-        return _Shape(dimension.name, dimension.key_names, dimension.open_end, dimension.has_windows)
+        d = dimension
+        return _Shape(d.name, d.key_names, d.open_end, d.has_windows, d.surrogate_key)
     table = warehouse.table(dimension)
     told = stored_declaration(table) if table.exists() else None
     if told is None:
@@ -194,7 +232,7 @@ def _shape(warehouse: Warehouse, dimension: Dimension | str) -> _Shape:
             f"there is {', '.join(_dimensions(warehouse)) or 'none yet'}; load it first (`scd load`)"
         )
     keys = tuple(name for name, _ in told["key"])
-    return _Shape(dimension, keys, told["open_end"], EFFECTIVE_TO in table.columns())
+    return _Shape(dimension, keys, told["open_end"], EFFECTIVE_TO in table.columns(), told["surrogate_key"])
 
 
 def _dimensions(warehouse: Warehouse) -> list[str]:
@@ -204,7 +242,8 @@ def _dimensions(warehouse: Warehouse) -> list[str]:
 
 
 def _rows(warehouse: Warehouse, shape: _Shape) -> DataFrame:
-    return _existing(warehouse, shape.name, shape.name)
+    """The versions; reserved members are in the table for those who join facts, and are no versions (S23)."""
+    return _existing(warehouse, shape.name, shape.name).where(~col(shape.surrogate_key).isin(list(RESERVED_KEYS)))
 
 
 def _log(warehouse: Warehouse, name: str) -> DataFrame:
@@ -290,4 +329,5 @@ __all__ = [
     "register",
     "tables",
     "views",
+    "with_dimensions",
 ]

@@ -1,0 +1,182 @@
+"""S23, S24: what a fact stores, and what becomes of it when its dimensions or its own deliveries change."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.facts import load_fact
+from scd_pipeline.load import load
+from scd_pipeline.record import record
+from scd_pipeline.spec import Attribute, Dimension, Fact, Feed, Role, Source
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.text_tables import assert_same_rows, parse
+
+PLAYER = Dimension(
+    "dim_player",
+    {"player_id": "string"},
+    {"tier": Attribute(2), "email": Attribute(1)},
+    Source("loyalty", feed=Feed(effective_at="at", deletes="op = 'D'")),
+)
+PLAY = Fact(
+    "fct_play",
+    grain={"play": "int"},
+    event_time="played_at",
+    dimensions={"player": Role(PLAYER), "partner": Role(PLAYER, "partner_id")},
+    measures={"coins": "int"},
+    source=Source("floor", feed=Feed(), bad_row_limit=0.5),
+)
+W = """
+| player_id | at         | op | tier   | email |
+| p         | 2019-03-01 |    | Bronze | a     |
+| p         | 2019-06-01 |    | Silver | b     |
+| p         | 2019-10-01 | D  |        |       |
+| p         | 2019-12-01 |    | Gold   | b     |
+"""
+
+
+def players(name: str, table: str, revision: int = 1) -> Delivery:
+    return Delivery("loyalty", name, "feed", revision=revision, frame=_frame(table))
+
+
+def plays(name: str, table: str, *, day: int = 1, revision: int = 1, withdrawn: bool = False) -> Delivery:
+    at = dt.datetime(2020, 1, day)
+    frame = None if withdrawn else _frame(table)
+    return Delivery("floor", name, "feed", at=at, revision=revision, frame=frame, withdrawn=withdrawn)
+
+
+def _frame(table: str) -> pa.Table:
+    rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in parse(table)]
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in rows[0]]))
+
+
+@pytest.fixture
+def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
+    return Warehouse(spark, warehouse)
+
+
+def facts(opened: Warehouse) -> list[dict[str, Any]]:
+    """The facts with the tier that the stored keys name, by an inner join that loses nothing."""
+    told = reading.with_dimensions(opened, PLAY).select(
+        "play", "coins", "player_tier", "partner_tier", "player_key", "partner_key"
+    )
+    return list(told.toArrow().to_pylist())
+
+
+@rule("S2", "S23")
+def test_a_fact_stores_the_key_that_held_at_its_event_time(opened: Warehouse) -> None:
+    load(opened, PLAYER, [players("1", W)])
+    result = load_fact(
+        opened,
+        PLAY,
+        [
+            plays(
+                "1",
+                """
+                | play | played_at                  | player_id | partner_id | coins |
+                | 1    | 2019-02-28                 | p         | NULL       | 1     |
+                | 2    | 2019-03-05                 | p         | p          | 2     |
+                | 3    | 2019-05-31T23:59:59.999999 | p         | q          | 3     |
+                | 4    | 2019-06-01                 | p         | NULL       | 4     |
+                | 5    | 2019-10-01                 | p         | NULL       | 5     |
+                | 6    | 2019-12-01                 | p         | NULL       | 6     |
+                | 7    | NULL                       | p         | NULL       | 7     |
+                """,
+            )
+        ],
+    )
+    assert result.rows == {"open": 6}
+    assert_same_rows(
+        """
+        | play | coins | player_tier | partner_tier |
+        | 1    | 1     | NULL        | NULL         |
+        | 2    | 2     | Bronze      | Bronze       |
+        | 3    | 3     | Bronze      | NULL         |
+        | 4    | 4     | Silver      | NULL         |
+        | 5    | 5     | NULL        | NULL         |
+        | 6    | 6     | Gold        | NULL         |
+        """,
+        facts(opened),
+        ("play", "coins", "player_tier", "partner_tier"),
+    )
+    unknown = {row["play"] for row in facts(opened) if row["player_key"] == -1}
+    assert unknown == {1, 5}
+    bad = reading.quarantine(opened, PLAY.name).select("reason").toArrow().to_pylist()
+    assert [row["reason"] for row in bad] == ["played_at is missing"]
+
+
+@rule("S24")
+def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(opened: Warehouse) -> None:
+    """And no others; an old key is resolved until then."""
+    load(opened, PLAYER, [players("1", W)])
+    record(opened, PLAYER)
+    load_fact(
+        opened,
+        PLAY,
+        [
+            plays(
+                "1",
+                """
+                | play | played_at  | player_id | partner_id | coins |
+                | 1    | 2019-03-05 | p         | NULL       | 1     |
+                | 2    | 2019-04-20 | p         | NULL       | 2     |
+                | 3    | 2019-07-01 | p         | NULL       | 3     |
+                """,
+            )
+        ],
+    )
+    late = """
+    | player_id | at         | op | tier     | email |
+    | p         | 2019-04-01 |    | Platinum | c     |
+    """
+    load(opened, PLAYER, [players("2", late)])
+    before = opened.table("fct_play").last_commit()
+    result = load_fact(opened, PLAY)
+    assert result.rows == {"overwrite": 1}
+    assert [row["player_tier"] for row in sorted(facts(opened), key=lambda row: row["play"])] == [
+        "Bronze",
+        "Platinum",
+        "Silver",
+    ]
+    assert opened.table("fct_play").last_commit().number == before.number + 1
+    assert load_fact(opened, PLAY).rows == {}
+
+
+@rule("S23", "S24")
+def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) -> None:
+    """And what a revision or a withdrawal says of a fact's delivery holds for its rows."""
+    first = """
+    | play | played_at  | player_id | partner_id | coins |
+    | 1    | 2019-03-05 | p         | NULL       | 1     |
+    | 1    | 2019-03-05 | p         | NULL       | 1     |
+    | 2    | 2019-07-01 | p         | NULL       | 2     |
+    """
+    load_fact(opened, PLAY, [plays("1", first)])
+    rows = opened.table("fct_play").read().select("play", "player_key").toArrow().to_pylist()
+    assert {(row["play"], row["player_key"]) for row in rows} == {(1, -1), (2, -1)}
+    load(opened, PLAYER, [players("1", W)])
+    second = """
+    | play | played_at  | player_id | partner_id | coins |
+    | 2    | 2019-12-24 | p         | NULL       | 5     |
+    """
+    load_fact(opened, PLAY, [plays("2", second, day=2)])
+    expected = """
+    | play | coins | player_tier |
+    | 1    | 1     | Bronze      |
+    | 2    | 5     | Gold        |
+    """
+    assert_same_rows(expected, facts(opened), ("play", "coins", "player_tier"))
+    load_fact(opened, PLAY, [plays("2", "", day=2, revision=2, withdrawn=True)])
+    assert_same_rows(
+        expected.replace("5     | Gold  ", "2     | Silver"), facts(opened), ("play", "coins", "player_tier")
+    )
+    took = opened.table("fct_play").last_commit().took
+    assert took["dim_player@version"] == opened.table("dim_player").last_commit().table_version
