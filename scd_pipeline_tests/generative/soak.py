@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
     """Go on with what is not done yet, for at most so many minutes."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--worlds", type=int, default=1000)
-    parser.add_argument("--size", type=int, default=84, help="worlds that share their loads")
+    parser.add_argument("--size", type=int, default=168, help="worlds that share their loads")
     parser.add_argument("--minutes", type=float, default=55, help="begin nothing new after so many")
     asked = parser.parse_args(arguments)
     journal = Journal(FOLDER / "soak.jsonl", fingerprint(code()))
