@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import and_
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,8 +14,8 @@ from scd_pipeline.audit.invariants import KEY, RULE, collisions, violations
 from scd_pipeline.batch import Batch, counted
 from scd_pipeline.columns import BATCH, COMMIT, EFFECTIVE_FROM, KIND, SOURCE, col
 from scd_pipeline.deliveries import Delivery
-from scd_pipeline.delta.audit_table import KEYS_SUFFIX
-from scd_pipeline.delta.change_log import STATEMENT_COLUMNS, ChangeLog, log_schema
+from scd_pipeline.delta.audit_table import APPEND_ONLY, KEYS_SUFFIX
+from scd_pipeline.delta.change_log import ChangeLog, log_schema
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT, SchemaStep, check, properties, renames, steps, stored_declaration
 from scd_pipeline.errors import InvariantBroken, KeyCollision
@@ -390,7 +389,9 @@ def _carry_out(step: SchemaStep, warehouse: Warehouse, dimension: Dimension) -> 
             table.create(dimension_schema(dimension), properties(dimension), dimension.description)
         else:
             log_columns = [(name, ddl, True) for name, ddl in log_schema(dimension)]
-            table.create(log_columns, {FORMAT: "1"}, f"What was stated of {dimension.name}, and by which batches")
+            table.create(
+                log_columns, {FORMAT: "1", **APPEND_ONLY}, f"What was stated of {dimension.name}, and by which batches"
+            )
         return
     if step.action.startswith("rename"):
         table.rename_column(*step.column)
@@ -398,10 +399,4 @@ def _carry_out(step: SchemaStep, warehouse: Warehouse, dimension: Dimension) -> 
         table.add_columns([step.column])
 
 
-def as_rows(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows of a small frame as dictionaries of texts."""
-    texts = frame.select(*[col(name).cast("string").alias(name) for name in frame.columns])
-    return [row.asDict() for row in texts.collect()]
-
-
-__all__ = ["STATEMENT_COLUMNS", "BatchResult", "LoadPlan", "as_rows", "make_plan", "open_log"]
+__all__ = ["BatchResult", "Extension", "LoadPlan", "changed_entities", "counted_rows", "make_plan", "open_log"]

@@ -22,6 +22,19 @@ from scd_pipeline.errors import OwnCommitMissing
 
 MARK = "scd_pipeline"
 _PAGES = (3, 50, 1000, 1_000_000)
+_CHANGES_NO_ROW = {
+    "CREATE TABLE",
+    "OPTIMIZE",
+    "VACUUM START",
+    "VACUUM END",
+    "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES",
+    "ADD COLUMNS",
+    "RENAME COLUMN",
+    "CHANGE COLUMN",
+    "UPGRADE PROTOCOL",
+    "REORG",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,17 @@ def own_commits_since(spark: SparkSession, table: str, identifier: str, number: 
         )
     in_order = sorted(found, key=lambda commit: commit.number)
     return in_order[-1:] if number is None else [commit for commit in in_order if commit.number > number]
+
+
+def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[str]:
+    """The commits in the table's history that changed rows and are not ours: `version 7: DELETE`, newest first."""
+    history = spark.sql(f"DESCRIBE HISTORY {identifier}").select("version", "operation", "userMetadata", "timestamp")
+    rows = history.withColumn("micros", F.unix_micros("timestamp")).collect()
+    return [
+        f"version {row['version']}: {row['operation']}"
+        for row in rows
+        if row["operation"] not in _CHANGES_NO_ROW and _own(row, table) is None
+    ]
 
 
 def _own(row: Row, table: str) -> OwnCommit | None:

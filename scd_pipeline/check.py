@@ -1,0 +1,182 @@
+"""The invariants of whole tables: each is a query for what breaks it (S2, S3, S14, S21 to S24).
+
+The same queries are asked before a commit of the entities that it is about (audit/invariants.py), here of everything
+that is there, by `scd check`, by Dagster's asset checks and by the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
+from scd_pipeline.columns import col, readable_key
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
+from scd_pipeline.delta.commits import foreign_commits
+from scd_pipeline.facts import with_keys
+from scd_pipeline.history.actions import row_actions
+from scd_pipeline.history.keys import RESERVED_KEYS
+from scd_pipeline.history.replay import build_versions
+from scd_pipeline.reading import LOG_SUFFIX
+from scd_pipeline.spec import Dimension, Fact
+from scd_pipeline.warehouse import Warehouse
+
+SHOWN = 20
+AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET = "audit_differs", "foreign_commit", "append_only_unset"
+DANGLING_KEY, FACT_WITHOUT_ITS_VERSION = "dangling_key", "fact_without_its_version"
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "duplicate_current": "An entity has more than one current version (S3).",
+    "overlapping_window": "A version begins before the one before it has ended (S2).",
+    "null_end": "A window lacks an end; the open end is the declared one (S2).",
+    "empty_window": "A window has zero or negative length (S2).",
+    "current_without_open_end": "A version is current and ends, or is not current and does not end (S3).",
+    "hole_in_versions": "The versions of an entity do not count from 1 without holes.",
+    "repeated_surrogate_key": "A surrogate key names several versions (S14).",
+    "reserved_surrogate_key": "A version has the key of a reserved member (S14, S23).",
+    AUDIT_DIFFERS: "The dimension that the audit tells of is not the one that is there (S22).",
+    FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand (F52).",
+    APPEND_ONLY_UNSET: "The log or the audit may be changed: delta.appendOnly is not set (S22).",
+    DANGLING_KEY: "A fact stores a key that its dimension does not have (S24).",
+    FACT_WITHOUT_ITS_VERSION: "A fact stores another key than the one that held at its event time (S23, S24).",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found: how many break the invariant, and some of them by name."""
+
+    table: str
+    rule: str
+    count: int
+    keys: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.count == 0
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"{self.table}: {self.rule}: none"
+        more = f" and {self.count - len(self.keys)} more" if self.count > len(self.keys) else ""
+        return f"{self.table}: {self.rule}: {self.count}: {'; '.join(self.keys)}{more}"
+
+
+def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
+    """The names of a dimension's checks."""
+    return (*invariants(dimension), AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
+
+
+FACT_RULES = (DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, FOREIGN_COMMIT)
+
+
+def check_dimension(
+    warehouse: Warehouse, dimension: Dimension, rules: Collection[str] | None = None
+) -> tuple[Finding, ...]:
+    """Every invariant of a dimension, or those of some names; one that cannot be asked yet is left out."""
+    table = warehouse.table(dimension.name)
+    if not table.exists():
+        return ()
+    rows = table.read().where(~col(dimension.surrogate_key).isin(list(RESERVED_KEYS)))
+    wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
+    own = [rule for rule in wanted if rule in invariants(dimension)]
+    found = _findings(dimension.name, own, violations(rows, dimension)) if own else []
+    tables = [dimension.name + suffix for suffix in ("", LOG_SUFFIX, AUDIT_SUFFIX)]
+    others: dict[str, Callable[[], Finding | None]] = {
+        AUDIT_DIFFERS: lambda: _audit_differs(warehouse, dimension, rows),
+        FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, dimension.name, tables),
+        APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, dimension.name, tables[1:]),
+    }
+    for rule in wanted:
+        finding = others[rule]() if rule in others else None
+        found += [finding] if finding is not None else []
+    return tuple(found)
+
+
+def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[Finding, ...]:
+    """Every invariant of a fact, or those of some names; one that cannot be asked yet is left out."""
+    table = warehouse.table(fact.name)
+    there = all(warehouse.table(dimension.name).exists() for dimension in fact.dimensions)
+    if not (table.exists() and there):
+        return ()
+    rows = table.read()
+    queries: dict[str, Callable[[], Finding]] = {
+        DANGLING_KEY: lambda: _findings(fact.name, [DANGLING_KEY], dangling_keys(warehouse, rows, fact))[0],
+        FACT_WITHOUT_ITS_VERSION: lambda: _findings(
+            fact.name, [FACT_WITHOUT_ITS_VERSION], wrong_keys(warehouse, rows, fact)
+        )[0],
+        FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
+    }
+    return tuple(query() for rule, query in queries.items() if rules is None or rule in rules)
+
+
+def dangling_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
+    """Facts whose key is not in its dimension.  Out: `rule`, `key`, which names the fact and the column."""
+    found = []
+    for name, role in fact.roles:
+        column = f"{name}_key"
+        keys = warehouse.table(role.dimension.name).read().select(col(role.dimension.surrogate_key).alias(column))
+        found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
+    return _united(found)
+
+
+def wrong_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
+    """Facts whose key is another than a fresh as-of join gives.  Out: as of `dangling_keys`."""
+    versions: dict[str, DataFrame | None] = {d.name: warehouse.table(d.name).read() for d in fact.dimensions}
+    stored = {column: f"_stored_{number}" for number, column in enumerate(fact.key_columns)}
+    fresh = with_keys(rows.withColumns({kept: col(c) for c, kept in stored.items()}), fact, versions)
+    differ = [
+        _told(fresh.where(col(column) != F.col(kept)), FACT_WITHOUT_ITS_VERSION, column, fact)
+        for column, kept in stored.items()
+    ]
+    return _united(differ)
+
+
+def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:
+    who = readable_key([key.name for key in fact.grain])
+    return rows.select(F.lit(rule).alias(RULE), F.concat(who, F.lit(f" ({column})")).alias(KEY))
+
+
+def _united(frames: list[DataFrame]) -> DataFrame:
+    union = frames[0]
+    for frame in frames[1:]:
+        union = union.unionByName(frame)
+    return union
+
+
+def _findings(table: str, rules: list[str], broken: DataFrame) -> list[Finding]:
+    """A finding for each rule; one query counts them all and keeps some keys of each."""
+    told = broken.groupBy(RULE).agg(
+        F.count(F.lit(1)).alias("n"), F.slice(F.array_sort(F.collect_set(KEY)), 1, SHOWN).alias("keys")
+    )
+    found = {row[RULE]: (int(row["n"]), tuple(row["keys"])) for row in told.collect()}
+    return [Finding(table, rule, *found.get(rule, (0, ()))) for rule in rules]
+
+
+def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) -> Finding | None:
+    audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
+    if not audit.exists():
+        return None
+    told = build_versions(standing_transitions(audit.read(), dimension), dimension, key_hash=warehouse.key_hash)
+    differ = row_actions(rows, told, dimension)
+    broken = differ.select(F.lit(AUDIT_DIFFERS).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    return _findings(dimension.name, [AUDIT_DIFFERS], broken)[0]
+
+
+def _foreign_commits(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:
+    found = []
+    for table in tables:
+        opened = warehouse.table(table)
+        if opened.exists():
+            found += [f"{table} {told}" for told in foreign_commits(opened.spark, table, opened.identifier)]
+    return Finding(name, FOREIGN_COMMIT, len(found), tuple(found[:SHOWN]))
+
+
+def _append_only_unset(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:
+    opened = [warehouse.table(table) for table in tables]
+    there = [table for table in opened if table.exists()]
+    unset = [table.name for table in there if table.properties().get("delta.appendOnly") != "true"]
+    return Finding(name, APPEND_ONLY_UNSET, len(unset), tuple(unset))
