@@ -12,14 +12,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scd_pipeline import commands
+from scd_pipeline import commands, watching
 from scd_pipeline.errors import ScdError
 from scd_pipeline.landing import STOPPING_RULES, declarations_folder
 
 INTERRUPTED = 130
 _EXIT_CODES = """exit codes:
   0 done; 1 a fault of this program; 2 a wrong declaration, argument or query; 3 a delivery that was stopped;
-  4 a load that failed; 5 something that is not set up; 130 interrupted"""
+  4 a load or a check that failed; 5 something that is not set up; 130 interrupted"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,6 +116,9 @@ class _Commands:
         self._add("demo", commands.demo, "load a real example by Dagster, and show what came of it")
         self._add_loads()
         self._add_readings()
+        check = self._add("check", watching.check, "ask every invariant of the tables, and name what breaks one")
+        check.add_argument("what", nargs="?", metavar="TABLE", help="a dimension or a fact; else all that is declared")
+        self._add("status", watching.status, "where everything stands: last deliveries, what waits, what is behind")
         dev = self._add("dev", commands.dev, "Dagster's web interface, beside a Spark that stays warm")
         dev.add_argument("--port", type=int, default=3000, help="of the web interface (%(default)s)")
 
@@ -129,7 +132,7 @@ class _Commands:
                 "what",
                 nargs="?",
                 metavar="DIMENSION",
-                help="a dimension's name, or a declaration's file or folder; else everything that is declared",
+                help="a dimension or fact, or a declaration's file or folder; else everything that is declared",
             )
             parser.add_argument(
                 "--delivery", action="append", default=[], metavar="NAME", help="only this one; may be repeated"
@@ -149,12 +152,15 @@ class _Commands:
         as_of = self._add("as-of", commands.as_of, "the rows that held at a time")
         as_of.add_argument("dimension", metavar="DIMENSION")
         as_of.add_argument("time", metavar="TIME", help="2016-01-01 or 2016-01-01T12:00:00+01:00; UTC without a zone")
+        as_of.add_argument("--known-at", metavar="TIME", help="as it was known then, which the audit tells")
+        audit = self._add("audit", commands.audit, "what happened to whom, when, by whom and why")
+        audit.add_argument("dimension", metavar="DIMENSION")
         history = self._add("history", commands.history, "every version of an entity, with what differs")
         history.add_argument("dimension", metavar="DIMENSION")
         history.add_argument("--all", action="store_true", help="also the columns that are the same in every version")
-        for parser in (as_of, history):
+        for parser in (as_of, history, audit):
             parser.add_argument("where", nargs="*", metavar="COLUMN=VALUE", help="only rows with these values")
-        for parser in (sql, as_of, history):
+        for parser in (sql, as_of, history, audit):
             parser.add_argument("--format", choices=commands.FORMATS, default="table", help="(%(default)s)")
             parser.add_argument(
                 "--limit", type=int, default=1000, metavar="N", help="rows to show, 0 for all (%(default)s)"

@@ -24,8 +24,9 @@ from scd_pipeline.errors import ScdError, SetupError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from scd_pipeline.deliveries import Delivery
     from scd_pipeline.load import LoadResult
-    from scd_pipeline.spec import Dimension
+    from scd_pipeline.spec import Dimension, Fact
     from scd_pipeline.texts import Texts
     from scd_pipeline.warehouse import Warehouse
 
@@ -172,16 +173,20 @@ def dev(options: Namespace, settings: Settings) -> int:
 
 def load(options: Namespace, settings: Settings) -> int:
     """`scd load`"""
-    from scd_pipeline.landing import deliveries
-    from scd_pipeline.load import load as load_dimension
+    from scd_pipeline.facts import load_fact
+    from scd_pipeline.record import load_and_record
+    from scd_pipeline.spec import Dimension
 
     code = 0
-    dimensions = _dimensions(options.what, settings)
-    found = [deliveries(d, names=options.delivery, allow=options.allow) for d in dimensions]
+    declared = declared_of(options.what, settings)
+    found = [_deliveries(of, options) for of in declared]
     with settings.open(quick=False) as warehouse:
-        for dimension, lying in zip(dimensions, found, strict=True):
-            say(f"{dimension.name}: {len(lying)} deliveries")
-            result = load_dimension(warehouse, dimension, lying, progress=say)
+        for of, lying in zip(declared, found, strict=True):
+            say(f"{of.name}: {len(lying)} deliveries")
+            if isinstance(of, Dimension):
+                result, _ = load_and_record(warehouse, of, lying, progress=say)
+            else:
+                result = load_fact(warehouse, of, lying, progress=say)
             print(_result_text(result))
             for batch in result.stopped:
                 say(f"error: {batch}")
@@ -189,21 +194,30 @@ def load(options: Namespace, settings: Settings) -> int:
     return code
 
 
+def _deliveries(of: Dimension | Fact, options: Namespace) -> list[Delivery]:
+    from scd_pipeline.landing import deliveries
+    from scd_pipeline.spec import Dimension
+
+    shape = of if isinstance(of, Dimension) else of.as_dimension()
+    return deliveries(shape, names=options.delivery, allow=options.allow)
+
+
 def plan(options: Namespace, settings: Settings) -> int:
     """`scd plan`"""
     from scd_pipeline import texts
-    from scd_pipeline.landing import deliveries
+    from scd_pipeline.facts import plan_fact
     from scd_pipeline.load import plan as plan_load
+    from scd_pipeline.spec import Dimension
 
     stopped = False
-    dimensions = _dimensions(options.what, settings)
-    found = [deliveries(d, names=options.delivery, allow=options.allow) for d in dimensions]
+    declared = declared_of(options.what, settings)
+    found = [_deliveries(of, options) for of in declared]
     with settings.open(quick=False) as warehouse:
-        for dimension, lying in zip(dimensions, found, strict=True):
-            made = plan_load(warehouse, dimension, lying)
+        for of, lying in zip(declared, found, strict=True):
+            made = plan_load(warehouse, of, lying) if isinstance(of, Dimension) else plan_fact(warehouse, of, lying)
             print(made.explain())
             if made.has_actions:
-                print(f"  for example:\n{_examples_text(texts.collected(made.examples()), dimension)}")
+                print(f"  for example:\n{_examples_text(texts.collected(made.examples()), made.dimension)}")
             stopped = stopped or any(result.outcome == "stopped" for result in made.results)
     return _STOPPED if stopped else 0
 
@@ -218,20 +232,24 @@ def _examples_text(rows: Texts, dimension: Dimension) -> str:
     return texts.table(rows.of([name for name in rows.names if name in telling]), "    ")
 
 
-def _dimensions(what: str | None, settings: Settings) -> Sequence[Dimension]:
-    """The declared dimensions that an argument means.  Errors: UsageError, DeclarationError."""
-    from scd_pipeline.spec import load_dimensions
+def declared_of(what: str | None, settings: Settings) -> list[Dimension | Fact]:
+    """The declared dimensions, and then the facts, that an argument means.  Errors: UsageError, DeclarationError."""
+    from scd_pipeline.spec import load_declarations
 
     if what is not None and Path(what).exists():
-        return load_dimensions(what)
+        found = load_declarations(what)
+        return [*found.dimensions, *found.facts]
     if settings.declarations is None:
         named = f"{what} is no file or folder" if what else "no declaration is named"
         raise UsageError(f"{named}; name a declaration's file or folder, here, by --declarations or SCD_DECLARATIONS")
-    declared = load_dimensions(settings.declarations)
-    chosen = [dimension for dimension in declared if what in (None, dimension.name)]
+    found = load_declarations(settings.declarations)
+    declared: list[Dimension | Fact] = [*found.dimensions, *found.facts]
+    chosen = [of for of in declared if what in (None, of.name)]
     if not chosen:
-        names = ", ".join(dimension.name for dimension in declared)
-        raise UsageError(f"{what}: neither a file or folder, nor a dimension of {settings.declarations} ({names})")
+        names = ", ".join(of.name for of in declared)
+        raise UsageError(
+            f"{what}: neither a file or folder, nor a dimension or fact of {settings.declarations} ({names})"
+        )
     return chosen
 
 
@@ -270,10 +288,25 @@ def sql(options: Namespace, settings: Settings) -> None:
 def as_of(options: Namespace, settings: Settings) -> None:
     """`scd as-of`"""
     from scd_pipeline import reading
+    from scd_pipeline.spec import Dimension
 
-    time = _time(options.time)
+    time, known = _time(options.time), _time(options.known_at) if options.known_at else None
+    of: Dimension | str = options.dimension
+    if known is not None:
+        (declared,) = declared_of(options.dimension, settings)
+        of = declared if isinstance(declared, Dimension) else options.dimension
     with settings.open() as warehouse:
-        _show(_where(reading.as_of(warehouse, options.dimension, time), options.where), options, settings)
+        rows = reading.as_of(warehouse, of, time, known_at=known)
+        _show(_where(rows, options.where), options, settings)
+
+
+def audit(options: Namespace, settings: Settings) -> None:
+    """`scd audit`"""
+    from scd_pipeline import reading
+
+    with settings.open() as warehouse:
+        rows = _where(reading.audit(warehouse, options.dimension), options.where)
+        _show(rows.orderBy("recorded_at", "change_ts", "audit_id"), options, settings)
 
 
 def history(options: Namespace, settings: Settings) -> None:

@@ -110,6 +110,12 @@ class OwnCommitMissing(LoadError):
     """A commit that the log says was made is not in the table: it was restored or rewritten."""
 
 
+class UsageFault(ScdError):
+    """What was asked for cannot be done; the message says what can."""
+
+    exit_code = 2
+
+
 class SetupError(ScdError):
     """Java, jars, a session or a setting is missing; the message says how to get it."""
 

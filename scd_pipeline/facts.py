@@ -31,7 +31,7 @@ from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING, dimension_schema
 from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
-from scd_pipeline.plan import Extension, changed_entities, open_log
+from scd_pipeline.plan import Extension, LoadPlan, changed_entities, make_plan, open_log
 from scd_pipeline.spec import Dimension, Fact, Role
 from scd_pipeline.warehouse import Warehouse
 
@@ -44,6 +44,7 @@ def load_fact(
     run_id: str = "",
     retry: Retry | None = None,
     progress: Progress = silent,
+    examples: int = 0,
 ) -> LoadResult:
     """Take the deliveries into the fact, and bring the whole fact up to its dimensions, in one commit.
 
@@ -60,11 +61,17 @@ def load_fact(
         retry=retry,
         progress=progress,
         extension=lambda: extension(warehouse, fact),
+        examples=examples,
     )
 
 
+def plan_fact(warehouse: Warehouse, fact: Fact, deliveries: Sequence[Delivery] = ()) -> LoadPlan:
+    """What a load of these deliveries would do; writes nothing."""
+    return make_plan(warehouse, fact.as_dimension(), deliveries, run_id="", extension=extension(warehouse, fact))
+
+
 @dataclass(frozen=True, slots=True)
-class _Pinned:
+class Pinned:
     """A dimension as one run of a fact sees it: its rows at one version, and the log up to which they stand."""
 
     dimension: Dimension
@@ -78,25 +85,26 @@ class _Pinned:
         return {name: self.commit.took.get("log", 0), f"{name}@version": self.commit.table_version}
 
 
-def _pin(warehouse: Warehouse, dimension: Dimension) -> _Pinned:
+def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
+    """The dimension as it stands now; without rows where there is no table yet."""
     table = warehouse.table(dimension.name)
     if not table.exists():
-        return _Pinned(dimension, OwnCommit(dimension.name, 0), None)
+        return Pinned(dimension, OwnCommit(dimension.name, 0), None)
     commit = table.last_commit()
-    return _Pinned(dimension, commit, table.read(commit.table_version))
+    return Pinned(dimension, commit, table.read(commit.table_version))
 
 
 def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     """What a fact's rows get: the keys as of now, and a second look where a dimension has changed since the last."""
-    pinned = {dimension.name: _pin(warehouse, dimension) for dimension in fact.dimensions}
+    pinned = {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
     table = warehouse.table(fact.name)
     known = dict(table.last_commit().took) if table.exists() else {}
 
     def again(before: DataFrame) -> DataFrame | None:
         moved = []
         for _, role in fact.roles:
-            pin = pinned[role.dimension.name]
-            rows = _moved(warehouse, before, fact, role, pin, known.get(role.dimension.name, 0))
+            at = pinned[role.dimension.name]
+            rows = _moved(warehouse, before, fact, role, at, known.get(role.dimension.name, 0))
             moved += [] if rows is None else [rows]
         if not moved:
             return None
@@ -104,19 +112,19 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
         return before.join(together.distinct(), [column.name for column in fact.grain], "left_semi")
 
     def finish(rows: DataFrame) -> DataFrame:
-        return with_keys(rows, fact, {name: pin.rows for name, pin in pinned.items()})
+        return with_keys(rows, fact, {name: at.rows for name, at in pinned.items()})
 
-    took = {name: number for pin in pinned.values() for name, number in pin.took.items()}
+    took = {name: number for at in pinned.values() for name, number in at.took.items()}
     return Extension(again, finish, took)
 
 
 def _moved(
-    warehouse: Warehouse, before: DataFrame, fact: Fact, role: Role, pin: _Pinned, looked: int
+    warehouse: Warehouse, before: DataFrame, fact: Fact, role: Role, at: Pinned, looked: int
 ) -> DataFrame | None:
     """The grain of the rows whose entity in that role has changed since the fact last looked; None if none can have."""
     dimension = role.dimension
-    upto = pin.commit.took.get("log", 0)
-    if pin.rows is None or upto <= looked:
+    upto = at.commit.took.get("log", 0)
+    if at.rows is None or upto <= looked:
         return None
     log = open_log(warehouse, dimension)
     changed = changed_entities(log, log.committed_batches(), dimension, after=looked, upto=upto)

@@ -54,6 +54,15 @@ def deliveries(dimension: Dimension, *, names: Collection[str] = (), allow: Coll
     return [replace(d, allow=frozenset(allow)) for d in found if not names or d.name in names]
 
 
+def partition_key(delivery: Delivery, dimension: Dimension) -> str:
+    """What tells a delivery from all others: its name, with the channel before it where there are several."""
+    channels = [kind for source in dimension.sources for kind, _ in source.channels]
+    if len(channels) == 1:
+        return delivery.name
+    kind = delivery.channel or channels[0]
+    return f"{delivery.source}.{kind}.{delivery.name}"
+
+
 def _paths(dimension: Dimension, folder: Path) -> str:
     channels = [channel for source in dimension.sources for _, channel in source.channels]
     return ", ".join(str(folder / channel.path) for channel in channels if channel.path) or "any path"

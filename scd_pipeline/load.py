@@ -4,10 +4,11 @@ the plan, before anything is written; a load applies the plan with one commit pe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from scd_pipeline.columns import col
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted
@@ -43,7 +44,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load did. `rows` counts dimension rows by action; `table_version` is Delta's, of the dimension."""
+    """What a load did. `rows` counts dimension rows by action; `table_version` is Delta's, of the dimension.
+
+    `examples` are some of those rows as text, with their action and without personal attributes.
+    """
 
     dimension: str
     batches: tuple[BatchResult, ...]
@@ -51,6 +55,7 @@ class LoadResult:
     table_version: int
     log_version: int
     seconds: float
+    examples: tuple[Mapping[str, str | None], ...] = ()
 
     @property
     def stopped(self) -> tuple[BatchResult, ...]:
@@ -79,6 +84,7 @@ def load(
     progress: Progress = silent,
     clock: Callable[[], float] = time.monotonic,
     extension: Callable[[], Extension] | None = None,
+    examples: int = 0,
 ) -> LoadResult:
     """Take the deliveries into the change log and bring the dimension up to it; several go in as one pass.
 
@@ -103,8 +109,10 @@ def load(
         log = commit_log(warehouse, made, progress)
         told.append(made.results)
         done = commit_dimension(warehouse, made, log, progress)
+        shown = _examples(made, examples) if examples and made.has_actions else ()
+        seconds = clock() - began
         return LoadResult(
-            dimension.name, told[0], dict(made.rows), done.table_version, log.table_version, clock() - began
+            dimension.name, told[0], dict(made.rows), done.table_version, log.table_version, seconds, shown
         )
 
     return with_retries(dimension.name, attempt, retry or Retry(), progress)
@@ -127,6 +135,12 @@ def with_retries(table: str, attempt: Callable[[], Done], retry: Retry, progress
             progress(f"another writer was faster, attempt {number + 2} of {retry.attempts}")
             retry.wait(number)
     raise AssertionError("the loop returns or raises")
+
+
+def _examples(made: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...]:
+    rows = made.examples(limit)
+    texts = rows.select(*[col(name).cast("string").alias(name) for name in rows.columns])
+    return tuple(row.asDict() for row in texts.collect())
 
 
 def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent) -> OwnCommit:

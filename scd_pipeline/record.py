@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, col
-from scd_pipeline.deliveries import instant
+from scd_pipeline.deliveries import Delivery, instant
 from scd_pipeline.delta.audit_table import (
     APPEND_ONLY,
     AUDIT_SUFFIX,
@@ -30,7 +30,7 @@ from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT
 from scd_pipeline.delta.table import Table
 from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, UPDATE, build_transitions, key_columns
-from scd_pipeline.load import Progress, Retry, silent, with_retries
+from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
 from scd_pipeline.plan import changed_entities, counted_rows, open_log
 from scd_pipeline.spec import Dimension
 from scd_pipeline.spec.types import parse_type
@@ -79,6 +79,24 @@ def pending_steps(log: Sequence[OwnCommit], dimension: Sequence[OwnCommit], took
         upto = commit.took.get("log", 0)
         steps.setdefault(upto, Step(upto, commit.at or _MISSING, commit.number, commit.table_version))
     return [steps[upto] for upto in sorted(steps) if upto > took]
+
+
+def load_and_record(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery] = (),
+    *,
+    run_id: str = "",
+    retry: Retry | None = None,
+    progress: Progress = silent,
+    examples: int = 0,
+) -> tuple[LoadResult, AuditResult]:
+    """Take the deliveries in, bring the dimension up to its log, and its audit up to both.
+
+    Errors: as of `load.load`.
+    """
+    loaded = load(warehouse, dimension, deliveries, run_id=run_id, retry=retry, progress=progress, examples=examples)
+    return loaded, record(warehouse, dimension, run_id=run_id, retry=retry, progress=progress)
 
 
 def record(

@@ -1,35 +1,46 @@
-"""A declared dimension as Dagster assets: its change log, which is the canonical source, and its table.
+"""Declared dimensions and facts as Dagster assets, partitioned by delivery.
 
-Both come out of one step, because one load advances both. Partitions have no part in it: a load takes in whatever lies
-at the channels' paths, in any order, and what is there already changes nothing (S14, S15).
+One step loads what belongs together: the change log, the table, the audit. Which partitions a run is asked for, and in
+which order the runs come, makes no difference to the tables (S14); a run without partitions takes in all that lies
+there. Each partition that went in is marked; one that was stopped is not, and the run fails after the others went in.
 
 No postponed annotations here: Dagster reads those of an asset's function as they stand.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
+from scd_pipeline.components import metadata
 from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.errors import ScdError
-from scd_pipeline.history.actions import CLOSE, OPEN, OVERWRITE, REMOVE
-from scd_pipeline.history.timeline import dimension_schema
-from scd_pipeline.landing import deliveries
-from scd_pipeline.load import LoadResult, load
+from scd_pipeline.facts import load_fact
+from scd_pipeline.landing import deliveries, partition_key
+from scd_pipeline.load import LoadResult, Retry
 from scd_pipeline.reading import LOG_SUFFIX
-from scd_pipeline.spec import Attribute, Dimension, ScdType
+from scd_pipeline.record import AuditResult, load_and_record
+from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.texts import summary
+from scd_pipeline.warehouse import Warehouse
 
-_SHOWN_BATCHES = 20
-_TYPES = {
-    ScdType.RETAIN_ORIGINAL: "type 0: the first value stays",
-    ScdType.OVERWRITE: "type 1: the latest value, in every version",
-    ScdType.ADD_ROW: "type 2: a different value opens a version",
-    ScdType.ADD_ATTRIBUTE: "type 3: the latest value, and the one before it",
-    ScdType.HYBRID: "type 6: a different value opens a version, and every version has the latest",
-}
+_EXAMPLES = 8
+# Conflicts with other writers are computed anew inside a load; these retries are for servers that come back.
+_RETRIES = dg.RetryPolicy(max_retries=3, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
+
+
+class LoadConfig(dg.Config):
+    """What a run of the interface may say."""
+
+    allow: list[str] = Field(
+        default=[],
+        description="Rules that the deliveries of this run are let through: 'bad rows', 'retire guard'.",
+    )
 
 
 def pool(table: str) -> str:
@@ -37,42 +48,169 @@ def pool(table: str) -> str:
     return f"delta/{table}"
 
 
-def dimension_assets(dimension: Dimension) -> dg.AssetsDefinition:
-    """The two assets of a dimension, materialized by one load; needs the resource `warehouse`.
+def delivery_partitions(name: str) -> dg.DynamicPartitionsDefinition:
+    """The deliveries of a dimension or a fact; sensors and runs add them as they come."""
+    return dg.DynamicPartitionsDefinition(name=f"{name}_deliveries")
 
-    A stopped batch fails the step after what the others did was recorded; no retry would help.
-    """
-    log, table = _log_spec(dimension), _table_spec(dimension)
+
+def plain(name: str) -> str:
+    """A name of letters, digits and underscores, which is all that Dagster takes for a step."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What came of a load, with the metadata of each asset."""
+
+    result: LoadResult
+    told: dict[str, dict[str, Any]]
+
+
+def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
+    """Change log, table and audit of a dimension, materialized by one step; needs the resource `warehouse`."""
+    specs = [
+        _spec(dimension, LOG_SUFFIX, [], metadata.log_description(dimension), freshness),
+        _table_spec(dimension, freshness),
+        _spec(dimension, AUDIT_SUFFIX, [dimension.name], metadata.audit_description(dimension), None),
+    ]
 
     @dg.multi_asset(
-        name=f"load_{_plain(dimension.name)}",
-        specs=[log, table],
+        name=f"load_{plain(dimension.name)}",
+        specs=specs,
+        partitions_def=delivery_partitions(dimension.name),
+        backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool(dimension.name),
-        description=f"Takes in what was delivered for {dimension.name}, and brings its table up to it.",
+        retry_policy=_RETRIES,
+        description=f"Takes in what was delivered for {dimension.name}, and brings its table and audit up to it.",
     )
     def load_dimension(
-        context: dg.AssetExecutionContext, warehouse: WarehouseResource
+        context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        result = _load(context, dimension, warehouse)
-        yield dg.MaterializeResult(asset_key=log.key, metadata=_log_metadata(result))
-        yield dg.MaterializeResult(asset_key=table.key, metadata=_table_metadata(result))
-        if result.stopped:
-            raise _stopped(result)
+        def run(opened: Warehouse, found: Sequence[Delivery]) -> Loaded:
+            result, audit = load_and_record(
+                opened,
+                dimension,
+                found,
+                run_id=context.run.run_id,
+                retry=Retry(),
+                progress=context.log.info,
+                examples=_EXAMPLES,
+            )
+            return Loaded(result, _dimension_metadata(opened, dimension, result, audit))
+
+        yield from _materialized(context, dimension, config.allow, warehouse, run)
 
     return load_dimension
 
 
-def _load(context: dg.AssetExecutionContext, dimension: Dimension, warehouse: WarehouseResource) -> LoadResult:
+def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
+    """Change log and table of a fact; whichever partition is asked for, all of it is brought up to its dimensions."""
+    shape = fact.as_dimension()
+    dimensions = [dimension.name for dimension in fact.dimensions]
+    specs = [
+        _spec(shape, LOG_SUFFIX, [], metadata.log_description(shape), freshness),
+        dg.AssetSpec(
+            fact.name,
+            deps=[dg.AssetDep(fact.name + LOG_SUFFIX), *dimensions],
+            description=metadata.fact_description(fact),
+            metadata=metadata.fact_table(fact),
+            freshness_policy=freshness,
+            **common(shape),
+        ),
+    ]
+
+    @dg.multi_asset(
+        name=f"load_{plain(fact.name)}",
+        specs=specs,
+        partitions_def=delivery_partitions(fact.name),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        pool=pool(fact.name),
+        retry_policy=_RETRIES,
+        description=f"Takes in what was delivered for {fact.name}, and brings it up to its dimensions.",
+    )
+    def load_facts(
+        context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        def run(opened: Warehouse, found: Sequence[Delivery]) -> Loaded:
+            result = load_fact(
+                opened,
+                fact,
+                found,
+                run_id=context.run.run_id,
+                retry=Retry(),
+                progress=context.log.info,
+                examples=_EXAMPLES,
+            )
+            told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result)}
+            return Loaded(result, told)
+
+        yield from _materialized(context, shape, config.allow, warehouse, run)
+
+    return load_facts
+
+
+def _dimension_metadata(
+    opened: Warehouse, dimension: Dimension, result: LoadResult, audit: AuditResult
+) -> dict[str, dict[str, Any]]:
+    table = {**metadata.of_table(result), **metadata.member(opened, dimension, result)}
+    return {
+        dimension.name + LOG_SUFFIX: metadata.of_log(result),
+        dimension.name: table,
+        dimension.name + AUDIT_SUFFIX: metadata.of_audit(audit),
+    }
+
+
+def _materialized(
+    context: dg.AssetExecutionContext,
+    dimension: Dimension,
+    allow: Collection[str],
+    warehouse: WarehouseResource,
+    run: Callable[[Warehouse, Sequence[Delivery]], Loaded],
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Load what the run was asked for, and mark the partitions that went in."""
+    asked = context.partition_keys if context.has_partition_key or context.has_partition_key_range else None
+    loaded, keys = _load(context, dimension, asked, allow, warehouse, run)
+    stopped = {key for key, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "stopped"}
+    stored = sorted(set(keys) - stopped)
+    if asked is None:
+        partitions = str(delivery_partitions(dimension.name).name)
+        context.instance.add_dynamic_partitions(partitions, sorted(set(keys)))
+    if asked is None or stopped:
+        new = {k for k, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "accepted"}
+        for key in stored if asked is not None else sorted(new):
+            for asset, told in loaded.told.items():
+                context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
+    if not (asked is not None and stopped):
+        for asset, told in loaded.told.items():
+            yield dg.MaterializeResult(asset_key=asset, metadata=told)
+    if stopped:
+        raise _stopped(loaded.result)
+
+
+def _load(
+    context: dg.AssetExecutionContext,
+    dimension: Dimension,
+    asked: Collection[str] | None,
+    allow: Collection[str],
+    warehouse: WarehouseResource,
+    run: Callable[[Warehouse, Sequence[Delivery]], Loaded],
+) -> tuple[Loaded, list[str]]:
     try:
-        found = deliveries(dimension)
-        context.log.info(f"{dimension.name}: {len(found)} deliveries found; asking for {warehouse.place}")
+        found = deliveries(dimension, allow=allow)
+        keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
+        chosen = [(key, delivery) for key, delivery in keyed if asked is None or key in asked]
+        lacking = sorted(set(asked or ()) - {key for key, _ in chosen})
+        if lacking:
+            wrong = f"{dimension.name}: no delivery {', '.join(lacking)} lies there; nothing was loaded"
+            raise dg.Failure(wrong, allow_retries=False)
+        context.log.info(f"{dimension.name}: {len(chosen)} deliveries found; asking for {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"Spark {opened.spark.version} is there")
-        result = load(opened, dimension, found, run_id=context.run.run_id, progress=context.log.info)
+        loaded = run(opened, [delivery for _, delivery in chosen])
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
-    context.log.info(summary(result))
-    return result
+    context.log.info(summary(loaded.result))
+    return loaded, [key for key, _ in chosen]
 
 
 def _stopped(result: LoadResult) -> dg.Failure:
@@ -81,89 +219,31 @@ def _stopped(result: LoadResult) -> dg.Failure:
     return dg.Failure(f"stopped: {names}; the others went in", metadata=told, allow_retries=False)
 
 
-def _log_spec(dimension: Dimension) -> dg.AssetSpec:
+def _spec(
+    dimension: Dimension, suffix: str, deps: Sequence[str], text: str, freshness: dg.FreshnessPolicy | None
+) -> dg.AssetSpec:
     return dg.AssetSpec(
-        dimension.name + LOG_SUFFIX,
-        description=(
-            f"What was stated of {dimension.name}, and by which batches: the canonical source, append-only. "
-            f"Sources: {', '.join(source.name for source in dimension.sources)}."
-        ),
-        metadata={"dagster/table_name": dimension.name + LOG_SUFFIX, "declaration": dimension.origin or "Python"},
-        **_common(dimension),
+        dimension.name + suffix,
+        deps=list(deps),
+        description=text,
+        metadata={"dagster/table_name": dimension.name + suffix, **metadata.declaration(dimension)},
+        freshness_policy=freshness,
+        **common(dimension),
     )
 
 
-def _table_spec(dimension: Dimension) -> dg.AssetSpec:
-    keys = ", ".join(dimension.key_names)
-    metadata = {
-        "dagster/table_name": dimension.name,
-        "dagster/column_schema": column_schema(dimension),
-        "business_key": keys,
-        "surrogate_key": dimension.surrogate_key,
-        "declaration": dimension.origin or "Python",
-    }
-    text = dimension.description or f"The dimension {dimension.name}."
+def _table_spec(dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> dg.AssetSpec:
     return dg.AssetSpec(
         dimension.name,
         deps=[dimension.name + LOG_SUFFIX],
-        description=f"{text}\n\nOne row for each version of a `{keys}`.",
-        metadata=metadata,
-        **_common(dimension),
+        description=metadata.table_description(dimension),
+        metadata=metadata.dimension_table(dimension),
+        freshness_policy=freshness,
+        **common(dimension),
     )
 
 
-def _common(dimension: Dimension) -> dict[str, Any]:
+def common(dimension: Dimension) -> dict[str, Any]:
+    """What all assets of a declaration share."""
     owners = [dimension.owner] if re.fullmatch(r"team:\w+|[^@\s]+@[^@\s]+\.[^@\s]+", dimension.owner) else []
-    return {
-        "group_name": dimension.group or "dimensions",
-        "kinds": {"spark", "delta"},
-        "owners": owners,
-    }
-
-
-def _plain(name: str) -> str:
-    """A name of letters, digits and underscores, which is all that Dagster takes for a step."""
-    return re.sub(r"\W", "_", name, flags=re.ASCII)
-
-
-def column_schema(dimension: Dimension) -> dg.TableSchema:
-    """The dimension's columns, with what each attribute's type does, for the asset's page."""
-    told = {attribute.name: _describe(attribute) for attribute in dimension.attributes}
-    told |= {key.name: "business key" for key in dimension.business_key}
-    told[dimension.surrogate_key] = "surrogate key: names one version for ever; what facts store"
-    columns = [
-        dg.TableColumn(name, ddl, description=told.get(name), constraints=dg.TableColumnConstraints(nullable=nullable))
-        for name, ddl, nullable in dimension_schema(dimension)
-    ]
-    return dg.TableSchema(columns)
-
-
-def _describe(attribute: Attribute) -> str:
-    return ". ".join(part for part in (attribute.description, _TYPES[attribute.scd]) if part)
-
-
-def _log_metadata(result: LoadResult) -> dict[str, Any]:
-    outcomes = [batch.outcome for batch in result.batches]
-    accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
-    sums = {name: sum(getattr(b, name) for b in accepted) for name in ("rows", "bad_rows", "new", "changed", "closed")}
-    counts = {f"batches_{name}": outcomes.count(name) for name in ("accepted", "unchanged", "superseded", "stopped")}
-    shown = [batch for batch in result.batches if batch.outcome != "unchanged"][-_SHOWN_BATCHES:]
-    metadata: dict[str, Any] = {
-        **counts,
-        **{f"rows_{name}".replace("rows_rows", "rows_read"): n for name, n in sums.items()},
-    }
-    metadata |= {"delta_version": result.log_version, "seconds": round(result.seconds, 1)}
-    if shown:
-        metadata["last_batches"] = dg.MetadataValue.table([_record(batch) for batch in shown])
-    return metadata
-
-
-def _record(batch: Any) -> dg.TableRecord:
-    names = ("source", "delivery", "outcome", "rows", "bad_rows", "new", "changed", "closed", "rule")
-    return dg.TableRecord({name: getattr(batch, name) for name in names})
-
-
-def _table_metadata(result: LoadResult) -> dict[str, Any]:
-    actions = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
-    counts: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in actions.items()}
-    return {**counts, "delta_version": result.table_version, "seconds": round(result.seconds, 1)}
+    return {"group_name": dimension.group or "dimensions", "kinds": {"spark", "delta"}, "owners": owners}

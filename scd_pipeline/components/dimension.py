@@ -1,18 +1,28 @@
-"""The component that turns declarations into assets, by one line of YAML."""
+"""The component that turns declarations into assets, checks, jobs, schedules and sensors, by one line of YAML."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
-from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.spec import load_dimensions
+from scd_pipeline.components.assets import dimension_assets, fact_assets, plain
+from scd_pipeline.components.checks import dimension_checks, fact_checks
+from scd_pipeline.components.overview import status_asset
+from scd_pipeline.components.sensors import arrival_sensor, rekey_sensor
+from scd_pipeline.components.upkeep import upkeep_job
+from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
 
 
 class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
-    """Slowly changing dimensions from their declarations: for each its change log and its table, loaded together."""
+    """Slowly changing dimensions, and the facts that store their keys, from their declarations.
+
+    For each: change log, table and audit, loaded together; checks; a job and its cron schedule; a sensor on arrival;
+    a job that keeps the tables small. Schedules and sensors are off until they are switched on.
+    """
 
     declaration: str = Field(
         default=".",
@@ -21,13 +31,63 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             "Empty: there is none."
         ),
     )
+    load_cron: str = Field(default="0 5 * * *", description="When everything that lies there is loaded.")
+    upkeep_cron: str = Field(default="0 3 * * 0", description="When tables are compacted.")
+    timezone: str = Field(default="UTC", description="The zone of both.")
+    overdue_after_hours: float | None = Field(
+        default=None, description="A table that was not loaded for so long is shown as overdue."
+    )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """One multi-asset for each declared dimension.
+        """Everything for each declared dimension and fact.
 
         Errors: DeclarationError with file, line and field of every fault, when the definitions load (S28).
         """
         if not self.declaration:
             return dg.Definitions()
-        dimensions = load_dimensions(Path(context.path) / self.declaration)
-        return dg.Definitions(assets=[dimension_assets(dimension) for dimension in dimensions])
+        return self.definitions(load_declarations(Path(context.path) / self.declaration))
+
+    def definitions(self, declared: Declarations) -> dg.Definitions:
+        """The same for declarations that are there already."""
+        freshness = self._freshness()
+        made: list[dg.Definitions] = []
+        for dimension in declared.dimensions:
+            assets = dimension_assets(dimension, freshness=freshness)
+            made.append(self._of(dimension, assets, dimension_checks(dimension)))
+        for fact in declared.facts:
+            assets = fact_assets(fact, freshness=freshness)
+            made.append(self._of(fact.as_dimension(), assets, fact_checks(fact), fact))
+        if declared.dimensions:
+            made.append(dg.Definitions(assets=[status_asset(declared.dimensions, declared.facts)]))
+        return dg.Definitions.merge(*made)
+
+    def _of(
+        self, shape: Dimension, assets: dg.AssetsDefinition, checks: dg.AssetChecksDefinition, fact: Fact | None = None
+    ) -> dg.Definitions:
+        name = plain(shape.name)
+        job = dg.define_asset_job(
+            f"{name}_job",
+            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks),
+            executor_def=dg.in_process_executor,
+            description=f"Loads what was delivered for {shape.name}, and asks its checks.",
+        )
+        upkeep = upkeep_job(shape.name)
+        schedules = [
+            dg.ScheduleDefinition(
+                name=f"{target}_schedule", job=of, cron_schedule=cron, execution_timezone=self.timezone
+            )
+            for target, of, cron in (
+                (name, job, self.load_cron),
+                (f"maintain_{name}", upkeep, self.upkeep_cron),
+            )
+        ]
+        sensors: list[Any] = [arrival_sensor(shape, job)]
+        sensors += [rekey_sensor(fact, job)] if fact else []
+        return dg.Definitions(
+            assets=[assets], asset_checks=[checks], jobs=[job, upkeep], schedules=schedules, sensors=sensors
+        )
+
+    def _freshness(self) -> dg.FreshnessPolicy | None:
+        if self.overdue_after_hours is None:
+            return None
+        return dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=self.overdue_after_hours))

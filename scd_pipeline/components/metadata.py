@@ -1,0 +1,203 @@
+"""What the assets' pages say: of the tables before they are loaded, and of each load in numbers, rows and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import dagster as dg
+from pyspark.sql import functions as F
+
+from scd_pipeline import reading
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, col
+from scd_pipeline.components import pictures
+from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
+from scd_pipeline.history.timeline import dimension_schema
+from scd_pipeline.load import LoadResult
+from scd_pipeline.reading import LOG_SUFFIX
+from scd_pipeline.record import AuditResult
+from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
+from scd_pipeline.warehouse import Warehouse
+
+_SHOWN_BATCHES = 20
+_TYPES = {
+    ScdType.RETAIN_ORIGINAL: "type 0: the first value stays",
+    ScdType.OVERWRITE: "type 1: the latest value, in every version",
+    ScdType.ADD_ROW: "type 2: a different value opens a version",
+    ScdType.ADD_ATTRIBUTE: "type 3: the latest value, and the one before it",
+    ScdType.HYBRID: "type 6: a different value opens a version, and every version has the latest",
+}
+_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
+
+
+# -- before anything is loaded
+
+
+def declaration(dimension: Dimension) -> dict[str, Any]:
+    """Where it is declared: shown, and as a link."""
+    told: dict[str, Any] = {"declaration": dimension.origin or "Python"}
+    file, _, line = dimension.origin.rpartition(":")
+    if file and line.isdecimal():
+        place = dg.LocalFileCodeReference(file_path=file, line_number=int(line), label="declaration")
+        told["dagster/code_references"] = dg.CodeReferencesMetadataValue(code_references=[place])
+    return told
+
+
+def log_description(dimension: Dimension) -> str:
+    sources = ", ".join(source.name for source in dimension.sources)
+    return (
+        f"What was stated of {dimension.name}, and by which batches: the canonical source, append-only. "
+        f"Sources: {sources}."
+    )
+
+
+def audit_description(dimension: Dimension) -> str:
+    return (
+        f"What happened to whom in {dimension.name}, when, by whom and why, and since when that is known. From it "
+        f"alone the dimension is rebuilt as it was known at any past moment."
+    )
+
+
+def table_description(dimension: Dimension) -> str:
+    text = dimension.description or f"The dimension {dimension.name}."
+    return f"{text}\n\nOne row for each version of a `{', '.join(dimension.key_names)}`."
+
+
+def fact_description(fact: Fact) -> str:
+    text = fact.description or f"The fact {fact.name}."
+    grain = ", ".join(column.name for column in fact.grain)
+    return f"{text}\n\nOne row for each `{grain}`, with the keys of the versions that held at `{fact.event_time}`."
+
+
+def dimension_table(dimension: Dimension) -> dict[str, Any]:
+    """Of the table of a dimension: its columns, and where each comes from."""
+    return {
+        "dagster/table_name": dimension.name,
+        "dagster/column_schema": column_schema(dimension),
+        "dagster/column_lineage": _lineage(dimension, dimension.name + LOG_SUFFIX),
+        "business_key": ", ".join(dimension.key_names),
+        "surrogate_key": dimension.surrogate_key,
+        **declaration(dimension),
+    }
+
+
+def fact_table(fact: Fact) -> dict[str, Any]:
+    """Of the table of a fact: its columns, and where each comes from."""
+    shape = fact.as_dimension()
+    lineage = dict(_lineage(shape, fact.name + LOG_SUFFIX).deps_by_column)
+    for name, role in fact.roles:
+        of = role.dimension
+        sources = [dg.TableColumnDep(of.name, column) for column in (of.surrogate_key, *of.key_names, EFFECTIVE_FROM)]
+        lineage[f"{name}_key"] = sources
+    return {
+        "dagster/table_name": fact.name,
+        "dagster/column_schema": column_schema(shape),
+        "dagster/column_lineage": dg.TableColumnLineage(lineage),
+        "grain": ", ".join(column.name for column in fact.grain),
+        "event_time": fact.event_time,
+        **declaration(shape),
+    }
+
+
+def _lineage(dimension: Dimension, log: str) -> dg.TableColumnLineage:
+    deps: dict[str, Sequence[dg.TableColumnDep]] = {n: [dg.TableColumnDep(log, n)] for n in dimension.key_names}
+    for attribute in dimension.attributes:
+        for column in (attribute.name, *attribute.generated_columns):
+            deps[column] = [dg.TableColumnDep(log, attribute.name)]
+    return dg.TableColumnLineage(deps)
+
+
+def column_schema(dimension: Dimension) -> dg.TableSchema:
+    """The table's columns, with what each attribute's type does, for the asset's page."""
+    told = {attribute.name: _describe(attribute) for attribute in dimension.attributes}
+    told |= {key.name: "business key" for key in dimension.business_key}
+    told[dimension.surrogate_key] = "surrogate key: names one version for ever; what facts store"
+    columns = [
+        dg.TableColumn(name, ddl, description=told.get(name), constraints=dg.TableColumnConstraints(nullable=nullable))
+        for name, ddl, nullable in dimension_schema(dimension)
+    ]
+    return dg.TableSchema(columns)
+
+
+def _describe(attribute: Attribute) -> str:
+    return ". ".join(part for part in (attribute.description, _TYPES[attribute.scd]) if part)
+
+
+# -- of each load
+
+
+def of_log(result: LoadResult) -> dict[str, Any]:
+    """Batches by outcome, rows read, new, changed, closed and put aside; the last batches as a table."""
+    outcomes = [batch.outcome for batch in result.batches]
+    accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
+    counts = {f"batches_{name}": outcomes.count(name) for name in ("accepted", "unchanged", "superseded", "stopped")}
+    sums = {name: sum(getattr(b, name) for b in accepted) for name in ("rows", "bad_rows", "new", "changed", "closed")}
+    shown = [batch for batch in result.batches if batch.outcome != "unchanged"][-_SHOWN_BATCHES:]
+    told: dict[str, Any] = {**counts, **{_rows_name(name): n for name, n in sums.items()}}
+    told |= {"delta_version": result.log_version, "seconds": round(result.seconds, 1)}
+    if shown:
+        told["last_batches"] = dg.MetadataValue.table([_record(batch) for batch in shown])
+    return told
+
+
+def _rows_name(name: str) -> str:
+    return {"rows": "rows_read", "bad_rows": "rows_quarantined"}.get(name, f"rows_{name}")
+
+
+def _record(batch: Any) -> dg.TableRecord:
+    names = ("source", "delivery", "outcome", "rows", "bad_rows", "new", "changed", "closed", "rule")
+    return dg.TableRecord({name: getattr(batch, name) for name in names})
+
+
+def of_table(result: LoadResult) -> dict[str, Any]:
+    """Rows by action, some of them as examples, and versions opened and closed per batch as a picture."""
+    told: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ACTIONS.items()}
+    told |= {"delta_version": result.table_version, "seconds": round(result.seconds, 1)}
+    if result.examples:
+        told["examples"] = dg.MetadataValue.table([_example(row) for row in result.examples])
+    accepted = [batch for batch in result.batches if batch.outcome == "accepted"][-_SHOWN_BATCHES:]
+    bars = [(batch.delivery, batch.new + batch.changed, batch.changed + batch.closed) for batch in accepted]
+    if bars:
+        text = "versions opened and closed per batch"
+        told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(pictures.versions_per_batch(bars), text))
+    return told
+
+
+def _example(row: Mapping[str, str | None]) -> dg.TableRecord:
+    return dg.TableRecord({("action" if name == ACTION else name): value or "" for name, value in row.items()})
+
+
+def of_audit(result: AuditResult) -> dict[str, Any]:
+    """Audit rows by kind of change."""
+    kinds = {f"rows_{kind.lower()}": count for kind, count in sorted(result.rows.items())}
+    return {"rows_recorded": sum(result.rows.values()), **kinds, "delta_version": result.table_version}
+
+
+def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[str, Any]:
+    """The timeline of one entity that the load changed, as a picture: of the examples the one with most versions."""
+    if not (result.examples and dimension.has_windows):
+        return {}
+    example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
+    rows = reading.history(opened, dimension)
+    for name in dimension.key_names:
+        rows = rows.where(col(name).cast("string").eqNullSafe(F.lit(example[name])))
+    shown = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
+    texts = [col(name).cast("string").alias(name) for name in shown]
+    found = rows.orderBy(VERSION).select(EFFECTIVE_FROM, EFFECTIVE_TO, *texts).toArrow().to_pylist()[-_SHOWN_BATCHES:]
+    if not found:
+        return {}
+    windows = _windows(found, shown)
+    last = max(end or start for start, end, _ in windows)
+    title = ", ".join(f"{name} {example[name]}" for name in dimension.key_names)
+    picture = pictures.timeline(title, windows, last + (last - windows[0][0]) / 10)
+    return {"one_member": dg.MetadataValue.md(pictures.as_markdown(picture, f"versions of {title}"))}
+
+
+def _windows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[datetime, datetime | None, str]]:
+    """Windows with what differs from one version to the next."""
+    differing = [name for name in names if len({row[name] for row in rows}) > 1] or names[:1]
+    beginning = datetime(1, 1, 2, tzinfo=timezone.utc)
+    return [
+        (row[EFFECTIVE_FROM] or beginning, row[EFFECTIVE_TO], ", ".join(str(row[n]) for n in differing)) for row in rows
+    ]

@@ -1,0 +1,126 @@
+"""Sensors: a run for what has arrived whole, and a run of a fact whose dimension has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from scd_pipeline.components.assets import delivery_partitions, plain
+from scd_pipeline.landing import declaration_folder, deliveries, partition_key
+from scd_pipeline.spec import Dimension, Fact
+
+SETTLED_SECONDS = 5.0
+"""A file that has not changed for so long is whole."""
+
+
+def arrival_sensor(
+    dimension: Dimension,
+    job: Any,
+    *,
+    settled_seconds: float = SETTLED_SECONDS,
+    clock: Callable[[], float] = time.time,
+) -> dg.SensorDefinition:
+    """Starts one run for all that is new at the paths of a dimension or a fact: files, or versions of Delta tables.
+
+    A file counts once its size and its time of change are as they were at the tick before, and that was long enough
+    ago; one that is replaced is new again. The partitions of new files are added.
+    """
+
+    @dg.sensor(
+        name=f"{plain(dimension.name)}_arrivals",
+        job=job,
+        minimum_interval_seconds=30,
+        description=f"Starts a run when something arrives for {dimension.name}.",
+    )
+    def arrivals(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        now = clock()
+        before: dict[str, Any] = json.loads(context.cursor or "{}")
+        seen = dict(_there(dimension))
+        known = before.get("seen", {})
+        since = (
+            {name: before["since"][name] if known.get(name) == mark else now for name, mark in seen.items()}
+            if known
+            else dict.fromkeys(seen, now)
+        )
+        whole = {n: mark for n, mark in seen.items() if known.get(n) == mark and now - since[n] >= settled_seconds}
+        done = before.get("done", {})
+        new = {name: mark for name, mark in whole.items() if done.get(name) != mark}
+        cursor = json.dumps({"seen": seen, "since": since, "done": {**done, **new}})
+        if not new:
+            return dg.SensorResult(skip_reason=_waiting(seen, whole), cursor=cursor)
+        keys = [name for name in new if not name.startswith("table ")]
+        partitions = delivery_partitions(dimension.name)
+        told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
+        return dg.SensorResult(
+            run_requests=[dg.RunRequest(run_key=f"{dimension.name}:{told}", tags={"scd/arrived": _short(sorted(new))})],
+            dynamic_partitions_requests=[partitions.build_add_request(keys)] if keys else [],
+            cursor=cursor,
+        )
+
+    return arrivals
+
+
+def _waiting(seen: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    pending = sorted(set(seen) - set(whole))
+    return f"not whole yet: {_short(pending)}" if pending else "nothing new has arrived"
+
+
+def _short(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _there(dimension: Dimension) -> Iterator[tuple[str, list[int]]]:
+    """What lies there, by partition key: a file with its time of change and size, a table with its last version."""
+    for delivery in deliveries(dimension):
+        if delivery.path and Path(delivery.path).exists():
+            changed = Path(delivery.path).stat()
+            yield partition_key(delivery, dimension), [changed.st_mtime_ns, _size(Path(delivery.path))]
+    folder = declaration_folder(dimension)
+    for source in dimension.sources:
+        for _, channel in source.channels:
+            if channel.path and (channel.versions or channel.partition):
+                yield f"table {channel.path}", [_version(folder / channel.path)]
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(part.stat().st_size for part in path.rglob("*") if part.is_file())
+
+
+def _version(table: Path) -> int:
+    """The last version of a Delta table in a local folder, -1 for none."""
+    return max((int(path.stem) for path in table.glob("_delta_log/*.json") if path.stem.isdecimal()), default=-1)
+
+
+def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
+    """Starts a run of a fact when one of its dimensions was loaded, so that its keys follow (S24)."""
+    keys = [dg.AssetKey(dimension.name) for dimension in fact.dimensions]
+
+    @dg.sensor(
+        name=f"{plain(fact.name)}_follows",
+        job=job,
+        minimum_interval_seconds=30,
+        description=f"Starts a run of {fact.name} when {', '.join(d.name for d in fact.dimensions)} has changed.",
+    )
+    def follows(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        before: dict[str, int] = json.loads(context.cursor or "{}")
+        now = dict(before)
+        for key in keys:
+            event = context.instance.get_latest_materialization_event(key)
+            materialized = event.asset_materialization if event else None
+            version = materialized.metadata.get("delta_version") if materialized else None
+            if version is not None:
+                now[key.to_user_string()] = int(str(version.value))
+        if now == before:
+            return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))
+        told = ",".join(f"{name}@{version}" for name, version in sorted(now.items()))
+        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{fact.name}:{told}")], cursor=json.dumps(now))
+
+    return follows

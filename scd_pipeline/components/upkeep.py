@@ -1,0 +1,55 @@
+"""Upkeep of a declaration's tables: a job that compacts them, and never runs beside a load of the same table.
+
+No postponed annotations here: Dagster reads those of an op's function as they stand.
+"""
+
+import time
+from datetime import datetime, timezone
+
+import dagster as dg
+from pydantic import Field
+
+from scd_pipeline.components.assets import plain, pool
+from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.errors import ScdError
+from scd_pipeline.maintenance import LEAST_HOURS, maintain, tables_of
+
+
+class UpkeepConfig(dg.Config):
+    """What a run of the interface may say."""
+
+    retention_hours: int = Field(
+        default=LEAST_HOURS, description=f"How long files stay that no version needs; {LEAST_HOURS} or more."
+    )
+
+
+def upkeep_job(name: str) -> dg.JobDefinition:
+    """OPTIMIZE and VACUUM of all tables of a dimension or a fact, in the pool of its loads."""
+
+    @dg.op(name=f"maintain_{plain(name)}", pool=pool(name), description=f"Compacts the tables of {name}.")
+    def maintain_tables(context: dg.OpExecutionContext, config: UpkeepConfig, warehouse: WarehouseResource) -> None:
+        now = datetime.fromtimestamp(time.time(), timezone.utc)
+        try:
+            done = maintain(
+                warehouse.open(),
+                tables_of(name),
+                now=now,
+                retention_hours=config.retention_hours,
+                run_id=context.run_id,
+            )
+        except ScdError as error:
+            raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
+        for table in done:
+            told = {"files_before": table.files_before, "files_after": table.files_after, "bytes": table.bytes_after}
+            context.log_event(dg.AssetObservation(asset_key=table.table, metadata=told))
+            context.log.info(f"{table.table}: {table.files_before} files, then {table.files_after}")
+
+    @dg.job(
+        name=f"maintain_{plain(name)}_job",
+        executor_def=dg.in_process_executor,
+        description=f"OPTIMIZE and VACUUM of the tables of {name}; waits for its loads, and they for it.",
+    )
+    def job() -> None:
+        maintain_tables()
+
+    return job
