@@ -148,16 +148,17 @@ def demo(_options: Namespace, settings: Settings) -> None:
     """`scd demo`"""
     from scd_pipeline import demo as play
 
-    dimension = play.example()
-    play.introduce(dimension, settings.warehouse_path, play.to_stdout)
+    declared = play.example()
+    play.introduce(declared, settings.warehouse_path, play.to_stdout)
     with play.progress(play.to_stdout) as tell:
         tell("starting Dagster")
         # By its name, as Dagster itself finds it; this module lies below the definitions.
         definitions = import_module(CODE_LOCATION).defs
-        play.run_job(definitions, settings.warehouse_path, settings.remote, tell)
+        for job in play.jobs(declared):
+            play.run_job(definitions, job, settings.warehouse_path, settings.remote, tell)
         tell("done")
     with settings.open(quick=False) as warehouse:
-        play.show(warehouse, dimension, play.to_stdout)
+        play.show(warehouse, declared, play.to_stdout)
     play.suggest(settings.program, play.to_stdout)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from scd_pipeline import reading
 from scd_pipeline.errors import LoadError, ScdError, SetupError
 from scd_pipeline.landing import EXAMPLE, deliveries
-from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
 from scd_pipeline.texts import collected, differing, table
 
 if TYPE_CHECKING:
@@ -33,27 +33,35 @@ _FACTS = ("version", "effective_from", "effective_to", "current_flag")
 _TICK_SECONDS, _LOOK_SECONDS = 10.0, 1.0
 
 
-def example() -> Dimension:
-    """The example's declaration.  Errors: SetupError where there is no clone."""
+def example() -> Declarations:
+    """The example's declarations.  Errors: SetupError where there is no clone."""
     if not EXAMPLE.is_dir():
         raise SetupError(
             "the demo's data is not part of the installed package; clone the project and run `make demo` there, or "
             "load data of your own: `scd load DECLARATION.yaml`"
         )
-    return load_dimension(EXAMPLE / "dim_legislator.yaml")
+    return load_declarations(EXAMPLE)
 
 
-def introduce(dimension: Dimension, place: str, say: Say) -> None:
+def introduce(declared: Declarations, place: str, say: Say) -> None:
     """Say what is about to happen."""
-    found = deliveries(dimension)
+    (dimension,), (fact,) = declared.dimensions, declared.facts
+    found, seats = deliveries(dimension), deliveries(fact.as_dimension())
+    span = f"{found[0].name} to {found[-1].name}"
     say(f"{dimension.description}:")
-    say(f"{len(found)} full snapshots of {found[0].name} to {found[-1].name} lie in {EXAMPLE / 'snapshots'}.")
-    say(f"Dagster's load_job now takes them into the warehouse at {place}, in one process.")
+    say(f"{len(found)} full snapshots of {span}, and committee seats of {len(seats)} days, lie in {EXAMPLE}.")
+    say(f"Dagster's jobs now take them into the warehouse at {place}, in one process:")
+    say("canonical source, dimension, audit, and the facts with the key that held on their day; then the checks.")
     say("")
 
 
-def run_job(defs: dg.Definitions, warehouse: str, remote: str, say: Say) -> None:
-    """Run `load_job` in this process on a warehouse folder, telling what its steps tell.
+def jobs(declared: Declarations) -> list[str]:
+    """The names of the jobs, in the order in which they are to run."""
+    return [*(f"{of.name}_job" for of in declared.dimensions), *(f"{of.name}_job" for of in declared.facts)]
+
+
+def run_job(defs: dg.Definitions, job: str, warehouse: str, remote: str, say: Say) -> None:
+    """Run a job in this process on a warehouse folder, telling what its steps tell.
 
     Errors: the ScdError that a step ended with; LoadError for any other failure.
     """
@@ -66,7 +74,7 @@ def run_job(defs: dg.Definitions, warehouse: str, remote: str, say: Say) -> None
     told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
     with dg.DagsterInstance.ephemeral() as instance:
         try:
-            told.resolve_job_def("load_job").execute_in_process(run_config=run_config, instance=instance)
+            told.resolve_job_def(job).execute_in_process(run_config=run_config, instance=instance)
         except dg.Failure as failure:
             if isinstance(failure.__cause__, ScdError):
                 raise failure.__cause__ from None
@@ -117,22 +125,30 @@ def progress(say: Say, clock: Callable[[], float] = time.monotonic) -> Iterator[
         ticker.join()
 
 
-def show(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
-    """Say what the tables hold now: rows, one member's history, and what was put aside."""
-    _show_rows(warehouse, dimension, say)
+def show(warehouse: Warehouse, declared: Declarations, say: Say) -> None:
+    """Say what the tables hold now: rows, one member's history, their committees, and what was put aside."""
+    (dimension,), (fact,) = declared.dimensions, declared.facts
+    _show_rows(warehouse, dimension, fact, say)
     _show_member(warehouse, dimension, say)
+    _show_facts(warehouse, fact, say)
     _show_quarantine(warehouse, dimension, say)
 
 
-def _show_rows(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
-    log = f"{dimension.name}{reading.LOG_SUFFIX}"
-    reading.register(warehouse, [dimension.name, log])
+def _show_rows(warehouse: Warehouse, dimension: Dimension, fact: Fact, say: Say) -> None:
+    log, audit = f"{dimension.name}{reading.LOG_SUFFIX}", f"{dimension.name}_audit"
+    reading.register(warehouse, [dimension.name, log, audit, fact.name])
     query = f"""
         SELECT '{dimension.name}' AS table, count(*) AS rows,
             concat('versions of ', count(DISTINCT bioguide), ' members, ', count_if(current_flag), ' current') AS what
-        FROM `{dimension.name}`
+        FROM `{dimension.name}` WHERE version > 0
         UNION ALL SELECT '{log}', count(*), concat(count_if(_kind = 'batch'), ' batches, and what they stated anew')
-        FROM `{log}`"""
+        FROM `{log}`
+        UNION ALL SELECT '{audit}', count(*), concat(count_if(change_type = 'UPDATE'), ' updates, ',
+            count_if(change_type = 'LOGICAL_DELETE'), ' who left, ', count_if(change_type = 'REFUSED'), ' refused')
+        FROM `{audit}`
+        UNION ALL SELECT '{fact.name}', count(*), concat('seats on ', count(DISTINCT seat_on), ' days, ',
+            count_if(legislator_key = -1), ' of members unknown on that day')
+        FROM `{fact.name}`"""
     say("What the tables hold")
     say(table(collected(warehouse.spark.sql(query)), "  "))
     say("")
@@ -147,6 +163,20 @@ def _show_member(warehouse: Warehouse, dimension: Dimension, say: Say) -> None:
     name = found.column("official_full")[0]
     say(f"One member's history: {name} ({key} {value}); effective_to is exclusive")
     say(table(found.of([*_FACTS, *changed]), "  "))
+    say("")
+
+
+def _show_facts(warehouse: Warehouse, fact: Fact, say: Say) -> None:
+    """Seats by the party of the day: what the stored key is for."""
+    from pyspark.sql import functions as F
+
+    key, value = MEMBER
+    rows = reading.with_dimensions(warehouse, fact).where(F.col(key) == value)
+    told = rows.groupBy("legislator_party", "legislator_chamber").agg(
+        F.min("seat_on").alias("first list"), F.max("seat_on").alias("last list"), F.count("*").alias("seats")
+    )
+    say("The same member's committee seats, by what the member was on the day of each list")
+    say(table(collected(told.orderBy("first list")), "  "))
     say("")
 
 
@@ -171,6 +201,9 @@ def suggest(program: str, say: Say) -> None:
         f"{program} history dim_legislator {key}={value}",
         f"{program} as-of dim_legislator 2016-01-01 state=VT",
         f'{program} sql "SELECT * FROM dim_legislator_batches WHERE bad_rows > 0"',
+        f"{program} audit dim_legislator {key}={value}",
+        f"{program} check    # every invariant of the tables",
+        f"{program} status",
         "make dev    # Dagster's web interface on the same tables",
     ):
         say(f"  {command}")

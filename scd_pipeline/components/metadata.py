@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -39,8 +40,10 @@ def declaration(dimension: Dimension) -> dict[str, Any]:
     told: dict[str, Any] = {"declaration": dimension.origin or "Python"}
     file, _, line = dimension.origin.rpartition(":")
     if file and line.isdecimal():
-        place = dg.LocalFileCodeReference(file_path=file, line_number=int(line), label="declaration")
-        told["dagster/code_references"] = dg.CodeReferencesMetadataValue(code_references=[place])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dg.BetaWarning)  # such links are what Dagster itself gives its components
+            place = dg.LocalFileCodeReference(file_path=file, line_number=int(line), label="declaration")
+            told["dagster/code_references"] = dg.CodeReferencesMetadataValue(code_references=[place])
     return told
 
 

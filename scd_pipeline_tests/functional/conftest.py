@@ -39,15 +39,15 @@ def legislator() -> Dimension:
 
 
 @pytest.fixture(scope="session")
-def congress(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, legislator: Dimension
-) -> tuple[Warehouse, list[str]]:
+def congress(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, list[str]]:
     """A warehouse that the demo has loaded, and what it said."""
     said: list[str] = []
     warehouse = Warehouse(spark, tmp_path_factory.mktemp("congress") / "warehouse")
-    demo.introduce(legislator, warehouse.path, said.append)
-    demo.run_job(definitions(spark, warehouse.path, legislator), warehouse.path, "", said.append)
-    demo.show(warehouse, legislator, said.append)
+    declared = demo.example()
+    demo.introduce(declared, warehouse.path, said.append)
+    for job in demo.jobs(declared):
+        demo.run_job(definitions(spark, warehouse.path, declared), job, warehouse.path, "", said.append)
+    demo.show(warehouse, declared, said.append)
     demo.suggest("scd", said.append)
     return warehouse, said
 

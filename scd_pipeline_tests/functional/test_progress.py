@@ -21,5 +21,5 @@ def test_it_says_now_and_then_that_work_goes_on(monkeypatch: pytest.MonkeyPatch)
 def test_what_to_type_next_is_named_by_the_way_it_was_called() -> None:
     said: list[str] = []
     demo.suggest(".venv/bin/scd", said.append)
-    assert sum(".venv/bin/scd " in line for line in said) == 5
+    assert sum(".venv/bin/scd " in line for line in said) == 8
     assert "make dev" in said[-1]

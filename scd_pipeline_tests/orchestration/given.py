@@ -5,9 +5,8 @@ from __future__ import annotations
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from scd_pipeline.components import DeltaSparkResource, WarehouseResource
-from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.spec import Dimension
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
+from scd_pipeline.spec import Declarations
 
 
 def given_warehouse(spark: SparkSession, path: str) -> WarehouseResource:
@@ -24,13 +23,8 @@ def given_warehouse(spark: SparkSession, path: str) -> WarehouseResource:
     return GivenWarehouse(path=path)
 
 
-def definitions(spark: SparkSession, path: str, *dimensions: Dimension) -> dg.Definitions:
-    """A code location of these dimensions, with the project's job."""
-    from scd_pipeline.defs.jobs import load_job
-
-    return dg.Definitions(
-        assets=[dimension_assets(dimension) for dimension in dimensions],
-        jobs=[load_job],
-        resources={"warehouse": given_warehouse(spark, path)},
-        executor=dg.in_process_executor,
-    )
+def definitions(spark: SparkSession, path: str, declared: Declarations) -> dg.Definitions:
+    """A code location of what is declared, as the component makes it."""
+    made = ScdDimension().definitions(declared)
+    given = dg.Definitions(resources={"warehouse": given_warehouse(spark, path)}, executor=dg.in_process_executor)
+    return dg.Definitions.merge(made, given)

@@ -38,7 +38,12 @@ def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[st
 
 
 def test_a_declaration_beside_the_yaml_becomes_assets() -> None:
-    assert keys(Path("customers"), DECLARATION % 2) == {"dim_customer", "dim_customer_changes"}
+    assert keys(Path("customers"), DECLARATION % 2) == {
+        "dim_customer",
+        "dim_customer_changes",
+        "dim_customer_audit",
+        "scd_status",
+    }
 
 
 def test_a_wrong_declaration_is_refused_with_file_and_line() -> None:
@@ -58,7 +63,7 @@ def test_no_declaration_is_no_asset() -> None:
 def test_an_owner_that_dagster_does_not_take_is_left_out(owner: str, owners: list[str]) -> None:
     source = Source("s", snapshot="x_{date}.csv")
     made = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
-    assert [list(spec.owners) for spec in made.specs] == [owners, owners]
+    assert [list(spec.owners) for spec in made.specs] == [owners] * 3
     assert {spec.group_name for spec in made.specs} == {"dimensions"}
 
 

@@ -16,7 +16,9 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import pool
 from scd_pipeline.definitions import defs
 
-LOG, TABLE = dg.AssetKey("dim_legislator_changes"), dg.AssetKey("dim_legislator")
+LOG, TABLE, AUDIT = (dg.AssetKey(f"dim_legislator{suffix}") for suffix in ("_changes", "", "_audit"))
+SEATS, SEATS_LOG = dg.AssetKey("fct_committee_seat"), dg.AssetKey("fct_committee_seat_changes")
+STATUS = dg.AssetKey("scd_status")
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +31,18 @@ def test_the_location_loads() -> None:
     dg.Definitions.validate_loadable(defs)
 
 
-def test_a_dimension_is_its_log_and_its_table(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
-    assert specs.keys() == {LOG, TABLE}
-    assert [dep.asset_key for dep in specs[TABLE].deps] == [LOG]
-    for spec in specs.values():
+def test_from_the_canonical_source_to_the_facts(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+    assert specs.keys() == {LOG, TABLE, AUDIT, SEATS, SEATS_LOG, STATUS}
+    edges = {key: {dep.asset_key for dep in spec.deps} for key, spec in specs.items()}
+    assert edges == {
+        LOG: set(),
+        TABLE: {LOG},
+        AUDIT: {TABLE},
+        SEATS_LOG: set(),
+        SEATS: {SEATS_LOG, TABLE},
+        STATUS: {TABLE, SEATS},
+    }
+    for spec in (specs[LOG], specs[TABLE], specs[AUDIT]):
         assert spec.kinds == {"spark", "delta"}
         assert spec.group_name == "congress"
         assert list(spec.owners) == ["team:demo"]
@@ -50,12 +60,13 @@ def test_the_columns_are_told_with_what_they_do(specs: dict[dg.AssetKey, dg.Asse
     assert {"previous_url", "url_changed_at", "current_state_rank", "effective_to"} <= columns.keys()
 
 
-def test_one_step_in_the_tables_pool_loads_both() -> None:
-    job = defs.resolve_job_def("load_job")
-    (node,) = job.graph.nodes
-    assert node.name == "load_dim_legislator"
-    assert node.definition.pool == pool("dim_legislator") == "delta/dim_legislator"
-    assert job.executor_def.name == "in_process"
+def test_everything_that_touches_a_table_waits_in_its_pool() -> None:
+    """Loads, checks and upkeep: one writer, and nothing is vacuumed beside a load."""
+    for name in ("dim_legislator", "fct_committee_seat"):
+        nodes = [n for job in ("", "maintain_") for n in defs.resolve_job_def(f"{job}{name}_job").graph.nodes]
+        assert {node.name for node in nodes} == {f"load_{name}", f"check_{name}", f"maintain_{name}"}
+        assert {node.definition.pool for node in nodes} == {pool(name)} == {f"delta/{name}"}
+        assert defs.resolve_job_def(f"{name}_job").executor_def.name == "in_process"
 
 
 def test_runs_of_the_interface_are_in_one_process_too() -> None:
@@ -99,7 +110,7 @@ def test_it_loads_without_a_project_around_it(tmp_path: Path) -> None:
         "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
     )
     told = run_python(program, tmp_path, SCD_DECLARATIONS=str(declared))
-    assert told == "['dim_x', 'dim_x_changes']"
+    assert told == "['dim_x', 'dim_x_audit', 'dim_x_changes', 'scd_status']"
 
 
 @pytest.mark.slow

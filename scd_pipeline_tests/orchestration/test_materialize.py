@@ -57,10 +57,10 @@ def test_a_run_tells_what_it_did_and_a_second_that_nothing_was_new(
     first = materialize(spark, warehouse, customer)
     assert first.success
     log, table = told(first)["dim_customer_changes"], told(first)["dim_customer"]
-    assert {name: log[name] for name in ("batches_accepted", "rows_read", "rows_bad_rows", "rows_new")} == {
+    assert {name: log[name] for name in ("batches_accepted", "rows_read", "rows_quarantined", "rows_new")} == {
         "batches_accepted": 1,
         "rows_read": 3,
-        "rows_bad_rows": 1,
+        "rows_quarantined": 1,
         "rows_new": 2,
     }
     assert (table["rows_opened"], table["rows_closed"]) == (2, 0)
