@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -80,7 +82,8 @@ def check_dimension(
     table = warehouse.table(dimension.name)
     if not table.exists():
         return ()
-    rows = table.read().where(~col(dimension.surrogate_key).isin(list(RESERVED_KEYS)))
+    nobody = reduce(and_, [col(name).isNull() for name in dimension.key_names])
+    rows = table.read().where(~(nobody & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
     own = [rule for rule in wanted if rule in invariants(dimension)]
     found = _findings(dimension.name, own, violations(rows, dimension)) if own else []

@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import reading
-from scd_pipeline.deliveries import Delivery
 from scd_pipeline.facts import load_fact
 from scd_pipeline.load import load
 from scd_pipeline.record import record
-from scd_pipeline.spec import Attribute, Dimension, Fact, Feed, Role, Source
 from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
-from scd_pipeline_tests.text_tables import assert_same_rows, parse
-
-PLAYER = Dimension(
-    "dim_player",
-    {"player_id": "string"},
-    {"tier": Attribute(2), "email": Attribute(1)},
-    Source("loyalty", feed=Feed(effective_at="at", deletes="op = 'D'")),
-)
-PLAY = Fact(
-    "fct_play",
-    grain={"play": "int"},
-    event_time="played_at",
-    dimensions={"player": Role(PLAYER), "partner": Role(PLAYER, "partner_id")},
-    measures={"coins": "int"},
-    source=Source("floor", feed=Feed(), bad_row_limit=0.5),
-)
-W = """
-| player_id | at         | op | tier   | email |
-| p         | 2019-03-01 |    | Bronze | a     |
-| p         | 2019-06-01 |    | Silver | b     |
-| p         | 2019-10-01 | D  |        |       |
-| p         | 2019-12-01 |    | Gold   | b     |
-"""
-
-
-def players(name: str, table: str, revision: int = 1) -> Delivery:
-    return Delivery("loyalty", name, "feed", revision=revision, frame=_frame(table))
-
-
-def plays(name: str, table: str, *, day: int = 1, revision: int = 1, withdrawn: bool = False) -> Delivery:
-    at = dt.datetime(2020, 1, day)
-    frame = None if withdrawn else _frame(table)
-    return Delivery("floor", name, "feed", at=at, revision=revision, frame=frame, withdrawn=withdrawn)
-
-
-def _frame(table: str) -> pa.Table:
-    rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in parse(table)]
-    return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in rows[0]]))
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 
 @pytest.fixture
@@ -118,24 +78,10 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(ope
     """And no others; an old key is resolved until then."""
     load(opened, PLAYER, [players("1", W)])
     record(opened, PLAYER)
-    load_fact(
-        opened,
-        PLAY,
-        [
-            plays(
-                "1",
-                """
-                | play | played_at  | player_id | partner_id | coins |
-                | 1    | 2019-03-05 | p         | NULL       | 1     |
-                | 2    | 2019-04-20 | p         | NULL       | 2     |
-                | 3    | 2019-07-01 | p         | NULL       | 3     |
-                """,
-            )
-        ],
-    )
+    load_fact(opened, PLAY, [plays("1", PLAYS)])
     late = """
-    | player_id | at         | op | tier     | email |
-    | p         | 2019-04-01 |    | Platinum | c     |
+    | player_id | at         | op | tier     | email | born | by   |
+    | p         | 2019-04-01 |    | Platinum | c     | 1990 | NULL |
     """
     load(opened, PLAYER, [players("2", late)])
     before = opened.table("fct_play").last_commit()

@@ -1,0 +1,131 @@
+"""S21, S22: what the audit says of a history, exactly once, and what was known when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.load import load
+from scd_pipeline.record import record
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.facts.given import PLAYER, W, players
+from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+TOLD = ("change_type", "change_ts", "columns", "old", "new", "actor", "batch")
+
+
+@pytest.fixture
+def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
+    return Warehouse(spark, warehouse)
+
+
+def told(opened: Warehouse) -> list[dict[str, Any]]:
+    """The audit, as one reads it."""
+    rows = reading.audit(opened, PLAYER).toArrow().to_pylist(maps_as_pydicts="strict")
+    return [
+        {
+            **row,
+            "change_ts": row["change_ts"].replace(tzinfo=None),
+            "columns": " ".join(row["changed_columns"] or ()),
+            "old": _values(row["old_values"]),
+            "new": _values(row["new_values"]),
+            "batch": int(str(row["source_batch_id"]).removeprefix("loyalty/feed/")),
+        }
+        for row in rows
+    ]
+
+
+def _values(values: dict[str, str | None] | None) -> str:
+    return " ".join(str(value) for value in (values or {}).values())
+
+
+@rule("S6", "S21")
+def test_every_transition_is_told_exactly_once(opened: Warehouse) -> None:
+    """What comes again adds nothing; who acted is told where the source says so."""
+    load(opened, PLAYER, [players("1", W)])
+    record(opened, PLAYER)
+    load(opened, PLAYER, [players("1", W)])
+    record(opened, PLAYER)
+    assert_same_rows(
+        """
+        | change_type    | change_ts  | columns         | old           | new           | actor               | batch |
+        | INSERT         | 2019-03-01 | tier email born | ''            | Bronze a 1990 | pipeline:dim_player | 1     |
+        | UPDATE         | 2019-06-01 | tier            | Bronze        | Silver        | ann                 | 1     |
+        | OVERWRITE      | 2019-06-01 | email           | a             | b             | ann                 | 1     |
+        | LOGICAL_DELETE | 2019-10-01 | tier email born | Silver b 1990 | ''            | pipeline:dim_player | 1     |
+        | INSERT         | 2019-12-01 | tier email born | ''            | Gold b 1990   | pipeline:dim_player | 1     |
+        | REFUSED        | 2019-12-01 | born            | '1990'        | '1991'        | pipeline:dim_player | 1     |
+        """,
+        told(opened),
+        TOLD,
+    )
+    keys = {row["version"]: row["player_key"] for row in opened.table("dim_player").read().collect()}
+    moved = {(row["change_type"], row["player_key_old"], row["player_key_new"]) for row in told(opened)}
+    assert {
+        ("INSERT", None, keys[1]),
+        ("UPDATE", keys[1], keys[2]),
+        ("LOGICAL_DELETE", keys[2], None),
+        ("INSERT", None, keys[3]),
+    } <= moved
+
+
+@rule("S21", "S22")
+def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(opened: Warehouse) -> None:
+    """And the dimension is rebuilt as it was known before."""
+    load(opened, PLAYER, [players("1", W)])
+    record(opened, PLAYER)
+    late = """
+    | player_id | at         | op | tier   | email | born | by   |
+    | p         | 2019-02-01 |    | Silver | b     | 1989 | NULL |
+    """
+    load(opened, PLAYER, [players("0", late)])
+    record(opened, PLAYER)
+    rows = told(opened)
+    gone = {row["withdraws"]: row["batch"] for row in rows if row["change_type"] == "WITHDRAWN"}
+    assert set(gone.values()) == {0}
+    withdrawn = [row for row in rows if row["audit_id"] in gone]
+    assert {(row["change_type"], str(row["change_ts"].date())) for row in withdrawn} >= {("INSERT", "2019-03-01")}
+    before, after = (commit.at for commit in opened.table("dim_player").commits_since(0))
+    assert before is not None
+    assert after is not None
+    first = reading.known(opened, PLAYER, before).where("version = 1").select("effective_from", "born").collect()
+    assert [(row[0].isoformat()[:10], row[1]) for row in first] == [("2019-03-01", "1990")]
+    now = reading.as_of(opened, PLAYER, before, known_at=after).collect()
+    assert [row["born"] for row in now] == ["1989"]
+
+
+@rule("S17", "S21")
+def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list of keys and the audit."""
+    load(opened, PLAYER, [players("1", W)])
+
+    class Killed(Exception):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("scd_pipeline.delta.table.Table.append", _dies_at("_audit", die))
+        with pytest.raises(Killed):
+            record(opened, PLAYER)
+    assert opened.table("dim_player_keys").read().count() == 3
+    record(opened, PLAYER)
+    assert opened.table("dim_player_keys").read().count() == 3
+    assert len(told(opened)) == 6
+
+
+def _dies_at(suffix: str, die: Any) -> Any:
+    from scd_pipeline.delta.table import Table
+
+    really = Table.append
+
+    def append(self: Table, *arguments: Any) -> Any:
+        return die() if self.name.endswith(suffix) else really(self, *arguments)
+
+    return append

@@ -1,0 +1,97 @@
+"""S24 as a property: after any sequence of deliveries each stored key is what a fresh as-of join gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from scd_pipeline import check
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.facts import load_fact
+from scd_pipeline.load import load
+from scd_pipeline.record import record
+from scd_pipeline.spec import Fact, Feed, Role, Source
+from scd_pipeline_tests import oracle as o
+from scd_pipeline_tests import worlds as w
+from scd_pipeline_tests.generative.ground import Site, steps
+from scd_pipeline_tests.semantics.specification import rule
+
+SEED, WORLDS, FACTS = 60_000, 8, 120
+SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "world", "id", "other")])
+
+
+def fact_rows(worlds: list[w.World], rng: random.Random) -> list[dict[str, str | None]]:
+    """Events of entities of the worlds, and of nobody, at, before and between the times of their changes."""
+    entities = sorted({row.key for world in worlds for batch in world.batches for row in batch.rows if row.readable})
+    rows: list[dict[str, str | None]] = []
+    for number in range(FACTS):
+        world, one = rng.choice(entities)
+        day = w.START + rng.randint(-3, 14) * w.DAY + rng.choice((-1, 0, 1)) * dt.timedelta(microseconds=1)
+        rows.append(
+            {
+                "n": str(number),
+                "at": day.strftime("%Y-%m-%d %H:%M:%S.%f"),
+                "world": str(world),
+                "id": str(one),
+                "other": rng.choice([None, "nobody", str(one)]),
+            }
+        )
+    return rows
+
+
+def expected_keys(worlds: list[w.World], rows: list[dict[str, str | None]]) -> dict[str, tuple[object, object]]:
+    """Of each fact the beginning of the version that held, in both roles; None for nobody."""
+    versions: dict[tuple[str, str], list[dict[str, object]]] = {}
+    for world in worlds:
+        for row in o.oracle(world.dim, world.batches):
+            versions.setdefault((str(row["world"]), str(row["id"])), []).append(row)
+
+    def held(row: dict[str, str | None], key: str) -> object:
+        moment = dt.datetime.fromisoformat(str(row["at"]))
+        for version in versions.get((str(row["world"]), str(row[key])), []):
+            if version["effective_from"] <= moment < version["effective_to"]:  # type: ignore[operator]
+                return version["effective_from"]
+        return None
+
+    return {str(row["n"]): (held(row, "id"), held(row, "other")) for row in rows}
+
+
+@rule("S14", "S23", "S24")
+def test_stored_keys_are_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:
+    """Dimension and fact come in turns; keys are held against a fresh join each time, at the end against the oracle."""
+    rng = random.Random(SEED)
+    drawn = w.worlds_of(w.PLAYER, range(SEED, SEED + 3 * WORLDS))
+    worlds = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
+    rows = fact_rows(worlds, rng)
+    with Site(spark, tmp_path / "site").ground(worlds) as ground:
+        fact = Fact(
+            "fct_event",
+            grain={"n": "int"},
+            event_time="at",
+            dimensions={
+                "player": Role(ground.dimension, ("world", "id")),
+                "other": Role(ground.dimension, ("world", "other")),
+            },
+            source=Source("floor", feed=Feed()),
+        )
+        parts = [rows[:40], rows[30:90], rows[90:]]
+        loads = list(steps(worlds, 1, len(parts)))
+        for number, part in enumerate(parts):
+            arrived = pa.Table.from_pylist(part, schema=SCHEMA)
+            day = w.START + number * w.DAY
+            load_fact(ground.warehouse, fact, [Delivery("floor", str(number), "feed", at=day, frame=arrived)])
+            assert not [f for f in check.check_fact(ground.warehouse, fact) if not f.passed]
+            load(ground.warehouse, ground.dimension, ground.deliveries(loads[number]))
+            record(ground.warehouse, ground.dimension)
+        load_fact(ground.warehouse, fact)
+        assert not [f for f in check.check_fact(ground.warehouse, fact) if not f.passed]
+        stored = ground.warehouse.table(fact.name).read().toArrow().to_pylist()
+        begins = {row["player_key"]: row["effective_from"].replace(tzinfo=None) for row in ground.rows()}
+    found = {str(r["n"]): (begins.get(r["player_key"]), begins.get(r["other_key"])) for r in stored}
+    nobody = dt.datetime(1, 1, 1)
+    found = {n: tuple(None if at == nobody else at for at in keys) for n, keys in found.items()}  # type: ignore[misc]
+    assert found == expected_keys(worlds, rows)
