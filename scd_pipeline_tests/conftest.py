@@ -45,6 +45,16 @@ def spark(installation: setup.Installation) -> Iterator[SparkSession]:
         pytest.exit(f"SCD_TEST_SPARK is {kind!r}; expected 'embedded' or 'connect'", returncode=5)
 
 
+@pytest.fixture(scope="session")
+def remote(spark: SparkSession, installation: setup.Installation) -> str:
+    """The address of the tests' Spark Connect server; empty where Spark is embedded in this process."""
+    if not hasattr(spark, "client"):
+        return ""
+    server = session.find_server(servers.folder(), servers.settings(installation))
+    assert server is not None
+    return server.url
+
+
 @pytest.fixture(scope="session", autouse=True)
 def tried_once() -> Iterator[None]:
     """What a server's Delta can do is tried once in a run, not for each of its warehouses."""

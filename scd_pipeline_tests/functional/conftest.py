@@ -9,27 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet
 import pytest
 
-from scd_pipeline import demo, session, setup
+from scd_pipeline import demo
 from scd_pipeline.landing import EXAMPLE
 from scd_pipeline.spec import Dimension, load_dimension
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests import servers
 from scd_pipeline_tests.orchestration.given import definitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXPECTED = Path(__file__).parent.parent / "data" / "congress_expected.csv"
-
-
-@pytest.fixture(scope="session")
-def remote(spark: SparkSession, installation: setup.Installation) -> str:
-    """The address of the tests' Spark Connect server; empty where Spark is embedded in this process."""
-    if not hasattr(spark, "client"):
-        return ""
-    server = session.find_server(servers.folder(), servers.settings(installation))
-    assert server is not None
-    return server.url
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,140 @@
+"""A backfill through GraphQL on the real webserver and daemon: some partitions with gaps, one of them broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.warehouse import Warehouse
+
+ROOT = Path(__file__).parents[2]
+DECLARATION = """\
+dimension: dim_customer
+business_key: id
+sources: {crm: {snapshot: "customers_{date}.csv"}}
+attributes: {city: 2}
+"""
+DAYS = [f"2024-0{month}-01" for month in range(1, 7)]
+ASKED, BROKEN = [DAYS[0], DAYS[1], DAYS[3], DAYS[5]], DAYS[1]
+REPOSITORY = {"repositoryLocationName": "scd_pipeline.definitions", "repositoryName": "__repository__"}
+ADD = """mutation($repo: RepositorySelector!, $name: String!, $key: String!) {
+  addDynamicPartition(repositorySelector: $repo, partitionsDefName: $name, partitionKey: $key) { __typename } }"""
+LAUNCH = """mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
+  __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
+STATUS = """query($id: String!) { partitionBackfillOrError(backfillId: $id) {
+  ... on PartitionBackfill { status } } }"""
+PARTITIONS = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
+  assetPartitionStatuses { ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } } }"""
+
+
+class Dagster:
+    """The webserver, by GraphQL."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+
+    def ask(self, query: str, **variables: Any) -> Any:
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            told = json.loads(answer.read())
+        assert "errors" not in told, told["errors"]
+        (value,) = told["data"].values()
+        return value
+
+    def wait(self, seconds: float = 120) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{self.url}/server_info", timeout=5).close()
+            except OSError:
+                time.sleep(0.5)
+            else:
+                return
+        raise AssertionError(f"nothing answers at {self.url}")
+
+    def partitions(self, asset: str) -> tuple[set[str], set[str]]:
+        """Those that are shown as materialized, and as failed."""
+        told = self.ask(PARTITIONS, key={"path": [asset]})["assetPartitionStatuses"]
+        return set(told["materializedPartitions"]), set(told["failedPartitions"])
+
+
+@pytest.fixture
+def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
+    """`dagster dev` on a declaration and six deliveries, one of which lacks a column."""
+    for number, day in enumerate(DAYS):
+        header = "id,town" if day == BROKEN else "id,city"
+        (tmp_path / f"customers_{day}.csv").write_text(f"{header}\n1,City {number}\n2,Linz\n", encoding="utf-8")
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environ = {
+        **os.environ,
+        "DAGSTER_HOME": str(home),
+        "SCD_REMOTE": remote,
+        "SCD_WAREHOUSE": str(warehouse),
+        "SCD_DECLARATIONS": str(tmp_path / "dim_customer.yaml"),
+    }
+    command = [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port)]
+    command += ["-m", "scd_pipeline.definitions"]
+    with (tmp_path / "log").open("w") as log:
+        started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
+    served = Dagster(port)
+    try:
+        served.wait()
+        yield served
+    finally:
+        started.send_signal(signal.SIGINT)
+        try:
+            started.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_backfill_with_gaps_stores_all_but_the_broken_delivery(
+    dagster: Dagster, spark: SparkSession, warehouse: Path
+) -> None:
+    for day in DAYS:
+        dagster.ask(ADD, repo=REPOSITORY, name="dim_customer_deliveries", key=day)
+    assets = ("dim_customer_changes", "dim_customer", "dim_customer_audit")
+    params = {"assetSelection": [{"path": [asset]} for asset in assets], "partitionNames": ASKED}
+    launched = dagster.ask(LAUNCH, params=params)
+    assert launched["__typename"] == "LaunchBackfillSuccess", launched
+    status = _ended(dagster, launched["backfillId"])
+    assert status in ("COMPLETED_FAILED", "FAILED")
+    for asset in assets:
+        materialized, failed = dagster.partitions(asset)
+        assert materialized == set(ASKED) - {BROKEN}
+        assert BROKEN in failed
+    batches = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
+    assert {row["delivery"] for row in batches} == set(ASKED) - {BROKEN}
+    rows = reading.history(Warehouse(spark, warehouse), "dim_customer").where("id = '1'").orderBy("version").collect()
+    assert [row["city"] for row in rows] == ["City 0", "City 3", "City 5"]
+
+
+def _ended(dagster: Dagster, backfill: str, seconds: float = 300) -> str:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        status = str(dagster.ask(STATUS, id=backfill)["status"])
+        if status not in ("REQUESTED", "CANCELING", "FAILING"):
+            return status
+        time.sleep(2)
+    raise AssertionError(f"backfill {backfill} has not ended after {seconds} seconds")

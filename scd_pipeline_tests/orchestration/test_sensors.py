@@ -1,0 +1,219 @@
+"""Sensors: a run for what has arrived whole, a run of a fact whose dimension has changed, word of a failed run."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from scd_pipeline.components.alerts import alert_sensor, tell
+from scd_pipeline.components.sensors import arrival_sensor, rekey_sensor
+from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, load_dimension
+
+DECLARATION = """\
+dimension: dim_customer
+business_key: id
+sources: {crm: {snapshot: "customers_{date}.csv"}}
+attributes: {city: 2}
+"""
+
+
+@dg.job
+def _nothing() -> None:
+    """A job to be named."""
+
+
+@pytest.fixture
+def customer(tmp_path: Path) -> Dimension:
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
+    return load_dimension(tmp_path / "dim_customer.yaml")
+
+
+class Ticks:
+    """A sensor that ticks at times of our own."""
+
+    def __init__(self, dimension: Dimension) -> None:
+        self.now, self.cursor = 1000.0, None
+        self.sensor = arrival_sensor(dimension, _nothing, settled_seconds=5, clock=lambda: self.now)
+
+    def __call__(self, seconds: float) -> dg.SensorResult:
+        self.now += seconds
+        with dg.DagsterInstance.ephemeral() as instance:
+            result = self.sensor(dg.build_sensor_context(instance=instance, cursor=self.cursor))
+        assert isinstance(result, dg.SensorResult)
+        self.cursor = result.cursor  # type: ignore[assignment]
+        return result
+
+
+def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: Path) -> None:
+    """One that takes three seconds to be written starts none before."""
+    tick, file = Ticks(customer), tmp_path / "customers_2024-01-01.csv"
+    assert not tick(1).run_requests
+    file.write_text("id,city\n1,Gr")
+    assert not tick(1).run_requests
+    file.write_text("id,city\n1,Graz\n2,Linz\n")
+    assert not tick(3).run_requests
+    waiting = tick(1)
+    assert not waiting.run_requests
+    assert "not whole yet: 2024-01-01" in str(waiting.skip_reason)
+    (request,) = tick(5).run_requests or ()
+    assert request.partition_key is None
+    assert request.tags["scd/arrived"] == "2024-01-01"
+    assert not tick(30).run_requests
+
+
+def test_all_that_has_arrived_goes_into_one_run_and_becomes_partitions(customer: Dimension, tmp_path: Path) -> None:
+    tick = Ticks(customer)
+    for day in (1, 2, 3):
+        (tmp_path / f"customers_2024-01-0{day}.csv").write_text("id,city\n1,Graz\n")
+    tick(1)
+    result = tick(6)
+    assert len(result.run_requests or ()) == 1
+    (added,) = result.dynamic_partitions_requests or ()
+    assert added.partition_keys == ["2024-01-01", "2024-01-02", "2024-01-03"]
+
+
+def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
+    """With a key of its own: Dagster remembers keys for ever."""
+    tick, file = Ticks(customer), tmp_path / "customers_2024-01-01.csv"
+    file.write_text("id,city\n1,Graz\n")
+    tick(1)
+    (first,) = tick(6).run_requests or ()
+    file.write_text("id,city\n1,Linz\n")
+    os.utime(file, (2_000_000_000, 2_000_000_000))
+    assert not tick(30).run_requests
+    (second,) = tick(6).run_requests or ()
+    assert first.run_key != second.run_key
+
+
+def test_a_new_version_of_a_table_starts_a_run(tmp_path: Path) -> None:
+    told = DECLARATION.replace('"customers_{date}.csv"', "{path: table, format: delta, versions: true}")
+    (tmp_path / "dim_customer.yaml").write_text(told, encoding="utf-8")
+    log = tmp_path / "table" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").touch()
+    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick(1)
+    assert len(tick(6).run_requests or ()) == 1
+    assert not tick(6).run_requests
+    (log / f"{1:020}.json").touch()
+    tick(1)
+    assert len(tick(6).run_requests or ()) == 1
+
+
+def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
+    fact = Fact(
+        "fct_sale", {"n": "int"}, "at", {"customer": Role(customer)}, Source("till", feed=Feed("sales_{date}.csv"))
+    )
+    sensor = rekey_sensor(fact, _nothing)
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def tick(cursor: str | None) -> dg.SensorResult:
+            result = sensor(dg.build_sensor_context(instance=instance, cursor=cursor))
+            assert isinstance(result, dg.SensorResult)
+            return result
+
+        assert not tick(None).run_requests
+        event = dg.AssetMaterialization("dim_customer", metadata={"delta_version": 3})
+        instance.report_runless_asset_event(event)
+        first = tick(None)
+        assert [request.run_key for request in first.run_requests or ()] == ["fct_sale:dim_customer@3"]
+        assert not tick(first.cursor).run_requests
+
+
+# -- alerts
+
+
+@contextmanager
+def webhook() -> Iterator[tuple[str, list[Any]]]:
+    """A receiver on this machine."""
+    received: list[Any] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook", received
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def mail_server() -> Iterator[tuple[str, list[str]]]:
+    """As much of a mail server as takes one message."""
+    received: list[str] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"220 here\r\n")
+            while line := self.rfile.readline().decode().strip():
+                if line.upper() == "DATA":
+                    self.wfile.write(b"354 go on\r\n")
+                    text = []
+                    while (told := self.rfile.readline().decode().rstrip("\r\n")) != ".":
+                        text.append(told)
+                    received.append("\n".join(text))
+                self.wfile.write(b"221 bye\r\n" if line.upper() == "QUIT" else b"250 ok\r\n")
+                if line.upper() == "QUIT":
+                    return
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.server_address[1]}", received
+        server.shutdown()
+        thread.join()
+
+
+def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
+    with webhook() as (hook, posted), mail_server() as (mail, sent):
+        environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "ann@example.com"}
+        assert tell("it failed", "two keys", {"run_id": "7"}, environ) == ["webhook", "mail"]
+    assert posted == [{"text": "it failed: two keys", "run_id": "7"}]
+    assert "Subject: it failed" in sent[0]
+    assert "run_id: 7" in sent[0]
+
+
+def test_where_nobody_is_named_nobody_is_told() -> None:
+    assert tell("it failed", "two keys", {}, {}) == []
+
+
+def test_a_run_that_fails_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dg.op
+    def stop() -> None:
+        raise dg.Failure("stopped: 2024-02-01; the others went in", allow_retries=False)
+
+    @dg.job
+    def breaks() -> None:
+        stop()
+
+    with webhook() as (hook, posted), dg.DagsterInstance.ephemeral() as instance:
+        monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
+        result = breaks.execute_in_process(instance=instance, raise_on_error=False)
+        context = dg.build_run_status_sensor_context(
+            sensor_name="alerts",
+            dagster_instance=instance,
+            dagster_run=result.dagster_run,
+            dagster_event=result.get_run_failure_event(),
+        ).for_run_failure()
+        alert_sensor()(context)
+    (told,) = posted
+    assert told["text"] == "breaks failed: stopped: 2024-02-01; the others went in"
+    assert told["steps"] == "stop"
