@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import Column, DataFrame, Row
@@ -95,7 +95,17 @@ class ChangeLog:
             return []
         rows = self.table.read().where(F.col(KIND) == "batch")
         keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
-        return [(row[COMMIT], _batch(row)) for row in rows.select(*keys, _moments_as_text()).collect()]
+        found = rows.select(*keys, _moments_as_text()).collect()
+        return [(row[COMMIT], self._in_new_names(_batch(row))) for row in found]
+
+    def _in_new_names(self, batch: Batch) -> Batch:
+        """What a batch stated of an attribute under a former name, it states of the attribute (S20)."""
+        renamed = self._renamed
+        return replace(batch, columns=tuple(renamed.get(name, name) for name in batch.columns))
+
+    @property
+    def _renamed(self) -> dict[str, str]:
+        return {former: a.name for a in self.dimension.attributes for former in a.former_names}
 
     def rows(self) -> DataFrame:
         """All rows but those of batches, as statements with `_commit`; a column that is not there yet is NULL.
@@ -113,7 +123,7 @@ class ChangeLog:
             value = col(there) if there else F.lit(None).cast(types[name].ddl())
             chosen.append(value.alias(name))
         stated = F.col(STATED)
-        renamed = {former: a.name for a in self.dimension.attributes for former in a.former_names}
+        renamed = self._renamed
         if renamed:
             pairs = F.create_map(*[F.lit(x) for pair in renamed.items() for x in pair])
             stated = F.transform(STATED, lambda n: F.coalesce(pairs[n], n))

@@ -308,10 +308,22 @@ _SOURCES = (
         "S20",
         "customer order redeclared, country order redeclared",
         Edit(
-            "delta.change_log:ChangeLog.rows",
+            "delta.change_log:ChangeLog._renamed",
             "{former: a.name for a in self.dimension.attributes for former in a.former_names}",
             "{}",
         ),
+    ),
+    _fault(
+        "former_names_of_batches_unread",
+        "S20",
+        "country order redeclared, customer order redeclared",
+        Edit("delta.change_log:ChangeLog._in_new_names", "renamed.get(name, name)", "name"),
+    ),
+    _fault(
+        "restated_without_its_reason",
+        "S14",
+        "customer order, country order",
+        Edit("history.differences:_told", "return (batch.reason, ", "return (None, "),
     ),
     _fault(
         "bad_value_is_null",
@@ -530,7 +542,11 @@ _LOG = (
         "history_forgotten",
         "S14",
         "customer order, country order",
-        Edit("plan:_actions", 'statements = stored.join(keys, names, "left_semi")', "statements = stored.limit(0)"),
+        Edit(
+            "plan:_versions",
+            'statements = stored.join(keys, list(dimension.key_names), "left_semi")',
+            "statements = stored.limit(0)",
+        ),
     ),
     _fault(
         "vanished_rows_stay",

@@ -131,3 +131,37 @@ def test_the_next_snapshot_states_again_only_what_it_had_columns_for() -> Case:
         | Bonn | 2     | 2024-03-01     | OPEN         |
         """,
     )
+
+
+@rule("S14", "S19", "S21")
+@case
+def test_what_a_snapshot_states_again_it_states_for_its_own_reason() -> Case:
+    """It stated nothing new when it came, so nothing of it was kept but the reason of the whole delivery."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 3        | 2024-03-01 | 1  | Bonn |
+            """,
+            reason="audit",
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 2        | 2024-02-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | change_reason | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-02-01   | source_load   | crm/snapshot/1 |
+        | Kiel | 2024-02-01     | 2024-03-01   | source_load   | crm/snapshot/2 |
+        | Bonn | 2024-03-01     | OPEN         | audit         | crm/snapshot/3 |
+        """,
+    )

@@ -109,6 +109,38 @@ def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTab
         plan(own_tables.warehouse, by_files(WITHOUT_EMAIL.dimension), [])
 
 
+@rule("S19", "S20")
+def test_a_snapshot_from_before_a_renaming_still_states_its_column(own_tables: OwnTables) -> None:
+    """A late delivery lies before it: what it stated under the former name goes on from there."""
+    last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
+    early = snapshots(
+        """
+        | delivery | at         | id | town | score | email |
+        | 1        | 2024-01-01 | 1  | Bonn | 1     | a     |
+        | 3        | 2024-03-01 | 1  | Bonn | 1     | a     |
+        """,
+        source="pos",
+    )
+    late = snapshots(
+        """
+        | delivery | at         | id | city | score | email | tier |
+        | 2        | 2024-02-01 | 1  | Kiel | 1     | a     | Gold |
+        """,
+        source="pos",
+    )
+    own_tables.load(last, early).raise_if_stopped()
+    own_tables.load(this, late).raise_if_stopped()
+    becomes = """
+        | id | city | effective_from | effective_to | load_run_id    |
+        | 1  | Bonn | 2024-01-01     | 2024-02-01   | pos/snapshot/1 |
+        | 1  | Kiel | 2024-02-01     | 2024-03-01   | pos/snapshot/2 |
+        | 1  | Bonn | 2024-03-01     | OPEN         | pos/snapshot/3 |
+    """
+    assert_same_rows(becomes, own_tables.rows(this))
+    before, after = ([oracle_batch(b, d) for b in t.batches(d)] for t, d in ((early, last), (late, this)))
+    assert_same_rows(becomes, o.oracle(THIS_YEAR.dim, [*before, *after]))
+
+
 WITHOUT_EMAIL = declared(
     """
     dimension: dim_shop
