@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import and_
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Window
@@ -116,6 +118,64 @@ def with_dimensions(warehouse: Warehouse, fact: Fact) -> DataFrame:
         there = versions.select(col(dimension.surrogate_key).alias("_there"), *told)
         rows = rows.join(there, col(key) == F.col("_there"), "left").drop("_there")
     return rows
+
+
+def as_of_join(
+    warehouse: Warehouse,
+    rows: DataFrame,
+    dimension: Dimension,
+    *,
+    time: str,
+    keys: Sequence[str] | None = None,
+    known_at: datetime | None = None,
+) -> DataFrame:
+    """Rows that store no surrogate key, with the attributes of an entity as they were at each row's time (S23).
+
+    In: rows with the business key in `keys` (by default the dimension's own names) and a time.  Out: as many rows, with
+    the surrogate key (-1 where nothing held) and `<dimension>_<attribute>`, NULL where nothing held; with `known_at` as
+    was known at that moment.  Errors: SetupError.
+    """
+    if known_at is None:
+        versions = _existing(warehouse, dimension.name, dimension.name)
+    else:
+        versions = known(warehouse, dimension, known_at)
+    key = dimension.surrogate_key
+    keyed = key_as_of(rows, versions, dimension, keys=keys or dimension.key_names, time=time, name=key)
+    label = dimension.name.removeprefix("dim_")
+    told = [col(name).alias(f"{label}_{name}") for name in _attribute_columns(dimension)]
+    there = versions.select(col(key).alias("_there"), *told)
+    return keyed.join(there, col(key) == F.col("_there"), "left").drop("_there")
+
+
+def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequence[tuple[str, str]]) -> DataFrame:
+    """The join of two histories: a row for each pair of versions that held at the same time, with the window of both.
+
+    In: `on` pairs columns of the left dimension with columns of the right one, compared by `=`.  Out: the columns of
+    both with the dimension's name before them, `effective_from` and `effective_to` of the overlap (NULL: no end).
+    Errors: SetupError.
+    """
+    frames = []
+    for side, dimension in enumerate((left, right)):
+        rows = _rows(warehouse, _shape(warehouse, dimension))
+        label = (
+            dimension.name.removeprefix("dim_") if left.name != right.name else f"{'left' if side == 0 else 'right'}"
+        )
+        end = F.coalesce(F.col(EFFECTIVE_TO), F.lit(dimension.open_end).cast("timestamp"))
+        frames.append(
+            rows.select(
+                F.col(EFFECTIVE_FROM).alias(f"_from_{side}"),
+                end.alias(f"_to_{side}"),
+                *[col(name).alias(f"_on_{side}_{i}") for i, name in enumerate(pair[side] for pair in on)],
+                *[col(n).alias(f"{label}_{n}") for n in (*dimension.key_names, *_attribute_columns(dimension))],
+            )
+        )
+    same = [F.col(f"_on_0_{i}") == F.col(f"_on_1_{i}") for i, _ in enumerate(on)]
+    meets = [F.col("_from_0") < F.col("_to_1"), F.col("_from_1") < F.col("_to_0")]
+    pairs = frames[0].join(frames[1], reduce(and_, [*same, *meets]))
+    ends = F.least("_to_0", "_to_1")
+    open_ends = [F.lit(dimension.open_end).cast("timestamp") for dimension in (left, right)]
+    window = {EFFECTIVE_FROM: F.greatest("_from_0", "_from_1"), EFFECTIVE_TO: F.when(~ends.isin(*open_ends), ends)}
+    return pairs.select(*[c for c in pairs.columns if not c.startswith("_")], *[c.alias(n) for n, c in window.items()])
 
 
 def _attribute_columns(dimension: Dimension) -> list[str]:
@@ -318,6 +378,7 @@ def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
 
 __all__ = [
     "as_of",
+    "as_of_join",
     "audit",
     "batches",
     "current",
@@ -325,6 +386,7 @@ __all__ = [
     "in_force",
     "key_names",
     "known",
+    "overlap",
     "quarantine",
     "register",
     "tables",

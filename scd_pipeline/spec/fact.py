@@ -45,7 +45,7 @@ class Fact:
     - `dimensions`: by role name, a Role or the dimension itself
     - `measures`: further columns, with types
     - `source`: where rows come from; its channel is a feed
-    - `row_key`: the column that names a row; by default the name without a leading `fct_`, and `_id`
+    - `row_key`: the column that names a row; by default the name without a leading `fct_`, and `_row`
 
     Errors: DeclarationError with every fault (S28).
     """
@@ -81,7 +81,7 @@ class Fact:
         roles = {role: Role(of) if isinstance(of, Dimension) else of for role, of in dimensions.items()}
         settle(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
         settle(self, event_time=event_time, roles=tuple(roles.items()), measures=tuple((measures or {}).items()))
-        settle(self, source=source, event_at=event_at, row_key=row_key or f"{str(name).removeprefix('fct_')}_id")
+        settle(self, source=source, event_at=event_at, row_key=row_key or f"{str(name).removeprefix('fct_')}_row")
         settle(self, owner=owner, description=description, group=group, origin=origin)
         _check(self)
 

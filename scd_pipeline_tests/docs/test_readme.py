@@ -16,7 +16,7 @@ import yaml
 from scd_pipeline import session, setup
 from scd_pipeline.cli import parser
 from scd_pipeline.components import ScdDimension
-from scd_pipeline.spec import ScdType, describe, parse
+from scd_pipeline.spec import ScdType, describe, parse, parse_declarations
 from scd_pipeline_tests import servers
 from scd_pipeline_tests.docs.blocks import README, blocks
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = README.parent
 DECLARATIONS = [text for text in blocks(README, "yaml") if text.startswith("dimension:")]
+FACTS = [text for text in blocks(README, "yaml") if text.startswith("fact:")]
 COMPONENTS = [text for text in blocks(README, "yaml") if text.startswith("type:")]
 COMMANDS = [line for text in blocks(README, "") for line in text.splitlines() if line.startswith("scd ")]
 TARGETS = [line.split()[1] for text in blocks(README, "") for line in text.splitlines() if line.startswith("make ")]
@@ -69,8 +70,14 @@ def test_the_library_example_shows_the_same_in_every_zone(preamble: str, zone: s
     }
 
 
+def test_a_fact_is_declared_beside_its_dimension() -> None:
+    (dimension, *_), (text,) = DECLARATIONS, FACTS
+    (fact,) = parse_declarations(f"{dimension}\n---\n{text}").facts
+    assert fact.key_columns == ("customer_key", "referrer_key")
+
+
 def test_every_yaml_block_is_a_declaration_or_a_component() -> None:
-    assert len(DECLARATIONS) + len(COMPONENTS) == len(blocks(README, "yaml"))
+    assert len(DECLARATIONS) + len(FACTS) + len(COMPONENTS) == len(blocks(README, "yaml"))
     assert DECLARATIONS
     assert COMPONENTS
 
@@ -90,7 +97,18 @@ def test_a_component_takes_its_attributes(text: str) -> None:
 
 
 def test_the_commands_are_shown() -> None:
-    assert {line.split()[1] for line in COMMANDS} >= {"load", "plan", "sql", "as-of", "history", "dev", "doctor"}
+    assert {line.split()[1] for line in COMMANDS} >= {
+        "load",
+        "plan",
+        "sql",
+        "as-of",
+        "history",
+        "dev",
+        "doctor",
+        "audit",
+        "check",
+        "status",
+    }
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -73,7 +73,7 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(opened: Warehouse) ->
     assert [row["reason"] for row in bad] == ["played_at is missing"]
 
 
-@rule("S24")
+@rule("S24", "S25")
 def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(opened: Warehouse) -> None:
     """And no others; an old key is resolved until then."""
     load(opened, PLAYER, [players("1", W)])
@@ -126,3 +126,34 @@ def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) ->
     )
     took = opened.table("fct_play").last_commit().took
     assert took["dim_player@version"] == opened.table("dim_player").last_commit().table_version
+
+
+@rule("S2", "S23")
+def test_rows_without_a_stored_key_are_joined_as_of_their_time_and_histories_by_their_overlap(
+    opened: Warehouse,
+) -> None:
+    load(opened, PLAYER, [players("1", W)])
+    rows = opened.spark.sql(
+        "SELECT * FROM VALUES ('p', timestamp'2019-03-05'), ('p', timestamp'2019-11-01'), ('q', timestamp'2019-03-05') "
+        "AS t(who, at)"
+    )
+    told = reading.as_of_join(opened, rows, PLAYER, time="at", keys=("who",))
+    assert_same_rows(
+        """
+        | who | at         | player_tier |
+        | p   | 2019-03-05 | Bronze      |
+        | p   | 2019-11-01 | NULL        |
+        | q   | 2019-03-05 | NULL        |
+        """,
+        told.toArrow().to_pylist(),
+    )
+    both = reading.overlap(opened, PLAYER, PLAYER, on=[("player_id", "player_id")])
+    assert_same_rows(
+        """
+        | left_tier | right_tier | effective_from | effective_to |
+        | Bronze    | Bronze     | 2019-03-01     | 2019-06-01   |
+        | Silver    | Silver     | 2019-06-01     | 2019-10-01   |
+        | Gold      | Gold       | 2019-12-01     | NULL         |
+        """,
+        both.toArrow().to_pylist(),
+    )

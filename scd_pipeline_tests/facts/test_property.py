@@ -20,7 +20,7 @@ from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Site, steps
 from scd_pipeline_tests.semantics.specification import rule
 
-SEED, WORLDS, FACTS = 60_000, 8, 120
+SEED, WORLDS, FACTS = 60_000, 6, 90
 SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "world", "id", "other")])
 
 
@@ -78,7 +78,7 @@ def test_stored_keys_are_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_pa
             },
             source=Source("floor", feed=Feed()),
         )
-        parts = [rows[:40], rows[30:90], rows[90:]]
+        parts = [rows[:50], rows[40:]]
         loads = list(steps(worlds, 1, len(parts)))
         for number, part in enumerate(parts):
             arrived = pa.Table.from_pylist(part, schema=SCHEMA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,14 @@ import pytest
 
 from scd_pipeline import demo
 from scd_pipeline.landing import EXAMPLE
-from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline.spec import Declarations, Dimension, load_declarations, load_dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.orchestration.given import definitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SEATS = ("2012-11-09", "2015-02-23", "2021-01-01", "2024-11-13")
 EXPECTED = Path(__file__).parent.parent / "data" / "congress_expected.csv"
 
 
@@ -28,11 +30,25 @@ def legislator() -> Dimension:
 
 
 @pytest.fixture(scope="session")
-def congress(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, list[str]]:
+def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
+    """The example's declarations, with all snapshots and the seats of some days."""
+    folder = tmp_path_factory.mktemp("example")
+    for name in ("dim_legislator.yaml", "fct_committee_seat.yaml"):
+        shutil.copyfile(EXAMPLE / name, folder / name)
+    (folder / "snapshots").symlink_to(EXAMPLE / "snapshots", target_is_directory=True)
+    (folder / "seats").mkdir()
+    for day in SEATS:
+        shutil.copyfile(EXAMPLE / "seats" / f"fact_{day}.parquet", folder / "seats" / f"fact_{day}.parquet")
+    return load_declarations(folder)
+
+
+@pytest.fixture(scope="session")
+def congress(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, declared: Declarations
+) -> tuple[Warehouse, list[str]]:
     """A warehouse that the demo has loaded, and what it said."""
     said: list[str] = []
     warehouse = Warehouse(spark, tmp_path_factory.mktemp("congress") / "warehouse")
-    declared = demo.example()
     demo.introduce(declared, warehouse.path, said.append)
     for job in demo.jobs(declared):
         demo.run_job(definitions(spark, warehouse.path, declared), job, warehouse.path, "", said.append)

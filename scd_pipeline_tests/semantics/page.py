@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 
+import scd_pipeline_tests.facts as facts
 import scd_pipeline_tests.semantics as semantics
 from scd_pipeline_tests.semantics.rules import INTRODUCTION, RULES, SECTIONS, Rule
 from scd_pipeline_tests.semantics.specification import Case, Told
 
 PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
-_FOLDER = "../scd_pipeline_tests/semantics"
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,22 @@ class Shown:
 
 def collected() -> list[Shown]:
     """The tests that show a rule, file by file."""
-    names = sorted(module.name for module in pkgutil.iter_modules(semantics.__path__))
-    files = [name for name in names if name.startswith("test_")]
-    return [test for file in files for test in _tests_of(file)]
+    found = []
+    for package in (semantics, facts):
+        names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+        files = [name for name in names if name.startswith("test_")]
+        found += [test for file in files for test in _tests_of(package.__name__, file)]
+    return found
 
 
-def _tests_of(file: str) -> Iterator[Shown]:
-    module = importlib.import_module(f"{semantics.__name__}.{file}")
+def _tests_of(package: str, file: str) -> Iterator[Shown]:
+    module = importlib.import_module(f"{package}.{file}")
+    folder = package.replace(".", "/")
     for name, function in vars(module).items():
         marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
         rules = tuple(number for mark in marks if mark.name == "rule" for number in mark.args)
         if name.startswith("test_") and rules:
-            yield Shown(f"{file}.py", name, rules, getattr(function, "case", None))
+            yield Shown(f"../{folder}/{file}.py", name, rules, getattr(function, "case", None))
 
 
 def page() -> str:
@@ -97,7 +101,7 @@ def _words(told: Told) -> str:
 
 
 def _tests(tests: list[Shown]) -> str:
-    lines = [f"- [{test.title}]({_FOLDER}/{test.file})" for test in tests]
+    lines = [f"- [{test.title}]({test.file})" for test in tests]
     return "\n".join(["Tests:", "", *lines])
 
 

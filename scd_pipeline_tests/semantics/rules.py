@@ -305,38 +305,56 @@ RULES: dict[str, Rule] = {
     "S21": Rule(
         "The audit",
         """
-        A row for each transition of an entity's history, with old and new values, when, by whom, why and from which
-        batch; one that later batches make untrue is withdrawn by a row of its own.
+        `<dimension>_audit` has a row for each transition of an entity's history: INSERT, UPDATE, OVERWRITE,
+        LOGICAL_DELETE, REFUSED, each exactly once, with the surrogate keys before and after, the columns that changed,
+        their old and new values as text that loses nothing, when, by whom, why, from which delivery and with which
+        correlation id. Each says when it was recorded, by the commit that made it readable, and in which version of the
+        dimension's table. A transition that later batches make untrue, or move, gets one row WITHDRAWN that names it,
+        and what is true instead a row of its own. Any order of the batches leaves the same transitions standing.
         """,
-        built=False,
+        (
+            "A delivery is named without its revision, as in `load_run_id`: an equal edition changes nothing (S34).",
+            "What a source states of an entity before that exists, or while it is gone, is an OVERWRITE where every "
+            "version shows it; the first INSERT tells of everything that was stated.",
+            "NULL where a type 0 attribute has a value is refused as any other value is.",
+            "A value that was not stated is in no map; one that was stated as NULL is.",
+        ),
+        missing="The words of repair, redeclaration and erasure come with S31 and S35.",
     ),
     "S22": Rule(
         "The past from the audit",
         """
-        The audit only grows, and from it alone the dimension can be made as it was known at any earlier moment.
+        The audit is append-only; Delta refuses to change or delete its rows. From it alone the dimension is rebuilt as
+        it was known at any past moment: the rows recorded up to then, less those withdrawn up to then.
         """,
-        built=False,
     ),
     "S23": Rule(
         "Facts find their version",
         """
-        A fact has the key of the version that was in force at its time, or a reserved one such as -1 for unknown.
+        A fact stores the surrogate key of the version whose window holds its event time, or -1 where none does: its
+        business key is NULL or unknown, or the entity did not exist then. -1 has a row in each dimension that a fact
+        names (`version` 0, not current, in force at no time, attributes NULL), so that an inner join loses nothing; it
+        is outside of S2, S3 and all counts. A NULL event time is a bad row. The grain is the fact's key: the same row
+        again is dropped, other values at a later position replace it, a revision replaces the rows of its delivery.
         """,
-        built=False,
+        (
+            "The position of a fact's row is its delivery's: time, sequence, name and revision; its event time is a "
+            "value like others, so that it can be corrected.",
+        ),
     ),
     "S24": Rule(
         "Facts follow late changes",
         """
-        When a window moves, the facts in it get the key that a fresh look-up would give; old keys can be resolved.
+        When a late change moves a window, the facts inside of it get another key: after any run of the fact each stored
+        key is what a fresh as-of join would give, for all its dimensions, in one commit, which tells the versions that
+        it used. Until then `<dimension>_keys`, every key that was ever given, resolves an old one.
         """,
-        built=False,
     ),
     "S25": Rule(
         "Readers of facts",
         """
-        Whoever reads a fact table waits for no load, and never sees half of one.
+        Whoever reads a fact table waits for no load, and never sees half of one: a run makes one commit of it, or none.
         """,
-        built=False,
     ),
     "S26": Rule(
         "Bad rows",
