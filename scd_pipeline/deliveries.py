@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -177,7 +178,9 @@ def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch, str]], fil
         frame.sparkSession, rows, f"_scd_path string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
     )
     return (
-        frame.withColumn("_scd_path", _plain_column(file_path)).join(F.broadcast(marks), "_scd_path").drop("_scd_path")
+        frame.withColumn("_scd_path", _plain_column(file_path))
+        .join(F.broadcast(marks), "_scd_path", "left")
+        .drop("_scd_path")
     )
 
 
@@ -219,7 +222,8 @@ def instant(moment: datetime | None) -> Column:
 
 def _plain(path: str) -> str:
     """A path as one spells it: without the scheme of local files, and with blanks as blanks."""
-    return re.sub(r"^file:/+", "/", path if "://" in path else str(Path(path).resolve()))
+    # Links stay as they are: Spark names a file by the path that it was given.
+    return re.sub(r"^file:/+", "/", path if "://" in path else os.path.abspath(path))  # noqa: PTH100 (see above)
 
 
 def _plain_column(path: Column) -> Column:

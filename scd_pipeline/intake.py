@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.batch import Batch, rank, standing
 from scd_pipeline.columns import BATCH, KIND, attribute_types, col, key_text
 from scd_pipeline.deliveries import Delivery, as_frame, epoch, marked, read_delta, read_path
-from scd_pipeline.errors import BatchStopped
+from scd_pipeline.errors import BatchStopped, SourceDataError
 from scd_pipeline.frames import no_rows, small_frame
 from scd_pipeline.history.statements import (
     HASH,
@@ -358,6 +358,11 @@ def _measured(rows: DataFrame, read: Sequence[tuple[int, _Entry]], dimension: Di
     counted = batch_counts(rows, scopes, dimension)
     plain = [c for c in counted.columns if c not in ("earliest", "latest")]
     found = {row[BATCH]: row for row in counted.select(*plain, *micros).collect()}
+    if None in found:
+        raise SourceDataError(
+            f"{dimension.name}: {found[None]['rows']} rows lie in files that no delivery names; expected the paths "
+            f"that were given; nothing was written; give each file by a plain path"
+        )
     numbers = {lineage: number for number, lineage in enumerate(scopes)}
     return [(number, _with_content(entry, found.get(entry.mark), numbers, dimension)) for number, entry in read]
 

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import check
@@ -60,6 +61,7 @@ def expected_keys(worlds: list[w.World], rows: list[dict[str, str | None]]) -> d
     return {str(row["n"]): (held(row, "id"), held(row, "other")) for row in rows}
 
 
+@pytest.mark.slow
 @rule("S14", "S23", "S24")
 def test_stored_keys_are_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:
     """Dimension and fact come in turns; keys are held against a fresh join each time, at the end against the oracle."""

@@ -19,7 +19,7 @@ from scd_pipeline_tests.orchestration.given import definitions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SEATS = ("2012-11-09", "2015-02-23", "2021-01-01", "2024-11-13")
+SEATS = ("2015-02-23", "2021-01-01")
 EXPECTED = Path(__file__).parent.parent / "data" / "congress_expected.csv"
 
 

@@ -149,7 +149,8 @@ def test_the_demo_tells_rows_a_history_and_the_quarantine(congress: Congress) ->
     assert "deliveries: 55 accepted" in text
     assert "versions of 1133 members, 537 current" in text
     assert "Kyrsten Sinema (bioguide S001191)" in text
-    story = [line.split() for line in text.splitlines() if "00:00:00" in line]
+    history = text.partition("One member's history")[2].partition("The same member's committee seats")[0]
+    story = [line.split() for line in history.splitlines() if "00:00:00" in line]
     assert [("Democrat" in words, "sen" in words) for words in story] == [(True, False), (True, True), (True, True)]
     assert "Independent" in story[2]
     assert "  2013-01-02  the business key is NULL or cannot be read    78" in text

@@ -35,7 +35,10 @@ def rows_then(ground: Ground) -> dict[object, list[Record]]:
     return {commit.at: records(table.read(commit.table_version)) for commit in table.commits_since(0)}
 
 
-@pytest.mark.parametrize("at_once", [False, True], ids=["after each load", "once at the end"])
+@pytest.mark.parametrize(
+    "at_once",
+    [pytest.param(False, id="after each load"), pytest.param(True, id="once at the end", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "shape",
     [w.PLAYER, *(pytest.param(shape, marks=pytest.mark.slow) for shape in w.SHAPES if shape is not w.PLAYER)],

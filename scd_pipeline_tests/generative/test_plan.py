@@ -61,7 +61,9 @@ def _plain(rows: list[Record]) -> Counter[object]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(seed=st.integers(0, 1_000_000))
-@pytest.mark.parametrize("shape", [w.CUSTOMER, w.PARTNER], ids=lambda shape: shape.name)
+@pytest.mark.parametrize(
+    "shape", [w.CUSTOMER, pytest.param(w.PARTNER, marks=pytest.mark.slow)], ids=lambda shape: shape.name
+)
 def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, shape: w.Shape, seed: int) -> None:
     drawn = w.worlds_of(shape, range(seed, seed + 3 * WORLDS))
     chosen = [world for world in drawn if not world.first and not world.one_load][:WORLDS]

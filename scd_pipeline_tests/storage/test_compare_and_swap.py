@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +24,20 @@ BOTH_CHANGES = """
 """
 
 
-@pytest.fixture(params=["replaceUsing", pytest.param("MERGE", marks=pytest.mark.slow)])
-def loaded(request: pytest.FixtureRequest, spark: SparkSession, warehouse: Path) -> Warehouse:
-    """A warehouse with one customer in Rome since January, written in the fast way and in the slow one (S32)."""
-    opened = Warehouse(spark, warehouse)
-    opened.capabilities = replace(opened.capabilities, replaces=request.param == "replaceUsing")
+@pytest.fixture(scope="module")
+def in_rome(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A warehouse with one customer in Rome since January."""
+    opened = Warehouse(spark, tmp_path_factory.mktemp("rome") / "warehouse")
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    return opened
+
+
+@pytest.fixture(params=["replaceUsing", pytest.param("MERGE", marks=pytest.mark.slow)])
+def loaded(request: pytest.FixtureRequest, in_rome: Warehouse, tmp_path: Path) -> Warehouse:
+    """A copy of it, to be written in the fast way or in the slow one (S32)."""
+    shutil.copytree(in_rome.path, tmp_path / "copy")
+    opened = Warehouse(in_rome.spark, tmp_path / "copy")
+    opened.capabilities = replace(opened.capabilities, replaces=request.param == "replaceUsing")
     return opened
 
 

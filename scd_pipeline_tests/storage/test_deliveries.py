@@ -46,6 +46,19 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 
 
+def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Several at once, whose rows are told apart by the paths of their files."""
+    (tmp_path / "real").mkdir()
+    for month, city in ((1, "Rome"), (2, "Oslo")):
+        (tmp_path / "real" / f"c_2024-0{month}-01.csv").write_text(f"id,city\na,{city}\n")
+    (tmp_path / "linked").symlink_to(tmp_path / "real", target_is_directory=True)
+    dimension = declared(str(tmp_path / "linked" / "c_{date}.csv"))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    load(opened, dimension, discover(dimension))
+    rows = opened.table("dim_customer").read().orderBy("version").select("city").collect()
+    assert [row["city"] for row in rows] == ["Rome", "Oslo"]
+
+
 def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None:
     for name in ("c_2024-01-01.csv", "c_2024-02-01.csv", "c_other.csv", "_c_2024-03-01.csv"):
         (tmp_path / name).write_text("id,city\n")
