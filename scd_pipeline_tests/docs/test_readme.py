@@ -44,7 +44,7 @@ def preamble(spark: SparkSession, installation: setup.Installation) -> str:
     return ON_A_SERVER.format(url=server.url)
 
 
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", pytest.param("America/New_York", marks=pytest.mark.slow)])
 def test_the_library_example_shows_the_same_in_every_zone(preamble: str, zone: str, tmp_path: Path) -> None:
     (example,) = blocks(README, "python")
     environ = {**os.environ, "TZ": zone, "PYTHONPATH": str(ROOT)}

@@ -69,7 +69,9 @@ def test_the_sentinel_can_be_shown(scd: Scd) -> None:
 
 
 def test_no_query_shows_the_names(scd: Scd) -> None:
-    names = ["dim_legislator", "dim_legislator_batches", "dim_legislator_changes", "dim_legislator_quarantine"]
+    suffixes = ("", "_audit", "_batches", "_changes", "_keys", "_quarantine")
+    names = [f"dim_legislator{suffix}" for suffix in suffixes]
+    names += [f"fct_committee_seat{suffix}" for suffix in suffixes if suffix not in ("_audit", "_keys")]
     assert scd("sql")[1].splitlines() == names
 
 
@@ -98,12 +100,12 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_batches, "),
+        (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_audit, "),
         (["sql", "SELEC 1"], 2, "Syntax error at or near 'SELEC'"),
         (["sql", "SELECT foo FROM dim_legislator"], 2, "`foo` cannot be resolved"),
         (["sql", "SELECT int('a')"], 2, 'cannot be cast to "INT"'),
         (["as-of", "dim_legislator", "2016-13-01"], 2, "2016-13-01 is no time; expected one as 2016-01-01"),
-        (["as-of", "dim_senator", "2016-01-01"], 5, "there is dim_legislator; load it first"),
+        (["as-of", "dim_senator", "2016-01-01"], 5, "there is dim_legislator, fct_committee_seat; load it first"),
         (
             ["history", "dim_legislator", "name=x"],
             2,

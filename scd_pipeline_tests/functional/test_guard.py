@@ -38,6 +38,7 @@ def scd(*arguments: str, remote: str, warehouse: Path) -> subprocess.CompletedPr
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=600)
 
 
+@pytest.mark.slow
 def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     landing: Path, warehouse: Path, spark: object, remote: str
 ) -> None:

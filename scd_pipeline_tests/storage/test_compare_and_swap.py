@@ -125,6 +125,7 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
     return with_wins
 
 
+@pytest.mark.slow
 def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse, rivalled: Any) -> None:
     """F50: 1.0, 2.1, 4.2 seconds, then it wins."""
     rival = rivalled(3)

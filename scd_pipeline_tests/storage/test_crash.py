@@ -58,6 +58,7 @@ def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.undo()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["commit_log", "commit_dimension"])
 def test_the_next_run_ends_where_an_undisturbed_one_would(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, before: str
@@ -70,6 +71,7 @@ def test_the_next_run_ends_where_an_undisturbed_one_would(
     assert_same_rows(UNDISTURBED, history(opened))
 
 
+@pytest.mark.slow
 def test_a_run_without_deliveries_continues_a_killed_one(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

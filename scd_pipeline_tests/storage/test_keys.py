@@ -52,6 +52,7 @@ def test_a_key_of_a_reserved_member_counts_as_taken(spark: SparkSession, warehou
         load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 
+@pytest.mark.slow
 def test_keys_come_from_key_and_time_alone(spark: SparkSession, tmp_path: Path) -> None:
     """S14: another warehouse, other batches before, the same keys."""
     keys = []
