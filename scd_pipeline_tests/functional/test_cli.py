@@ -112,7 +112,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
             "expected COLUMN=VALUE with a column of the table: legislator_key",
         ),
         (["history", "dim_legislator", "bioguide"], 2, "bioguide: expected COLUMN=VALUE"),
-        (["load", "dim_senator"], 2, "neither a file or folder, nor a dimension of"),
+        (["load", "dim_senator"], 2, "neither a file or folder, nor a dimension or fact of"),
         (["load", "--delivery", "2020"], 3, "no delivery 2020 at"),
         (["sql", "SELECT 1", "--remote", "sc://127.0.0.1:1"], 5, "no Spark Connect server answers at sc://127.0.0.1:1"),
         (["sql", "SELECT 1", "--remote", "localhost"], 5, "expected sc://host:port"),
