@@ -1,0 +1,97 @@
+"""Declared facts: what they become, and what is refused, with line and field (S23, S28)."""
+
+from __future__ import annotations
+
+import pytest
+
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.spec import Fact, parse_declarations
+
+DIMENSION = """\
+dimension: dim_player
+business_key: {casino: int, player: string}
+sources: {loyalty: {snapshot: "players_{date}.csv"}}
+attributes: {tier: 2}
+---
+"""
+FACT = """\
+fact: fct_play
+grain: {play: bigint}
+event_time: played_at
+dimensions:
+  player: dim_player
+  guest: {dimension: dim_player, key: [casino, guest]}
+measures: {coins: int}
+sources:
+  floor: {feed: "plays_{date}.csv"}
+"""
+
+
+def fact(text: str = FACT) -> Fact:
+    (found,) = parse_declarations(DIMENSION + text).facts
+    return found
+
+
+def test_a_fact_stores_a_key_for_each_role() -> None:
+    found = fact()
+    assert found.key_columns == ("player_key", "guest_key")
+    assert [dimension.name for dimension in found.dimensions] == ["dim_player"]
+    assert found.origin == "<text>:6"
+
+
+def test_its_rows_are_entities_with_their_latest_values() -> None:
+    shape = fact().as_dimension()
+    assert shape.key_names == ("play",)
+    assert shape.surrogate_key == "play_row"
+    assert {attribute.name: attribute.type for attribute in shape.attributes} == {
+        "played_at": "timestamp",
+        "casino": "int",
+        "player": "string",
+        "guest": "string",
+        "coins": "int",
+        "player_key": "bigint",
+        "guest_key": "bigint",
+    }
+    assert [attribute.name for attribute in shape.attributes if attribute.required] == ["played_at"]
+    assert not shape.has_windows
+
+
+def test_the_event_time_may_be_that_of_the_delivery() -> None:
+    text = FACT.replace("{play: bigint}", "{play: bigint, day: timestamp}").replace(
+        "played_at", "day\nevent_at: delivery"
+    )
+    shape = fact(text).as_dimension()
+    assert shape.source("floor").column("day").expression == "_scd.at"
+    assert "day" not in shape.attribute_names
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("dim_player\n  guest", "dim_plaier\n  guest", "10: dimensions.player: 'dim_plaier' is no dimension that is"),
+        ("key: [casino, guest]", "key: guest", "9: dimensions: guest.key names 1 columns; name one for each of casino"),
+        (
+            "{play: bigint}",
+            "{casino: string}",
+            "10: dimensions.player.key: casino is string here, and casino of dim_pl",
+        ),
+        ("{play: bigint}", "{play: bigintt}", "7: grain.play: 'bigintt' is not a type; did you mean bigint?"),
+        ("{coins: int}", "{coins: intt}", "12: measures.coins.type: 'intt' is not a type; did you mean int?"),
+        ("{coins: int}", "{player: string}", "12: measures.player: is a business key of a dimension too; remove it"),
+        ("{coins: int}", "{played_at: date}", "12: measures.played_at: is the event time too; remove it here"),
+        ("played_at\n", "played_at\nevent_at: now\n", "9: event_at: 'now' is not a choice; write row or delivery"),
+        ("{feed: ", "{snapshot: ", "14: sources.floor: facts come by a feed; write `feed:` with its path"),
+        ('"plays_{date}.csv"', '{deletes: "x"}', "14: sources.floor.feed: has words that are for dimensions only"),
+        ("fct_play", "fct play", "6: fact: 'fct play' cannot be the name of a table"),
+        ("fct_play", "dim_player", "6: fact: dim_player is declared at <text>:1 already; choose another name"),
+        ("grain: {play: bigint}\n", "", "6: grain: is missing; write `grain:`"),
+        ("event_time: played_at", "event_time: 2024-01-01", "8: event_time: 2024-01-01 is read as a"),
+        ("measures", "mesures", "12: mesures: 'mesures' is not a word that stands here; did you mean measures?"),
+        ("  floor:", "  other: {feed: {}}\n  floor:", "13: sources: a fact has one source; declare a fact for each"),
+    ],
+)
+def test_a_wrong_fact_is_refused_with_its_place(old: str, new: str, told: str) -> None:
+    assert old in FACT
+    with pytest.raises(DeclarationError) as refused:
+        fact(FACT.replace(old, new, 1))
+    assert f"<text>:{told}" in str(refused.value)
