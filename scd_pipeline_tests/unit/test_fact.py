@@ -73,7 +73,7 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
         (
             "{play: bigint}",
             "{casino: string}",
-            "10: dimensions.player.key: casino is string here, and casino of dim_pl",
+            "10: dimensions.player.key: casino is string here, and casino of dim",
         ),
         ("{play: bigint}", "{play: bigintt}", "7: grain.play: 'bigintt' is not a type; did you mean bigint?"),
         ("{coins: int}", "{coins: intt}", "12: measures.coins.type: 'intt' is not a type; did you mean int?"),
