@@ -35,15 +35,9 @@ def rows_then(ground: Ground) -> dict[object, list[Record]]:
     return {commit.at: records(table.read(commit.table_version)) for commit in table.commits_since(0)}
 
 
-@pytest.mark.parametrize(
-    "at_once",
-    [pytest.param(False, id="after each load"), pytest.param(True, id="once at the end", marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize(
-    "shape",
-    [w.PLAYER, *(pytest.param(shape, marks=pytest.mark.slow) for shape in w.SHAPES if shape is not w.PLAYER)],
-    ids=lambda shape: shape.name,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("at_once", [False, True], ids=["after each load", "once at the end"])
+@pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
 def test_replayed_up_to_each_moment_it_is_the_dimension_as_it_was(
     spark: SparkSession, tmp_path: Path, shape: w.Shape, at_once: bool
 ) -> None:
