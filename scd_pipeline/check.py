@@ -19,6 +19,7 @@ from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
 from scd_pipeline.facts import with_keys
+from scd_pipeline.frames import united
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
@@ -123,7 +124,7 @@ def dangling_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFram
         column = f"{name}_key"
         keys = warehouse.table(role.dimension.name).read().select(col(role.dimension.surrogate_key).alias(column))
         found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
-    return _united(found)
+    return united(found)
 
 
 def wrong_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
@@ -135,19 +136,12 @@ def wrong_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
         _told(fresh.where(col(column) != F.col(kept)), FACT_WITHOUT_ITS_VERSION, column, fact)
         for column, kept in stored.items()
     ]
-    return _united(differ)
+    return united(differ)
 
 
 def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:
     who = readable_key([key.name for key in fact.grain])
     return rows.select(F.lit(rule).alias(RULE), F.concat(who, F.lit(f" ({column})")).alias(KEY))
-
-
-def _united(frames: list[DataFrame]) -> DataFrame:
-    union = frames[0]
-    for frame in frames[1:]:
-        union = union.unionByName(frame)
-    return union
 
 
 def _findings(table: str, rules: list[str], broken: DataFrame) -> list[Finding]:

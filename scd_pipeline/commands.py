@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scd_pipeline.errors import ScdError, SetupError
+from scd_pipeline.errors import SetupError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "json")
 CODE_LOCATION = "scd_pipeline.definitions"
 _STOPPED, _NOT_SET_UP = 3, 5
-
-
-class UsageError(ScdError):
-    """What was typed cannot be done."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True)

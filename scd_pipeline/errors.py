@@ -110,7 +110,7 @@ class OwnCommitMissing(LoadError):
     """A commit that the log says was made is not in the table: it was restored or rewritten."""
 
 
-class UsageFault(ScdError):
+class UsageError(ScdError):
     """What was asked for cannot be done; the message says what can."""
 
     exit_code = 2

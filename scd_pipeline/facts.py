@@ -27,6 +27,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.frames import united
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING, dimension_schema
@@ -101,15 +102,15 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     known = dict(table.last_commit().took) if table.exists() else {}
 
     def again(before: DataFrame) -> DataFrame | None:
-        moved = []
-        for _, role in fact.roles:
-            at = pinned[role.dimension.name]
-            rows = _moved(warehouse, before, fact, role, at, known.get(role.dimension.name, 0))
-            moved += [] if rows is None else [rows]
+        changed = {name: _changed(warehouse, at, known.get(name, 0)) for name, at in pinned.items()}
+        moved = [
+            _rows_of(before, fact, role, keys)
+            for _, role in fact.roles
+            if (keys := changed[role.dimension.name]) is not None
+        ]
         if not moved:
             return None
-        together = reduce(lambda left, right: left.unionByName(right), moved)
-        return before.join(together.distinct(), [column.name for column in fact.grain], "left_semi")
+        return before.join(united(moved).distinct(), [column.name for column in fact.grain], "left_semi")
 
     def finish(rows: DataFrame) -> DataFrame:
         return with_keys(rows, fact, {name: at.rows for name, at in pinned.items()})
@@ -118,18 +119,20 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     return Extension(again, finish, took)
 
 
-def _moved(
-    warehouse: Warehouse, before: DataFrame, fact: Fact, role: Role, at: Pinned, looked: int
-) -> DataFrame | None:
-    """The grain of the rows whose entity in that role has changed since the fact last looked; None if none can have."""
-    dimension = role.dimension
+def _changed(warehouse: Warehouse, at: Pinned, looked: int) -> DataFrame | None:
+    """The entities that have changed since the fact last looked; None if none can have."""
     upto = at.commit.took.get("log", 0)
     if at.rows is None or upto <= looked:
         return None
-    log = open_log(warehouse, dimension)
-    changed = changed_entities(log, log.committed_batches(), dimension, after=looked, upto=upto)
-    names = [f"_moved_{number}" for number, _ in enumerate(dimension.key_names)]
-    keys = changed.select(*[col(key).alias(name) for key, name in zip(dimension.key_names, names, strict=True)])
+    log = open_log(warehouse, at.dimension)
+    return changed_entities(log, log.committed_batches(), at.dimension, after=looked, upto=upto)
+
+
+def _rows_of(before: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:
+    """The grain of the rows that name one of these entities in that role."""
+    names = [f"_moved_{number}" for number, _ in enumerate(role.key)]
+    pairs = zip(role.dimension.key_names, names, strict=True)
+    keys = changed.select(*[col(key).alias(name) for key, name in pairs])
     same = [col(column) == F.col(name) for column, name in zip(role.key, names, strict=True)]
     moved = before.join(F.broadcast(keys), reduce(and_, same), "left_semi")
     return moved.select(*[col(column.name) for column in fact.grain])

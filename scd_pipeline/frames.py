@@ -26,6 +26,14 @@ def no_rows(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
     return spark.range(0).select(*[F.lit(None).cast(ddl).alias(name) for name, ddl in columns.items()])
 
 
+def united(frames: Sequence[DataFrame]) -> DataFrame:
+    """All rows of the frames, as a tree of unions that stays flat: Connect limits how deep a plan may be."""
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return united(frames[:middle]).unionByName(united(frames[middle:]))
+
+
 def _fields(ddl: str) -> list[T.StructField]:
     return list(cast(T.StructType, T.StructType.fromDDL(ddl)).fields)
 

@@ -20,7 +20,7 @@ from scd_pipeline.batch import Batch, rank, standing
 from scd_pipeline.columns import BATCH, KIND, attribute_types, col, key_text
 from scd_pipeline.deliveries import Delivery, as_frame, epoch, marked, read_delta, read_path
 from scd_pipeline.errors import BatchStopped, SourceDataError
-from scd_pipeline.frames import no_rows, small_frame
+from scd_pipeline.frames import no_rows, small_frame, united
 from scd_pipeline.history.statements import (
     HASH,
     KEY_READABLE,
@@ -211,7 +211,7 @@ def take(
     for group in _groups(spark, scoped, results, dimension):
         frames.append(group.frame)
         read += group.entries
-    rows = _united(frames).localCheckpoint() if frames else _no_rows(spark, dimension)
+    rows = united(frames).localCheckpoint() if frames else _no_rows(spark, dimension)
     if frames:
         progress(f"reading {len(read)} deliveries")
     measured = _measured(rows, read, dimension) if frames else []
@@ -234,14 +234,6 @@ def _numbered(entries: Sequence[_Entry]) -> list[_Entry]:
         time = times[entry.batch.id] = times.get(entry.batch.id, -1) + 1
         numbered.append(replace(entry, time=time))
     return numbered
-
-
-def _united(frames: Sequence[DataFrame]) -> DataFrame:
-    """All rows of the frames, as a tree of unions that stays flat: Connect limits how deep a plan may be."""
-    if len(frames) == 1:
-        return frames[0]
-    middle = len(frames) // 2
-    return _united(frames[:middle]).unionByName(_united(frames[middle:]))
 
 
 def _entry(delivery: Delivery, dimension: Dimension, run_id: str) -> _Entry:

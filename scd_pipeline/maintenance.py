@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX
-from scd_pipeline.errors import UsageFault
+from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, silent, with_retries
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.warehouse import Warehouse
@@ -47,10 +47,10 @@ def maintain(
     """Compact the tables that are there, and remove files that no version of the last hours needs.
 
     `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be repeated.
-    Errors: UsageFault for less than a week.
+    Errors: UsageError for less than a week.
     """
     if retention_hours < LEAST_HOURS:
-        raise UsageFault(
+        raise UsageError(
             f"a retention of {retention_hours} hours would take files from running readers; "
             f"expected {LEAST_HOURS} or more"
         )

@@ -19,7 +19,7 @@ from scd_pipeline.delta.change_log import ChangeLog, log_schema
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT, SchemaStep, check, properties, renames, steps, stored_declaration
 from scd_pipeline.errors import InvariantBroken, KeyCollision
-from scd_pipeline.frames import no_rows
+from scd_pipeline.frames import no_rows, united
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.differences import ALIVE_BEFORE, DIFFERS, ORIGIN, Intake, affected_keys, changes
 from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
@@ -124,7 +124,7 @@ def make_plan(
     old = log.batches()
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
     kept, taken = _kept_statements(warehouse, log, old, taken, dimension)
-    took = _dimension_took(log, commit)
+    took = dimension_took(log, commit)
     actions, rows = _actions(warehouse, log, taken, kept, dimension, there, took, extension)
     return LoadPlan(
         dimension=dimension,
@@ -150,7 +150,7 @@ def open_log(warehouse: Warehouse, dimension: Dimension) -> ChangeLog:
     return ChangeLog(table, dimension, columns, commit)
 
 
-def _dimension_took(log: ChangeLog, commit: OwnCommit) -> int:
+def dimension_took(log: ChangeLog, commit: OwnCommit) -> int:
     """Up to which own commit of the log the dimension stands; the log remembers what changed no row of it."""
     took = commit.took.get("log", 0)
     if log.commit.took.get("dimension_commit") == commit.number:
@@ -333,10 +333,7 @@ def _affected(
         frames.append(of_batches(log.rows(), replaced).select(*keys))
     if not frames:
         return None
-    union = frames[0]
-    for frame in frames[1:]:
-        union = union.unionByName(frame)
-    distinct = union.distinct()
+    distinct = united(frames).distinct()
     return F.broadcast(distinct) if taken.size() < _BROADCAST_KEYS else distinct
 
 

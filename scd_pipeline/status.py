@@ -12,7 +12,7 @@ from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.facts import pin
 from scd_pipeline.landing import deliveries
-from scd_pipeline.plan import open_log
+from scd_pipeline.plan import dimension_took, open_log
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -101,9 +101,7 @@ def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> Tab
     log = open_log(warehouse, dimension)
     table = warehouse.table(dimension.name)
     commit = table.last_commit() if table.exists() else OwnCommit(dimension.name, 0)
-    took = commit.took.get("log", 0)
-    if log.commit.took.get("dimension_commit") == commit.number:
-        took = max(took, log.commit.took.get("dimension_log", 0))
+    took = dimension_took(log, commit)
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     recorded = audit.last_commit().took.get("log", 0) if fact is None and audit.exists() else 0
     behind = []

@@ -22,7 +22,7 @@ from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import load_fact
 from scd_pipeline.landing import deliveries, partition_key
-from scd_pipeline.load import LoadResult, Retry
+from scd_pipeline.load import LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.record import AuditResult, load_and_record
 from scd_pipeline.spec import Dimension, Fact
@@ -74,33 +74,11 @@ def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | No
         _spec(dimension, AUDIT_SUFFIX, [dimension.name], metadata.audit_description(dimension), None),
     ]
 
-    @dg.multi_asset(
-        name=f"load_{plain(dimension.name)}",
-        specs=specs,
-        partitions_def=delivery_partitions(dimension.name),
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        pool=pool(dimension.name),
-        retry_policy=_RETRIES,
-        description=f"Takes in what was delivered for {dimension.name}, and brings its table and audit up to it.",
-    )
-    def load_dimension(
-        context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
-    ) -> Iterator[dg.MaterializeResult[Any]]:
-        def run(opened: Warehouse, found: Sequence[Delivery]) -> Loaded:
-            result, audit = load_and_record(
-                opened,
-                dimension,
-                found,
-                run_id=context.run.run_id,
-                retry=Retry(),
-                progress=context.log.info,
-                examples=_EXAMPLES,
-            )
-            return Loaded(result, _dimension_metadata(opened, dimension, result, audit))
+    def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
+        result, audit = load_and_record(opened, dimension, found, **how)
+        return Loaded(result, _dimension_metadata(opened, dimension, result, audit))
 
-        yield from _materialized(context, dimension, config.allow, warehouse, run)
-
-    return load_dimension
+    return _step(dimension, specs, f"brings table and audit of {dimension.name} up to it", run)
 
 
 def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
@@ -119,34 +97,36 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
         ),
     ]
 
+    def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
+        result = load_fact(opened, fact, found, **how)
+        told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result)}
+        return Loaded(result, told)
+
+    return _step(shape, specs, f"brings {fact.name} up to its dimensions", run)
+
+
+Run = Callable[[Warehouse, Sequence[Delivery], dict[str, Any]], Loaded]
+"""Loads some deliveries; the last are arguments that every load takes."""
+
+
+def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: Run) -> dg.AssetsDefinition:
+    """The one step that materializes the assets of a dimension or a fact."""
+
     @dg.multi_asset(
-        name=f"load_{plain(fact.name)}",
+        name=f"load_{plain(shape.name)}",
         specs=specs,
-        partitions_def=delivery_partitions(fact.name),
+        partitions_def=delivery_partitions(shape.name),
         backfill_policy=dg.BackfillPolicy.single_run(),
-        pool=pool(fact.name),
+        pool=pool(shape.name),
         retry_policy=_RETRIES,
-        description=f"Takes in what was delivered for {fact.name}, and brings it up to its dimensions.",
+        description=f"Takes in what was delivered for {shape.name}, and {and_then}.",
     )
-    def load_facts(
+    def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        def run(opened: Warehouse, found: Sequence[Delivery]) -> Loaded:
-            result = load_fact(
-                opened,
-                fact,
-                found,
-                run_id=context.run.run_id,
-                retry=Retry(),
-                progress=context.log.info,
-                examples=_EXAMPLES,
-            )
-            told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result)}
-            return Loaded(result, told)
-
         yield from _materialized(context, shape, config.allow, warehouse, run)
 
-    return load_facts
+    return load_tables
 
 
 def _dimension_metadata(
@@ -165,7 +145,7 @@ def _materialized(
     dimension: Dimension,
     allow: Collection[str],
     warehouse: WarehouseResource,
-    run: Callable[[Warehouse, Sequence[Delivery]], Loaded],
+    run: Run,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load what the run was asked for, and mark the partitions that went in."""
     asked = context.partition_keys if context.has_partition_key or context.has_partition_key_range else None
@@ -193,7 +173,7 @@ def _load(
     asked: Collection[str] | None,
     allow: Collection[str],
     warehouse: WarehouseResource,
-    run: Callable[[Warehouse, Sequence[Delivery]], Loaded],
+    run: Run,
 ) -> tuple[Loaded, list[str]]:
     try:
         found = deliveries(dimension, allow=allow)
@@ -206,7 +186,8 @@ def _load(
         context.log.info(f"{dimension.name}: {len(chosen)} deliveries found; asking for {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"Spark {opened.spark.version} is there")
-        loaded = run(opened, [delivery for _, delivery in chosen])
+        how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
+        loaded = run(opened, [delivery for _, delivery in chosen], how)
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
     context.log.info(summary(loaded.result))

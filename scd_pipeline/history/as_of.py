@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -34,7 +36,7 @@ def key_as_of(
         holds.append(F.col(_TO) > col(time).cast("timestamp"))
     same = [col(key) == F.col(_version(number)) for number, key in enumerate(keys)]
     plain = rows.drop(name) if name in rows.columns else rows
-    joined = plain.join(_without_reserved(versions, dimension).select(*wanted), _all([*same, *holds]), "left")
+    joined = plain.join(_without_reserved(versions, dimension).select(*wanted), reduce(and_, [*same, *holds]), "left")
     found = F.coalesce(F.col(_KEY), F.lit(UNKNOWN_KEY)).alias(name)
     return joined.select(*[col(column) for column in plain.columns], found).select(*_order(rows, name))
 
@@ -46,13 +48,6 @@ def _order(rows: DataFrame, name: str) -> list[Column]:
 
 def _version(number: int) -> str:
     return f"_version_bk_{number}"
-
-
-def _all(conditions: Sequence[Column]) -> Column:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = result & condition
-    return result
 
 
 def _without_reserved(versions: DataFrame, dimension: Dimension) -> DataFrame:
