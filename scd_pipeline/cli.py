@@ -153,6 +153,14 @@ class _Commands:
         as_of.add_argument("dimension", metavar="DIMENSION")
         as_of.add_argument("time", metavar="TIME", help="2016-01-01 or 2016-01-01T12:00:00+01:00; UTC without a zone")
         as_of.add_argument("--known-at", metavar="TIME", help="as it was known then, which the audit tells")
+        as_of.add_argument(
+            "--join",
+            metavar="FILE",
+            help="the rows of a file, each with what held at its own time; TIME is then the file's column of times",
+        )
+        as_of.add_argument(
+            "--key", action="append", metavar="COLUMN", help="that names a row's entity; else the business key"
+        )
         audit = self._add("audit", commands.audit, "what happened to whom, when, by whom and why")
         audit.add_argument("dimension", metavar="DIMENSION")
         history = self._add("history", commands.history, "every version of an entity, with what differs")

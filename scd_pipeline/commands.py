@@ -64,6 +64,7 @@ class Settings:
         """
         from scd_pipeline import session
         from scd_pipeline import setup as installation
+        from scd_pipeline.landing import schemas
         from scd_pipeline.warehouse import Warehouse
 
         _silence_query_logs()
@@ -72,12 +73,12 @@ class Settings:
             scratch = installation.cache_folder(self.environ) / "spark-warehouse"
             # It ends with this process, whose one session it is.
             spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home, quick=quick)
-            yield Warehouse(spark, self.warehouse_path)
+            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ))
             return
         _expect_server(self.remote)
         spark = session.connect_spark(self.remote)
         try:
-            yield Warehouse(spark, self.warehouse_path)
+            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ))
         finally:
             with contextlib.suppress(Exception):
                 spark.stop()
@@ -269,30 +270,68 @@ def sql(options: Namespace, settings: Settings) -> None:
     """`scd sql`"""
     from scd_pipeline import reading
 
+    facts = _declared_facts(settings)
     with settings.open() as warehouse:
-        names = reading.views(warehouse)
+        names = reading.views(warehouse, facts)
         if not options.query:
             print("\n".join(names) or f"no table is in {warehouse.path} yet")
             return
         query = options.query.casefold()
-        reading.register(warehouse, [name for name in names if name.casefold() in query])
+        reading.register(warehouse, [name for name in names if name.casefold() in query], facts)
         with _query_errors(names):
             _show(warehouse.spark.sql(options.query), options, settings)
+
+
+def _declared_facts(settings: Settings) -> tuple[Fact, ...]:
+    """The facts whose tables can be joined with their dimensions, as far as declarations are at hand."""
+    from scd_pipeline.spec import load_declarations
+
+    return load_declarations(settings.declarations).facts if settings.declarations else ()
 
 
 def as_of(options: Namespace, settings: Settings) -> None:
     """`scd as-of`"""
     from scd_pipeline import reading
-    from scd_pipeline.spec import Dimension
 
-    time, known = _time(options.time), _time(options.known_at) if options.known_at else None
-    of: Dimension | str = options.dimension
-    if known is not None:
-        (declared,) = declared_of(options.dimension, settings)
-        of = declared if isinstance(declared, Dimension) else options.dimension
+    known = _time(options.known_at) if options.known_at else None
+    if options.join:
+        _join_as_of(options, settings, known)
+        return
+    time = _time(options.time)
+    of = options.dimension if known is None else _declared_dimension(options.dimension, settings)
     with settings.open() as warehouse:
         rows = reading.as_of(warehouse, of, time, known_at=known)
         _show(_where(rows, options.where), options, settings)
+
+
+def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) -> None:
+    """The rows of a file, each with the entity as it was at the row's own time."""
+    from scd_pipeline import reading
+    from scd_pipeline.deliveries import read_path
+    from scd_pipeline.spec import Snapshot
+
+    dimension = _declared_dimension(options.dimension, settings)
+    path = str(Path(options.join).absolute())
+    with settings.open() as warehouse:
+        rows = read_path(warehouse.spark, Snapshot(path), [path])
+        for name in (options.time, *(keys := options.key or list(dimension.key_names))):
+            if name not in rows.columns:
+                raise UsageError(
+                    f"{options.join}: there is no column {name}; expected the column of each row's time, and by --key "
+                    f"those that name its entity; there is {', '.join(rows.columns)}"
+                )
+        joined = reading.as_of_join(warehouse, rows, dimension, time=options.time, keys=keys, known_at=known)
+        _show(_where(joined, options.where), options, settings)
+
+
+def _declared_dimension(name: str, settings: Settings) -> Dimension:
+    """Errors: UsageError if no dimension of that name is declared."""
+    from scd_pipeline.spec import Dimension
+
+    (declared,) = declared_of(name, settings)
+    if not isinstance(declared, Dimension):
+        raise UsageError(f"{name}: this is a fact; expected a dimension")
+    return declared
 
 
 def audit(options: Namespace, settings: Settings) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.spec import Dimension
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STOPPING_RULES = ("bad rows", "retire guard")
 """The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
 
+KINDS = ("changes", "audit", "keys")
+"""The kinds of table beside dimensions and facts themselves; a table's name ends with its kind."""
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
 """The example of a clone; an installed wheel has none."""
@@ -27,6 +29,18 @@ def declarations_folder(environ: Mapping[str, str]) -> Path | None:
     if named:
         return Path(named).absolute()
     return EXAMPLE if EXAMPLE.is_dir() else None
+
+
+def schemas(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Where a shared catalog has the tables, as a Warehouse takes it; nothing where they lie in the warehouse's folder.
+
+    $SCD_SCHEMA is `schema` or `catalog.schema`; $SCD_SCHEMA_CHANGES and the like name another for a kind of table.
+    """
+    kinds = {kind: environ.get(f"SCD_SCHEMA_{kind.upper()}", "") for kind in KINDS}
+    return {
+        "schema": environ.get("SCD_SCHEMA") or None,
+        "schemas": {kind: schema for kind, schema in kinds.items() if schema},
+    }
 
 
 def declaration_folder(dimension: Dimension) -> Path:

@@ -157,13 +157,18 @@ def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent
 
 
 def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progress: Progress = silent) -> OwnCommit:
-    """Write the plan's row actions; with none there is no commit (S15).  Out: the dimension's last own commit."""
-    if not made.has_actions:
+    """Write the plan's row actions; with none there is no commit (S15).  Out: the dimension's last own commit.
+
+    A fact that was held against newer dimensions, and has all its keys already, tells so in a commit without rows.
+    """
+    if not (made.has_actions or made.has_looked):
         return made.dimension_commit
     table = warehouse.writable(made.dimension.name)
     commit = made.dimension_commit.next(took={"log": log.number, **made.took}, batches=log.batches, run_id=made.run_id)
     key = made.dimension.surrogate_key
-    if table.replaces and not made.rows.get(REMOVE):
+    if not made.has_actions:
+        done = table.mark(commit)
+    elif table.replaces and not made.rows.get(REMOVE):
         done = table.replace(made.actions.drop(ACTION), commit, key=key)
     else:
         done = table.merge(made.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")

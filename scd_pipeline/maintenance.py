@@ -77,5 +77,5 @@ def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> boo
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    table.append(table.read().limit(0), commit.next(took=dict(commit.took), batches=(), run_id=run_id))
+    table.mark(commit.next(took=dict(commit.took), batches=(), run_id=run_id))
     return True

@@ -73,6 +73,12 @@ class LoadPlan:
     def has_actions(self) -> bool:
         return any(self.rows.values())
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether rows that stand were held against something newer than at their last commit."""
+        before = self.dimension_commit
+        return before.number > 0 and any(before.took.get(name) != took for name, took in self.took.items())
+
     def log_to_write(self, warehouse: Warehouse) -> ChangeLog:
         return replace(self.log, table=warehouse.writable(self.log_name))
 

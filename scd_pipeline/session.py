@@ -318,8 +318,14 @@ def _spawn(place: Path, conf: Mapping[str, str], java_home: Path | None, port: i
         text=True,
         check=True,
         start_new_session=True,
+        preexec_fn=_heed_the_end,
     )
     return int(started.stdout)
+
+
+def _heed_the_end() -> None:
+    """Let a child be ended politely, whatever its parent ignores: Dagster's runs in the background ignore SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _stop(place: Path, server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -12,23 +13,38 @@ from scd_pipeline.delta.capabilities import Capabilities, capabilities
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import KeyHash, hash_64
+from scd_pipeline.landing import KINDS
 
 
 class Warehouse:
     """A folder (or bucket) with one Delta table per name; with `schema`, names of the session's catalog instead.
 
-    The folder then only serves for trying out what Delta can do. `key_hash` turns the text of a version into its
-    surrogate key; another than the default is for tests.
-    Errors: SetupError if the session's time zone is not UTC, as times would be read and cast in it (S1).
+    `schemas` names another schema for a kind of table (`changes`, `audit`, `keys`). The folder then only serves for
+    trying out what Delta can do. `key_hash` turns the text of a version into its surrogate key; another than the
+    default is for tests.
+    Errors: SetupError if the session's time zone is not UTC, as times would be read and cast in it (S1), or if
+    `schemas` names something else.
     """
 
     def __init__(
-        self, spark: SparkSession, path: str | Path, *, schema: str | None = None, key_hash: KeyHash = hash_64
+        self,
+        spark: SparkSession,
+        path: str | Path,
+        *,
+        schema: str | None = None,
+        schemas: Mapping[str, str] | None = None,
+        key_hash: KeyHash = hash_64,
     ) -> None:
         self.spark = spark
         self.path = _absolute(str(path))
         self.schema = schema
+        self.schemas = dict(schemas or {})
         self.key_hash = key_hash
+        if unknown := sorted(set(self.schemas) - set(KINDS)) or ([*self.schemas] if not schema else []):
+            raise SetupError(
+                f"warehouse {self.path}: schemas of {', '.join(unknown)}; expected a schema for all tables in "
+                f"`schema`, and beside it others for {', '.join(KINDS)}"
+            )
         zone = spark.conf.get("spark.sql.session.timeZone")
         if zone not in ("UTC", "Etc/UTC", "Z", "+00:00"):
             raise SetupError(
@@ -43,12 +59,40 @@ class Warehouse:
 
     def table(self, name: str) -> Table:
         """A table by its name, for reading; `writable` gives one for writing."""
-        return Table(self.spark, name, None, self.schema) if self.schema else self._at_path(name)
+        return Table(self.spark, name, None, self._schema_of(name)) if self.schema else self._at_path(name)
 
     def writable(self, name: str) -> Table:
         """The table with the way of writing that this server has (S32)."""
         table = self.table(name)
         return Table(table.spark, table.name, table.path, table.schema, self.capabilities.replaces)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it can be told which tables there are."""
+        return self.schema is not None or "://" not in self.path
+
+    def tables(self) -> list[str]:
+        """The names of the tables, in order.  Errors: SetupError if they are in a folder that is not local."""
+        if not self.is_listed:
+            raise SetupError(
+                f"warehouse {self.path}: the tables of a remote folder cannot be listed; "
+                f"name them in SQL as delta.`{self.path}/<table>`"
+            )
+        if self.schema is not None:
+            found = [
+                row["tableName"]
+                for schema in sorted({self.schema, *self.schemas.values()})
+                for row in self.spark.sql(f"SHOW TABLES IN {schema}").collect()
+                if not row["isTemporary"] and self.table(row["tableName"]).schema == schema
+            ]
+            views = {row["viewName"] for row in self.spark.sql(f"SHOW VIEWS IN {self.schema}").collect()}
+            return sorted(set(found) - views)
+        folder = Path(self.path)
+        names = [place.parent.name for place in folder.glob("*/_delta_log")] if folder.is_dir() else []
+        return sorted(name for name in names if not name.startswith("_"))
+
+    def _schema_of(self, name: str) -> str | None:
+        return self.schemas.get(name.rpartition("_")[2], self.schema)
 
     def _at_path(self, name: str) -> Table:
         return Table(self.spark, name, f"{self.path}/{name}")

@@ -23,7 +23,7 @@ from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import load_fact
 from scd_pipeline.landing import deliveries, partition_key
 from scd_pipeline.load import LoadResult
-from scd_pipeline.reading import LOG_SUFFIX
+from scd_pipeline.reading import LOG_SUFFIX, create_views
 from scd_pipeline.record import AuditResult, load_and_record
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.texts import summary
@@ -76,6 +76,7 @@ def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | No
 
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result, audit = load_and_record(opened, dimension, found, **how)
+        create_views(opened, [dimension.name])
         return Loaded(result, _dimension_metadata(opened, dimension, result, audit))
 
     return _step(dimension, specs, f"brings table and audit of {dimension.name} up to it", run)
@@ -99,6 +100,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
 
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result = load_fact(opened, fact, found, **how)
+        create_views(opened, [fact.name], [fact])
         told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result)}
         return Loaded(result, told)
 

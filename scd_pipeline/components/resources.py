@@ -59,6 +59,12 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
 
     path: str = Field(description="A folder, or the address of a bucket.")
     remote: str = Field(default="", description=_REMOTE)
+    schema_name: str | None = Field(
+        default=None, alias="schema", description="A schema of the session's catalog, in place of the folder."
+    )
+    schemas: dict[str, str] = Field(
+        default={}, description="Another schema for a kind of table: changes, audit or keys."
+    )
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
     _spark: LazyPySparkResource | None = PrivateAttr(default=None)
 
@@ -70,7 +76,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         """The warehouse; starts Spark if this run has not yet.  Errors: SetupError."""
         if self._spark is None:
             self._spark = self.spark()
-        return Warehouse(self._spark.spark_session, self.path)
+        return Warehouse(self._spark.spark_session, self.path, schema=self.schema_name, schemas=self.schemas)
 
     @property
     def place(self) -> str:

@@ -115,6 +115,10 @@ class Table:
         """Append the rows as `commit`.  Errors: ConflictError if a rival took its number."""
         return self._commit(commit, lambda: self._save(rows, "append", {}, commit))
 
+    def mark(self, commit: OwnCommit) -> OwnCommit:
+        """Make `commit` without any row, for what it tells.  Errors: ConflictError if a rival took its number."""
+        return self.append(self.read().limit(0), commit)
+
     def replace(self, rows: DataFrame, commit: OwnCommit, *, key: str) -> OwnCommit:
         """Put each row in the place of the one with its key, or beside them if there is none, as `commit`.
 

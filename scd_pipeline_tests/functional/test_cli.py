@@ -69,10 +69,32 @@ def test_the_sentinel_can_be_shown(scd: Scd) -> None:
 
 
 def test_no_query_shows_the_names(scd: Scd) -> None:
-    suffixes = ("", "_audit", "_batches", "_changes", "_keys", "_quarantine")
-    names = [f"dim_legislator{suffix}" for suffix in suffixes]
-    names += [f"fct_committee_seat{suffix}" for suffix in suffixes if suffix not in ("_audit", "_keys")]
+    of_both = ("", "_batches", "_changes", "_quarantine")
+    of_dimension = ("_as_of", "_audit", "_current", "_in_force", "_keys")
+    names = sorted(f"dim_legislator{suffix}" for suffix in (*of_both, *of_dimension))
+    names += sorted(f"fct_committee_seat{suffix}" for suffix in (*of_both, "_joined"))
     assert scd("sql")[1].splitlines() == names
+
+
+def test_ready_readings_are_asked_by_name(scd: Scd) -> None:
+    _, out, _ = scd("sql", "SELECT count(*) FROM dim_legislator_current", "--format", "csv")
+    _, same, _ = scd("sql", "SELECT count(*) FROM dim_legislator WHERE current_flag", "--format", "csv")
+    assert out == same != ""
+    query = "SELECT state FROM dim_legislator_as_of('2016-01-15') WHERE bioguide = 'S000033'"
+    assert scd("sql", query, "--format", "csv")[1].splitlines()[1:] == ["VT"]
+    query = "SELECT count(*) FROM fct_committee_seat_joined WHERE legislator_party IS NOT NULL"
+    assert int(scd("sql", query, "--format", "csv")[1].splitlines()[1]) > 1000
+
+
+def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,nobody\n", encoding="utf-8")
+    asked = ("as-of", "dim_legislator", "voted_on", "--join", str(file), "--key", "who", "--format", "json")
+    told = [json.loads(line) for line in scd(*asked)[1].splitlines()]
+    assert {(row["who"], row["legislator_state"]) for row in told} == {("S000033", "VT"), ("nobody", None)}
+    code, _, err = scd("as-of", "dim_legislator", "day", "--join", str(file), "--key", "who")
+    assert code == 2
+    assert "there is no column day; expected the column of each row's time" in err
 
 
 def test_a_limit_is_told(scd: Scd) -> None:
@@ -100,7 +122,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_audit, "),
+        (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_as_of, "),
         (["sql", "SELEC 1"], 2, "Syntax error at or near 'SELEC'"),
         (["sql", "SELECT foo FROM dim_legislator"], 2, "`foo` cannot be resolved"),
         (["sql", "SELECT int('a')"], 2, 'cannot be cast to "INT"'),

@@ -51,7 +51,7 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     assert planned.returncode == 0, planned.stderr
     assert "rows of dim_legislator: 543 to open" in planned.stdout
     assert "_action  bioguide" in planned.stdout
-    assert reading.tables(store) == []
+    assert store.tables() == []
 
     first = scd("load", declaration, *whole, remote=remote, warehouse=warehouse)
     assert first.returncode == 0, first.stderr

@@ -6,6 +6,7 @@ The server here is a pretended one that starts in no time; the real one is what 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -183,3 +184,16 @@ def test_the_environment_of_the_server(
     assert environ["PYSPARK_PYTHON"] == sys.executable
     assert environ["SPARK_HOME"].endswith("pyspark")
     assert "SPARK_REMOTE" not in environ
+
+
+def test_it_ends_politely_though_its_starter_ignores_the_signal(servers: Path) -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        server = session.start_server(servers, CONF, java_home=None)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    os.kill(server.pid, signal.SIGTERM)
+    deadline = time.monotonic() + 60
+    while session.find_server(servers, CONF) is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert session.find_server(servers, CONF) is None

@@ -1,0 +1,112 @@
+"""Joining with dimensions as they were: facts by their stored keys, rows by their times, and two histories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
+from scd_pipeline.delta.audit_table import KEYS_SUFFIX
+from scd_pipeline.history.as_of import key_as_of
+from scd_pipeline.reading.dimension import existing, known, shape_of, versions
+from scd_pipeline.spec import Dimension, Fact
+from scd_pipeline.warehouse import Warehouse
+
+
+def with_dimensions(warehouse: Warehouse, fact: Fact) -> DataFrame:
+    """The facts with the attributes of their dimensions as they were at event time, by the stored keys (S23).
+
+    Out: the fact's columns, and `<role>_<attribute>` of each role. A key that a later change of the dimension has taken
+    away is resolved by the list of all keys until the fact is loaded again (S24).  Errors: SetupError.
+    """
+    rows = existing(warehouse, fact.name, fact.name)
+    for name, role in fact.roles:
+        dimension, key = role.dimension, f"{name}_key"
+        stored = existing(warehouse, dimension.name, dimension.name)
+        rows = _resolved(warehouse, rows, key, dimension, stored)
+        rows = _told_of(rows, stored, dimension, key, label=name)
+    return rows
+
+
+def as_of_join(
+    warehouse: Warehouse,
+    rows: DataFrame,
+    dimension: Dimension,
+    *,
+    time: str,
+    keys: Sequence[str] | None = None,
+    known_at: datetime | None = None,
+) -> DataFrame:
+    """Rows that store no surrogate key, with the attributes of an entity as they were at each row's time (S23).
+
+    In: rows with the business key in `keys` (by default the dimension's own names) and a time.  Out: as many rows, with
+    the surrogate key (-1 where nothing held) and `<dimension>_<attribute>`, NULL where nothing held; with `known_at` as
+    was known at that moment.  Errors: SetupError.
+    """
+    if known_at is None:
+        held = existing(warehouse, dimension.name, dimension.name)
+    else:
+        held = known(warehouse, dimension, known_at)
+    key = dimension.surrogate_key
+    keyed = key_as_of(rows, held, dimension, keys=keys or dimension.key_names, time=time, name=key)
+    return _told_of(keyed, held, dimension, key, label=dimension.name.removeprefix("dim_"))
+
+
+def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequence[tuple[str, str]]) -> DataFrame:
+    """The join of two histories: a row for each pair of versions that held at the same time, with the window of both.
+
+    In: `on` pairs columns of the left dimension with columns of the right one, compared by `=`.  Out: the columns of
+    both with the dimension's name before them, `effective_from` and `effective_to` of the overlap (NULL: no end).
+    Errors: SetupError.
+    """
+    frames = []
+    for side, dimension in enumerate((left, right)):
+        rows = versions(warehouse, shape_of(warehouse, dimension))
+        label = (
+            dimension.name.removeprefix("dim_") if left.name != right.name else f"{'left' if side == 0 else 'right'}"
+        )
+        end = F.coalesce(F.col(EFFECTIVE_TO), F.lit(dimension.open_end).cast("timestamp"))
+        frames.append(
+            rows.select(
+                F.col(EFFECTIVE_FROM).alias(f"_from_{side}"),
+                end.alias(f"_to_{side}"),
+                *[col(name).alias(f"_on_{side}_{i}") for i, name in enumerate(pair[side] for pair in on)],
+                *[col(n).alias(f"{label}_{n}") for n in (*dimension.key_names, *attribute_columns(dimension))],
+            )
+        )
+    same = [F.col(f"_on_0_{i}") == F.col(f"_on_1_{i}") for i, _ in enumerate(on)]
+    meets = [F.col("_from_0") < F.col("_to_1"), F.col("_from_1") < F.col("_to_0")]
+    pairs = frames[0].join(frames[1], reduce(and_, [*same, *meets]))
+    ends = F.least("_to_0", "_to_1")
+    open_ends = [F.lit(dimension.open_end).cast("timestamp") for dimension in (left, right)]
+    window = {EFFECTIVE_FROM: F.greatest("_from_0", "_from_1"), EFFECTIVE_TO: F.when(~ends.isin(*open_ends), ends)}
+    return pairs.select(*[c for c in pairs.columns if not c.startswith("_")], *[c.alias(n) for n, c in window.items()])
+
+
+def _told_of(rows: DataFrame, stored: DataFrame, dimension: Dimension, key: str, *, label: str) -> DataFrame:
+    """The rows with `<label>_<attribute>` of the version that a key names; NULL where it names none."""
+    told = [col(name).alias(f"{label}_{name}") for name in attribute_columns(dimension)]
+    there = stored.select(col(dimension.surrogate_key).alias("_there"), *told)
+    return rows.join(there, col(key) == F.col("_there"), "left").drop("_there")
+
+
+def attribute_columns(dimension: Dimension) -> list[str]:
+    """The columns of the attributes, with those that are kept beside them (S9, S10)."""
+    return [column for a in dimension.attributes for column in (a.name, *a.generated_columns)]
+
+
+def _resolved(warehouse: Warehouse, rows: DataFrame, key: str, dimension: Dimension, stored: DataFrame) -> DataFrame:
+    """The rows with keys that are there: for one that is not, that of the version that holds its beginning now."""
+    keys = warehouse.table(dimension.name + KEYS_SUFFIX)
+    if not dimension.has_windows or not keys.exists():
+        return rows
+    gone = keys.read().join(stored.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
+    now = key_as_of(gone, stored, dimension, keys=dimension.key_names, time=EFFECTIVE_FROM, name="_now")
+    pairs = F.broadcast(now.select(col(dimension.surrogate_key).alias("_old"), "_now"))
+    resolved = rows.join(pairs, col(key) == F.col("_old"), "left")
+    return resolved.withColumn(key, F.coalesce("_now", col(key))).drop("_old", "_now")

@@ -1,0 +1,195 @@
+"""Ready readings in SQL: temporary ones of a session, or ones of a shared catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from pyspark.sql import SparkSession
+
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, quoted
+from scd_pipeline.delta.audit_table import KEYS_SUFFIX
+from scd_pipeline.delta.table import Table
+from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
+from scd_pipeline.reading.dimension import (
+    BATCHES_SUFFIX,
+    LOG_SUFFIX,
+    QUARANTINE_SUFFIX,
+    Shape,
+    batches,
+    quarantine,
+    shape_of,
+)
+from scd_pipeline.reading.joins import attribute_columns
+from scd_pipeline.spec import Fact
+from scd_pipeline.warehouse import Warehouse
+
+_FIRST_DAY = "TIMESTAMP '0001-01-02 00:00:00Z'"
+_WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A reading as SQL; with parameters it is a table function. `name` is without a schema."""
+
+    name: str
+    text: str
+    parameters: str = ""
+
+    def create(self, spark: SparkSession, schema: str | None = None) -> None:
+        """Create or replace it, for this session alone if no schema is given."""
+        scope = "" if schema else "TEMPORARY "
+        name = Table(spark, self.name, None, schema).identifier
+        if self.parameters:
+            spark.sql(f"CREATE OR REPLACE {scope}FUNCTION {name}({self.parameters}) RETURNS TABLE RETURN {self.text}")
+        else:
+            spark.sql(f"CREATE OR REPLACE {scope}VIEW {name} AS {self.text}")
+
+
+def views(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
+    """The names that `register` gives: of each table, and of the readings of each dimension and fact."""
+    names = warehouse.tables()
+    derived = [name + suffix for name in _dimensions(names) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
+    return sorted([*names, *derived, *(view.name for view in _readings(warehouse, names, facts))])
+
+
+def register(warehouse: Warehouse, names: Iterable[str] | None = None, facts: Sequence[Fact] = ()) -> list[str]:
+    """Make temporary views of the tables by their names, and of the ready readings; of all, or of some of `views`.
+
+    The tables are raw: an open window ends in the sentinel, which some zones cannot collect as a time; in the readings
+    it ends in NULL.  Out: the names of the views.  Errors: SetupError.
+    """
+    there = warehouse.tables()
+    chosen = views(warehouse, facts) if names is None else list(names)
+    ready = {view.name: view for view in _readings(warehouse, there, facts)}
+    for name in chosen:
+        if name in there:
+            warehouse.table(name).read().createOrReplaceTempView(name)
+        elif name in ready:
+            ready[name].create(warehouse.spark)
+        elif name.endswith(BATCHES_SUFFIX):
+            batches(warehouse, name.removesuffix(BATCHES_SUFFIX)).createOrReplaceTempView(name)
+        else:
+            quarantine(warehouse, name.removesuffix(QUARANTINE_SUFFIX)).createOrReplaceTempView(name)
+    return chosen
+
+
+def create_views(warehouse: Warehouse, names: Iterable[str] | None = None, facts: Sequence[Fact] = ()) -> list[str]:
+    """Make the ready readings of the warehouse's schema, as views and table functions beside its tables.
+
+    In: `names` of the dimensions and facts, else of all.  Out: the names that were made; none where tables lie in a
+    folder, by which no other session would find them.  Errors: SetupError.
+    """
+    if warehouse.schema is None:
+        return []
+    asked = None if names is None else tuple(names)
+    made = [
+        view
+        for view in _readings(warehouse, warehouse.tables(), facts)
+        if asked is None or view.name.startswith(tuple(f"{name}_" for name in asked))
+    ]
+    for view in made:
+        view.create(warehouse.spark, warehouse.schema)
+    return [view.name for view in made]
+
+
+def _dimensions(names: Sequence[str]) -> list[str]:
+    return [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
+
+
+def _readings(warehouse: Warehouse, names: Sequence[str], facts: Sequence[Fact]) -> list[View]:
+    told = {fact.name for fact in facts}
+    shapes = [shape_of(warehouse, name) for name in _dimensions(names) if name in names and name not in told]
+    with_windows = [shape for shape in shapes if shape.has_windows]
+    found = [view for shape in shapes for view in _of_dimension(warehouse, shape)]
+    found += [
+        _overlap(warehouse, left, right)
+        for left, right in combinations(with_windows, 2)
+        if left.key_names == right.key_names
+    ]
+    loaded = [fact for fact in facts if {fact.name, *(d.name for d in fact.dimensions)} <= set(names)]
+    return [*found, *(_joined(warehouse, fact) for fact in loaded)]
+
+
+def _of_dimension(warehouse: Warehouse, shape: Shape) -> list[View]:
+    """Current, in force now, and as of a time given as the function's argument."""
+    if not shape.has_windows:
+        return [View(f"{shape.name}_current", _versions(warehouse, shape))]
+    as_of = f"{shape.name}_as_of"
+    return [
+        View(f"{shape.name}_current", _versions(warehouse, shape, "v.current_flag")),
+        View(f"{shape.name}_in_force", _versions(warehouse, shape, _holds("current_timestamp()"))),
+        View(as_of, _versions(warehouse, shape, _holds(f"{quoted(as_of)}.`at`")), "`at` TIMESTAMP"),
+    ]
+
+
+def _holds(moment: str) -> str:
+    """The half-open window of version `v` holds a moment (S2)."""
+    return f"v.effective_from <= {moment} AND {moment} < v.effective_to"
+
+
+def _versions(warehouse: Warehouse, shape: Shape, condition: str = "true") -> str:
+    table = warehouse.table(shape.name)
+    columns = [_shown(name, f"v.{quoted(name)}", shape.open_end) for name in table.columns()]
+    reserved = ", ".join(str(key) for key in RESERVED_KEYS)
+    return (
+        f"SELECT {', '.join(columns)} FROM {table.identifier} AS v "
+        f"WHERE v.{quoted(shape.surrogate_key)} NOT IN ({reserved}) AND {condition}"
+    )
+
+
+def _shown(name: str, value: str, open_end: str) -> str:
+    """A column, with NULL for a time that a zone could push out of the calendar."""
+    if name == EFFECTIVE_FROM:
+        value = f"CASE WHEN {value} >= {_FIRST_DAY} THEN {value} END"
+    elif name == EFFECTIVE_TO:
+        value = f"NULLIF({value}, TIMESTAMP '{open_end}Z')"
+    return f"{value} AS {quoted(name)}"
+
+
+def _joined(warehouse: Warehouse, fact: Fact) -> View:
+    """The facts with the attributes of their dimensions by the stored keys, `with_dimensions` in SQL (S23, S24)."""
+    table = warehouse.table(fact.name)
+    columns, joins = {name: f"f.{quoted(name)}" for name in table.columns()}, ""
+    for role, of in fact.roles:
+        key, version = quoted(f"{role}_key"), quoted(f"role_{role}")
+        columns[f"{role}_key"] = f"COALESCE({version}.{quoted(of.dimension.surrogate_key)}, {UNKNOWN_KEY})"
+        columns |= {f"{role}_{name}": f"{version}.{quoted(name)}" for name in attribute_columns(of.dimension)}
+        versions = _by_every_key(warehouse, shape_of(warehouse, of.dimension))
+        joins += f" LEFT JOIN ({versions}) AS {version} ON {version}.`_given` = f.{key}"
+    chosen = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
+    return View(f"{fact.name}_joined", f"SELECT {chosen} FROM {table.identifier} AS f{joins}")
+
+
+def _by_every_key(warehouse: Warehouse, shape: Shape) -> str:
+    """The versions by each key ever given, `_given`: where that version is gone, the one that holds its beginning."""
+    table, key = warehouse.table(shape.name).identifier, quoted(shape.surrogate_key)
+    standing = f"SELECT v.{key} AS `_given`, v.* FROM {table} AS v"
+    keys = warehouse.table(shape.name + KEYS_SUFFIX)
+    if not shape.has_windows or not keys.exists():
+        return standing
+    same = " AND ".join(f"v.{quoted(name)} = k.{quoted(name)}" for name in shape.key_names)
+    return (
+        f"{standing} UNION ALL SELECT k.{key} AS `_given`, v.* FROM {keys.identifier} AS k JOIN {table} AS v "
+        f"ON {same} AND {_holds('k.effective_from')} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
+    )
+
+
+def _overlap(warehouse: Warehouse, left: Shape, right: Shape) -> View:
+    """Two histories of one business key: a row for each pair of versions that held together, with their window."""
+    columns = [f"l.{quoted(name)}" for name in left.key_names]
+    both = {*left.key_names, *_WINDOW}
+    for alias, shape in (("l", left), ("r", right)):
+        label = shape.name.removeprefix("dim_")
+        own = [name for name in warehouse.table(shape.name).columns() if name not in both]
+        columns += [f"{alias}.{quoted(name)} AS {quoted(f'{label}_{name}')}" for name in own]
+    begin, end = "GREATEST(l.effective_from, r.effective_from)", "LEAST(l.effective_to, r.effective_to)"
+    window = [_shown(EFFECTIVE_FROM, begin, left.open_end), _shown(EFFECTIVE_TO, end, left.open_end)]
+    same = " AND ".join(f"l.{quoted(name)} = r.{quoted(name)}" for name in left.key_names)
+    text = (
+        f"SELECT {', '.join([*columns, *window])} FROM {warehouse.table(left.name).identifier} AS l "
+        f"JOIN {warehouse.table(right.name).identifier} AS r "
+        f"ON {same} AND l.effective_from < r.effective_to AND r.effective_from < l.effective_to"
+    )
+    return View(f"{left.name}_with_{right.name.removeprefix('dim_')}", text)

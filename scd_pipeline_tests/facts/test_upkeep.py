@@ -1,0 +1,156 @@
+"""Where everything stands, and upkeep: tables that were compacted read the same, and are written on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.components import WarehouseResource
+from scd_pipeline.components.overview import status_asset
+from scd_pipeline.components.upkeep import upkeep_job
+from scd_pipeline.errors import UsageError
+from scd_pipeline.facts import load_fact
+from scd_pipeline.landing import deliveries
+from scd_pipeline.load import load
+from scd_pipeline.maintenance import maintain, tables_of
+from scd_pipeline.record import load_and_record, record
+from scd_pipeline.spec import Declarations, load_declarations
+from scd_pipeline.status import Status, status
+from scd_pipeline.warehouse import Warehouse
+
+DECLARED = """\
+dimension: dim_customer
+business_key: id
+sources: {crm: {snapshot: "customers_{date}.csv"}}
+attributes: {city: 2}
+---
+fact: fct_sale
+grain: {sale: int}
+event_time: sold_at
+dimensions: {customer: {dimension: dim_customer, key: id}}
+sources: {till: {feed: "sales_{date}.csv", bad_row_limit: 0.5}}
+"""
+FILES = {
+    "customers_2024-01-01.csv": "id,city\n7,Graz\n8,Linz\n",
+    "customers_2024-01-02.csv": "id,city\n7,Wien\n8,Linz\n",
+    "sales_2024-01-03.csv": "sale,sold_at,id\n1,2024-01-01 12:00:00,7\n2,no time,7\n",
+}
+NOW = dt.datetime(2024, 1, 11, tzinfo=dt.timezone.utc)
+
+
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
+    folder = tmp_path_factory.mktemp("declared")
+    (folder / "all.yaml").write_text(DECLARED, encoding="utf-8")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return load_declarations(folder)
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Status]:
+    """What is told before any load, of a dimension that is ahead of its audit and its fact, and at the end."""
+    store = Warehouse(spark, tmp_path_factory.mktemp("told"))
+    (customer,), (sale,) = declared.dimensions, declared.facts
+
+    def now() -> Status:
+        return status(store, declared.dimensions, declared.facts, now=NOW)
+
+    found, (first, second) = {"before": now()}, deliveries(customer)
+    load_and_record(store, customer, [first])
+    load_fact(store, sale, deliveries(sale.as_dimension()))
+    load(store, customer, [second])
+    found["ahead"] = now()
+    record(store, customer)
+    load_fact(store, sale)
+    return {**found, "after": now()}
+
+
+def sources(of: Status) -> list[tuple[object, ...]]:
+    return [(s.source, s.batches, s.last_delivery, s.age, s.waiting, s.quarantined) for s in of.sources]
+
+
+def tables(of: Status) -> list[tuple[object, ...]]:
+    return [(t.table, t.commits > 0, t.lag, t.audit_lag, t.dimensions_behind) for t in of.tables]
+
+
+def test_before_the_first_load_everything_waits(told: dict[str, Status]) -> None:
+    assert sources(told["before"]) == [
+        ("crm", 0, "", None, ("2024-01-01", "2024-01-02"), 0),
+        ("till", 0, "", None, ("2024-01-03",), 0),
+    ]
+    assert tables(told["before"]) == [("dim_customer", False, 0, 0, ()), ("fct_sale", False, 0, 0, ())]
+
+
+def test_what_is_behind_is_told(told: dict[str, Status]) -> None:
+    assert sources(told["ahead"]) == [
+        ("crm", 2, "2024-01-02", dt.timedelta(days=9), (), 0),
+        ("till", 1, "2024-01-03", dt.timedelta(days=8), (), 1),
+    ]
+    assert tables(told["ahead"]) == [("dim_customer", True, 0, 1, ()), ("fct_sale", True, 0, 0, ("dim_customer",))]
+
+
+def test_when_all_has_followed_nothing_is_behind(told: dict[str, Status]) -> None:
+    assert tables(told["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
+
+
+def test_upkeep_makes_files_fewer_and_leaves_the_rows(
+    spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
+) -> None:
+    store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
+    for delivery in deliveries(customer):
+        load_and_record(store, customer, [delivery])
+    before = reading.history(store, customer).orderBy("id", "version").collect()
+    resource = WarehouseResource(path=str(warehouse), remote=remote)
+    result = upkeep_job("dim_customer").execute_in_process(resources={"warehouse": resource})
+    assert result.success
+    done = [
+        event.asset_observation_data.asset_observation
+        for event in result.all_events
+        if event.event_type == dg.DagsterEventType.ASSET_OBSERVATION
+    ]
+    told = {of.asset_key.to_user_string(): (of.metadata["files_before"], of.metadata["files_after"]) for of in done}
+    assert set(told) == set(tables_of("dim_customer"))
+    assert all(int(str(after.value)) <= int(str(was.value)) for was, after in told.values())
+    assert told["dim_customer_changes"][1].value == 1
+    assert reading.history(store, customer).orderBy("id", "version").collect() == before
+
+
+def test_an_own_commit_is_repeated_before_delta_forgets_it(
+    spark: SparkSession, declared: Declarations, warehouse: Path
+) -> None:
+    store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
+    first, second = deliveries(customer)
+    load_and_record(store, customer, [first])
+    at = store.table(customer.name).last_commit()
+    assert at.at is not None
+    soon, late = at.at + dt.timedelta(days=1), at.at + dt.timedelta(days=16)
+    assert not any(done.renewed for done in maintain(store, [customer.name], now=soon))
+    (done,) = maintain(store, [customer.name], now=late)
+    renewed = store.table(customer.name).last_commit()
+    assert (done.renewed, renewed.number, renewed.took) == (True, at.number + 1, at.took)
+    load_and_record(store, customer, [second])
+    assert reading.history(store, customer).count() == 3
+
+
+def test_files_that_a_reader_may_need_are_kept(spark: SparkSession, warehouse: Path) -> None:
+    with pytest.raises(UsageError, match="a retention of 24 hours would take files from running readers"):
+        maintain(Warehouse(spark, warehouse), ["dim_x"], now=NOW, retention_hours=24)
+
+
+def test_the_same_is_an_asset(spark: SparkSession, remote: str, declared: Declarations, warehouse: Path) -> None:
+    assert spark
+    asset = status_asset(declared.dimensions, declared.facts)
+    resource = WarehouseResource(path=str(warehouse), remote=remote)
+    result = dg.materialize([asset], resources={"warehouse": resource})
+    (told,) = result.asset_materializations_for_node("scd_status")
+    assert {name: told.metadata[name].value for name in ("waiting", "quarantined", "behind")} == {
+        "waiting": 3,
+        "quarantined": 0,
+        "behind": 0,
+    }

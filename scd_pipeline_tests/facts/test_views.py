@@ -1,0 +1,136 @@
+"""Ready readings in SQL: what the functions of `reading` give, by name, in a session and in a shared catalog."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from scd_pipeline import check, reading
+from scd_pipeline.errors import SetupError
+from scd_pipeline.facts import load_fact
+from scd_pipeline.record import load_and_record
+from scd_pipeline.spec import Attribute, Dimension, Feed, Source
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
+
+CLUB = Dimension(
+    "dim_club",
+    {"player_id": "string"},
+    {"club": Attribute(2)},
+    Source("clubs", feed=Feed(effective_at="at")),
+)
+CLUBS = """
+| player_id | at         | club |
+| p         | 2019-05-01 | Reds |
+"""
+READY = [
+    *(f"dim_club_{reading}" for reading in ("as_of", "current", "in_force", "with_player")),
+    *(f"dim_player_{reading}" for reading in ("as_of", "current", "in_force")),
+    "fct_play_joined",
+]
+LATE = """
+| player_id | at         | op   | tier | email | born | by   |
+| p         | 2019-04-01 | NULL | Iron | a     | 1990 | NULL |
+"""
+
+
+@pytest.fixture(scope="module", params=["folder", "schema"])
+def store(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Warehouse]:
+    """Two dimensions and a fact that has not yet seen the late change of one; in a folder, and in two schemas."""
+    place = tmp_path_factory.mktemp("views")
+    if request.param == "folder":
+        yield loaded(Warehouse(spark, place))
+        return
+    schemas = [f"{kind}_{uuid.uuid4().hex}" for kind in ("mart", "raw")]
+    for schema in schemas:
+        spark.sql(f"CREATE SCHEMA {schema} LOCATION '{place / schema}'")
+    yield loaded(Warehouse(spark, place / "scratch", schema=schemas[0], schemas={"changes": schemas[1]}))
+    for schema in schemas:
+        spark.sql(f"DROP SCHEMA {schema} CASCADE")
+
+
+def loaded(store: Warehouse) -> Warehouse:
+    delivery = players("1", W)
+    load_and_record(store, PLAYER, [delivery])
+    load_and_record(store, CLUB, [type(delivery)("clubs", "1", "feed", frame=players("1", CLUBS).frame)])
+    load_fact(store, PLAY, [plays("1", PLAYS)])
+    load_and_record(store, PLAYER, [players("2", LATE)])
+    return store
+
+
+def rows(frame: DataFrame, names: list[str]) -> list[tuple[object, ...]]:
+    return sorted((tuple(row) for row in frame.select(*names).collect()), key=repr)
+
+
+def test_each_reading_has_a_name(store: Warehouse) -> None:
+    names = reading.views(store, [PLAY])
+    assert [name for name in names if name in READY] == READY
+    assert set(names) - set(READY) == {
+        *(f"{of}{part}" for of in ("dim_club", "dim_player") for part in ("", "_audit", "_keys")),
+        *(f"{of}{part}" for of in ("dim_club", "dim_player", "fct_play") for part in ("_changes", "_batches")),
+        *(f"{of}_quarantine" for of in ("dim_club", "dim_player", "fct_play")),
+        "fct_play",
+    }
+
+
+def test_they_say_what_the_functions_say(store: Warehouse) -> None:
+    time = datetime(2019, 7, 1)
+    pairs = {
+        "dim_player_current": reading.current(store, PLAYER),
+        "dim_player_in_force": reading.in_force(store, PLAYER, datetime(2026, 1, 1)),
+        f"dim_player_as_of(TIMESTAMP '{time} UTC')": reading.as_of(store, PLAYER, time),
+        "fct_play_joined": reading.with_dimensions(store, PLAY),
+    }
+    reading.register(store, READY, [PLAY])
+    for name, expected in pairs.items():
+        found = store.spark.sql(f"SELECT * FROM {name}")
+        assert sorted(found.columns) == sorted(expected.columns), name
+        assert rows(found, expected.columns) == rows(expected, expected.columns), name
+        assert found.count() > 0, name
+
+
+def test_two_histories_meet_in_their_windows(store: Warehouse) -> None:
+    reading.register(store, ["dim_club_with_player"], [PLAY])
+    found = store.spark.sql(
+        "SELECT player_id, club_club, player_tier, effective_from, effective_to FROM dim_club_with_player"
+    )
+    expected = reading.overlap(store, CLUB, PLAYER, on=[("player_id", "player_id")])
+    names = ["club_club", "player_tier", "effective_from", "effective_to"]
+    assert rows(found, names) == rows(expected, names)
+    assert [row[:2] for row in rows(found, names)] == [("Reds", "Gold"), ("Reds", "Iron"), ("Reds", "Silver")]
+
+
+def test_in_a_shared_catalog_every_session_finds_them(store: Warehouse) -> None:
+    made = reading.create_views(store, facts=[PLAY])
+    assert sorted(made) == (READY if store.schema else [])
+    for name in made:
+        query = f"{name}(TIMESTAMP '2019-07-01')" if name.endswith("_as_of") else name
+        assert store.spark.sql(f"SELECT * FROM {store.schema}.{query}").columns
+    assert [name for name in reading.views(store, [PLAY]) if name in READY] == READY
+
+
+def test_some_are_made_anew_after_their_load(store: Warehouse) -> None:
+    made = reading.create_views(store, ["fct_play"], [PLAY])
+    assert made == (["fct_play_joined"] if store.schema else [])
+
+
+def test_tables_lie_in_the_schema_of_their_kind(store: Warehouse) -> None:
+    assert not [finding for finding in check.check_dimension(store, PLAYER) if finding.count]
+    if store.schema:
+        names = {row["tableName"] for row in store.spark.sql(f"SHOW TABLES IN {store.schemas['changes']}").collect()}
+        assert {name for name in names if name.endswith("_changes")} == {
+            f"{of}_changes" for of in ("dim_club", "dim_player", "fct_play")
+        }
+
+
+def test_a_kind_that_is_not_there_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SetupError, match="schemas of facts; expected"):
+        Warehouse(spark, "w", schema="mart", schemas={"facts": "mart"})
+    with pytest.raises(SetupError, match="schemas of audit; expected a schema for all tables"):
+        Warehouse(spark, "w", schemas={"audit": "mart"})
