@@ -1,0 +1,106 @@
+"""What Dagster shows of the example, as a text: the assets with what feeds them, and what starts or watches them."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from scd_pipeline.definitions import defs
+
+GRAPH = """
+congress
+  dim_legislator_changes      partitioned by dim_legislator_deliveries
+  dim_legislator              partitioned by dim_legislator_deliveries     <- dim_legislator_changes
+  dim_legislator_audit        partitioned by dim_legislator_deliveries     <- dim_legislator
+  fct_committee_seat_changes  partitioned by fct_committee_seat_deliveries
+  fct_committee_seat          partitioned by fct_committee_seat_deliveries <- dim_legislator, fct_committee_seat_changes
+status
+  scd_status                                                               <- dim_legislator, fct_committee_seat
+
+jobs
+  dim_legislator_job               load_dim_legislator, check_dim_legislator
+  fct_committee_seat_job           load_fct_committee_seat, check_fct_committee_seat
+  maintain_dim_legislator_job      maintain_dim_legislator
+  maintain_fct_committee_seat_job  maintain_fct_committee_seat
+schedules
+  dim_legislator_schedule               0 5 * * *  dim_legislator_job
+  fct_committee_seat_schedule           0 5 * * *  fct_committee_seat_job
+  maintain_dim_legislator_schedule      0 3 * * 0  maintain_dim_legislator_job
+  maintain_fct_committee_seat_schedule  0 3 * * 0  maintain_fct_committee_seat_job
+sensors
+  alerts                       a run fails
+  dim_legislator_arrivals      dim_legislator_job
+  fct_committee_seat_arrivals  fct_committee_seat_job
+  fct_committee_seat_follows   fct_committee_seat_job
+checks
+  dim_legislator      append_only_unset, audit_differs, current_without_open_end, duplicate_current, empty_window
+  dim_legislator      foreign_commit, hole_in_versions, null_end, overlapping_window, repeated_surrogate_key
+  dim_legislator      reserved_surrogate_key
+  fct_committee_seat  dangling_key, fact_without_its_version, foreign_commit
+"""
+
+
+def test_the_graph_of_the_example() -> None:
+    repository = defs.get_repository_def()
+    told = [*_assets(), "", "jobs", *_jobs(repository), "schedules", *_schedules(repository), "sensors"]
+    assert "\n".join([*told, *_sensors(repository), "checks", *_checks()]) == GRAPH.strip("\n")
+
+
+def _assets() -> list[str]:
+    lines: list[str] = []
+    specs = list(defs.resolve_all_asset_specs())
+    rank = {spec.key: number for number, spec in enumerate(_upstream_first(specs))}
+    for group in dict.fromkeys(str(spec.group_name) for spec in sorted(specs, key=lambda s: str(s.group_name))):
+        lines.append(group)
+        for spec in sorted((s for s in specs if s.group_name == group), key=lambda s: rank[s.key]):
+            by = f"partitioned by {spec.partitions_def.name}" if isinstance(spec.partitions_def, Dynamic) else ""
+            fed = ", ".join(sorted(dep.asset_key.to_user_string() for dep in spec.deps))
+            arrow = f"<- {fed}" if fed else ""
+            lines.append(f"  {spec.key.to_user_string():<27} {by:<44} {arrow}".rstrip())
+    return lines
+
+
+Dynamic = dg.DynamicPartitionsDefinition
+
+
+def _upstream_first(specs: list[dg.AssetSpec]) -> list[dg.AssetSpec]:
+    placed: list[dg.AssetSpec] = []
+    left = sorted(specs, key=lambda spec: spec.key.to_user_string())
+    while left:
+        done = {spec.key for spec in placed}
+        ready = next(spec for spec in left if {dep.asset_key for dep in spec.deps} <= done)
+        placed.append(ready)
+        left.remove(ready)
+    return placed
+
+
+def _jobs(repository: dg.RepositoryDefinition) -> list[str]:
+    jobs = sorted((job for job in repository.get_all_jobs() if not job.name.startswith("__")), key=lambda j: j.name)
+    width = max(len(job.name) for job in jobs)
+    nodes = {job.name: [n.name for n in job.graph.nodes] for job in jobs}
+    return [f"  {name:<{width}}  {', '.join(sorted(of, reverse=True))}" for name, of in nodes.items()]
+
+
+def _schedules(repository: dg.RepositoryDefinition) -> list[str]:
+    found = sorted(repository.schedule_defs, key=lambda schedule: schedule.name)
+    width = max(len(schedule.name) for schedule in found)
+    return [f"  {s.name:<{width}}  {s.cron_schedule}  {s.job_name}" for s in found]
+
+
+def _sensors(repository: dg.RepositoryDefinition) -> list[str]:
+    found = sorted(repository.sensor_defs, key=lambda sensor: sensor.name)
+    width = max(len(sensor.name) for sensor in found)
+    started = {s.name: ", ".join(target.job_name for target in s.targets) or "a run fails" for s in found}
+    return [f"  {name:<{width}}  {of}" for name, of in started.items()]
+
+
+def _checks() -> list[str]:
+    found: dict[str, list[str]] = {}
+    for checks in defs.asset_checks or ():
+        for spec in checks.check_specs:
+            found.setdefault(spec.asset_key.to_user_string(), []).append(spec.name)
+    width = max(map(len, found))
+    return [
+        f"  {name:<{width}}  {', '.join(sorted(names)[start : start + 5])}"
+        for name, names in found.items()
+        for start in range(0, len(names), 5)
+    ]
