@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scd_pipeline import commands, watching
+from scd_pipeline import asking, commands, watching
 from scd_pipeline.errors import ScdError
 from scd_pipeline.landing import STOPPING_RULES, declarations_folder
 
@@ -147,9 +147,9 @@ class _Commands:
             )
 
     def _add_readings(self) -> None:
-        sql = self._add("sql", commands.sql, "run a query over the tables of the warehouse, by their names")
+        sql = self._add("sql", asking.sql, "run a query over the tables of the warehouse, by their names")
         sql.add_argument("query", nargs="?", default="", metavar="QUERY", help="else the names of the tables are shown")
-        as_of = self._add("as-of", commands.as_of, "the rows that held at a time")
+        as_of = self._add("as-of", asking.as_of, "the rows that held at a time")
         as_of.add_argument("dimension", metavar="DIMENSION")
         as_of.add_argument("time", metavar="TIME", help="2016-01-01 or 2016-01-01T12:00:00+01:00; UTC without a zone")
         as_of.add_argument("--known-at", metavar="TIME", help="as it was known then, which the audit tells")
@@ -161,15 +161,15 @@ class _Commands:
         as_of.add_argument(
             "--key", action="append", metavar="COLUMN", help="that names a row's entity; else the business key"
         )
-        audit = self._add("audit", commands.audit, "what happened to whom, when, by whom and why")
+        audit = self._add("audit", asking.audit, "what happened to whom, when, by whom and why")
         audit.add_argument("dimension", metavar="DIMENSION")
-        history = self._add("history", commands.history, "every version of an entity, with what differs")
+        history = self._add("history", asking.history, "every version of an entity, with what differs")
         history.add_argument("dimension", metavar="DIMENSION")
         history.add_argument("--all", action="store_true", help="also the columns that are the same in every version")
         for parser in (as_of, history, audit):
             parser.add_argument("where", nargs="*", metavar="COLUMN=VALUE", help="only rows with these values")
         for parser in (sql, as_of, history, audit):
-            parser.add_argument("--format", choices=commands.FORMATS, default="table", help="(%(default)s)")
+            parser.add_argument("--format", choices=asking.FORMATS, default="table", help="(%(default)s)")
             parser.add_argument(
                 "--limit", type=int, default=1000, metavar="N", help="rows to show, 0 for all (%(default)s)"
             )

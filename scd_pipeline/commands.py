@@ -1,6 +1,7 @@
-"""What the commands of `scd` do: each takes its arguments and the settings, and shows what came of it.
+"""The commands of `scd` that set up, load and serve, and what all commands share.
 
-Spark and Dagster are imported by the commands that need them, so that the others answer at once.
+Each takes its arguments and the settings, and shows what came of it. Spark and Dagster are imported by the commands
+that need them, so that the others answer at once.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import re
 import socket
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,15 +22,12 @@ from urllib.parse import urlsplit
 from scd_pipeline.errors import SetupError, UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from scd_pipeline.deliveries import Delivery
     from scd_pipeline.load import LoadResult
     from scd_pipeline.spec import Dimension, Fact
     from scd_pipeline.texts import Texts
     from scd_pipeline.warehouse import Warehouse
 
-FORMATS = ("table", "csv", "json")
 CODE_LOCATION = "scd_pipeline.definitions"
 _STOPPED, _NOT_SET_UP = 3, 5
 
@@ -112,6 +109,16 @@ def _silence_query_logs() -> None:
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def spark_message(error: BaseException) -> str | None:
+    """What Spark says, without plans and stack traces; None for an error that is not Spark's."""
+    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+        return None
+    text = str(error).split("JVM stacktrace:")[0].split("\n\tat ")[0].strip()
+    if "== SQL" in text:
+        return text
+    return re.split(r";?\n(?='|\+-|:|[A-Z]\w+ )", text)[0].strip()
 
 
 # -- the machine
@@ -261,166 +268,3 @@ def _result_text(result: LoadResult) -> str:
     undeclared = sorted({name for batch in news for name in batch.undeclared})
     lines += [f"  columns that nobody declared: {', '.join(undeclared)}"] if undeclared else []
     return "\n".join([*lines, texts.summary(result)])
-
-
-# -- readings
-
-
-def sql(options: Namespace, settings: Settings) -> None:
-    """`scd sql`"""
-    from scd_pipeline import reading
-
-    facts = _declared_facts(settings)
-    with settings.open() as warehouse:
-        names = reading.views(warehouse, facts)
-        if not options.query:
-            print("\n".join(names) or f"no table is in {warehouse.path} yet")
-            return
-        query = options.query.casefold()
-        reading.register(warehouse, [name for name in names if name.casefold() in query], facts)
-        with _query_errors(names):
-            _show(warehouse.spark.sql(options.query), options, settings)
-
-
-def _declared_facts(settings: Settings) -> tuple[Fact, ...]:
-    """The facts whose tables can be joined with their dimensions, as far as declarations are at hand."""
-    from scd_pipeline.spec import load_declarations
-
-    return load_declarations(settings.declarations).facts if settings.declarations else ()
-
-
-def as_of(options: Namespace, settings: Settings) -> None:
-    """`scd as-of`"""
-    from scd_pipeline import reading
-
-    known = _time(options.known_at) if options.known_at else None
-    if options.join:
-        _join_as_of(options, settings, known)
-        return
-    time = _time(options.time)
-    of = options.dimension if known is None else _declared_dimension(options.dimension, settings)
-    with settings.open() as warehouse:
-        rows = reading.as_of(warehouse, of, time, known_at=known)
-        _show(_where(rows, options.where), options, settings)
-
-
-def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) -> None:
-    """The rows of a file, each with the entity as it was at the row's own time."""
-    from scd_pipeline import reading
-    from scd_pipeline.deliveries import read_path
-    from scd_pipeline.spec import Snapshot
-
-    dimension = _declared_dimension(options.dimension, settings)
-    path = str(Path(options.join).absolute())
-    with settings.open() as warehouse:
-        rows = read_path(warehouse.spark, Snapshot(path), [path])
-        for name in (options.time, *(keys := options.key or list(dimension.key_names))):
-            if name not in rows.columns:
-                raise UsageError(
-                    f"{options.join}: there is no column {name}; expected the column of each row's time, and by --key "
-                    f"those that name its entity; there is {', '.join(rows.columns)}"
-                )
-        joined = reading.as_of_join(warehouse, rows, dimension, time=options.time, keys=keys, known_at=known)
-        _show(_where(joined, options.where), options, settings)
-
-
-def _declared_dimension(name: str, settings: Settings) -> Dimension:
-    """Errors: UsageError if no dimension of that name is declared."""
-    from scd_pipeline.spec import Dimension
-
-    (declared,) = declared_of(name, settings)
-    if not isinstance(declared, Dimension):
-        raise UsageError(f"{name}: this is a fact; expected a dimension")
-    return declared
-
-
-def audit(options: Namespace, settings: Settings) -> None:
-    """`scd audit`"""
-    from scd_pipeline import reading
-
-    with settings.open() as warehouse:
-        rows = _where(reading.audit(warehouse, options.dimension), options.where)
-        _show(rows.orderBy("recorded_at", "change_ts", "audit_id"), options, settings)
-
-
-def history(options: Namespace, settings: Settings) -> None:
-    """`scd history`"""
-    from scd_pipeline import reading, texts
-
-    with settings.open() as warehouse:
-        rows = _where(reading.history(warehouse, options.dimension), options.where)
-        keys = reading.key_names(warehouse, options.dimension)
-        order = [name for name in (*keys, "effective_from") if name in rows.columns]
-        found = texts.collected(rows.orderBy(*[f"`{name}`" for name in order]), options.limit)
-        if not options.all:
-            shown = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in found.names)]
-            differing = [name for name in texts.differing(found) if name not in shown]
-            found = found.of([*shown, *(name for name in differing if name not in ("load_run_id", "last_updated"))])
-        _print(found, options.format, settings)
-
-
-@contextlib.contextmanager
-def _query_errors(names: Sequence[str]) -> Iterator[None]:
-    """Turn what Spark says of a query into a UsageError without a stack trace."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except PySparkException as error:
-        told = spark_message(error) or str(error)
-        if "TABLE_OR_VIEW_NOT_FOUND" in told:
-            told += f"\nthere is: {', '.join(names) or 'no table yet'}"
-        raise UsageError(told) from error
-
-
-def spark_message(error: BaseException) -> str | None:
-    """What Spark says, without plans and stack traces; None for an error that is not Spark's."""
-    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
-        return None
-    text = str(error).split("JVM stacktrace:")[0].split("\n\tat ")[0].strip()
-    if "== SQL" in text:
-        return text
-    return re.split(r";?\n(?='|\+-|:|[A-Z]\w+ )", text)[0].strip()
-
-
-def _time(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError:
-        raise UsageError(f"{text} is no time; expected one as 2016-01-01 or 2016-01-01T12:00:00+01:00") from None
-
-
-def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
-    """The rows with the given values, told as COLUMN=VALUE and compared as text.  Errors: UsageError."""
-    from scd_pipeline.columns import col
-
-    for condition in conditions:
-        name, equals, value = condition.partition("=")
-        if not equals or name not in rows.columns:
-            raise UsageError(
-                f"{condition}: expected COLUMN=VALUE with a column of the table: {', '.join(rows.columns)}"
-            )
-        rows = rows.where(col(name).cast("string") == value)
-    return rows
-
-
-def _show(rows: DataFrame, options: Namespace, settings: Settings) -> None:
-    from scd_pipeline import texts
-
-    _print(texts.collected(rows, options.limit), options.format, settings)
-
-
-def _print(found: Texts, form: str, settings: Settings) -> None:
-    """Show rows; on a terminal those that are too wide for a table come one value to a line."""
-    from scd_pipeline import texts
-
-    if form == "csv":
-        print(texts.comma_separated(found))
-    elif form == "json":
-        print(texts.json_lines(found))
-    elif found.names:
-        wide = settings.terminal_width is not None and texts.table_width(found) > settings.terminal_width
-        print(texts.records(found) if wide else texts.table(found))
-        say(f"{len(found.rows)} row{'' if len(found.rows) == 1 else 's'}")
-    if found.more:
-        say(f"these are the first {len(found.rows)} rows; --limit 0 shows all")
