@@ -149,15 +149,17 @@ def doctor(options: Namespace, settings: Settings) -> int:
 def demo(_options: Namespace, settings: Settings) -> None:
     """`scd demo`"""
     from scd_pipeline import demo as play
+    from scd_pipeline.dev import dagster_home
 
     declared = play.example()
+    home = dagster_home(settings.environ, Path.cwd())
     play.introduce(declared, settings.warehouse_path, play.to_stdout)
-    with play.progress(play.to_stdout) as tell:
+    with play.progress(play.to_stdout) as tell, play.dagster_instance(home) as instance:
         tell("starting Dagster")
         # By its name, as Dagster itself finds it; this module lies below the definitions.
         definitions = import_module(CODE_LOCATION).defs
         for job in play.jobs(declared):
-            play.run_job(definitions, job, settings.warehouse_path, settings.remote, tell)
+            play.run_job(definitions, job, settings.warehouse_path, settings.remote, tell, instance)
         tell("done")
     with settings.open(quick=False) as warehouse:
         play.show(warehouse, declared, play.to_stdout)

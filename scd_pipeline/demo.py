@@ -10,7 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scd_pipeline import reading
@@ -30,6 +31,7 @@ MEMBER = ("bioguide", "S001191")
 """Kyrsten Sinema: from the House to the Senate, from a party to none, and out."""
 
 _FACTS = ("version", "effective_from", "effective_to", "current_flag")
+_INSTANCE = "demo.yaml"
 _TICK_SECONDS, _LOOK_SECONDS = 10.0, 1.0
 
 
@@ -60,9 +62,25 @@ def jobs(declared: Declarations) -> list[str]:
     return [*(f"{of.name}_job" for of in declared.dimensions), *(f"{of.name}_job" for of in declared.facts)]
 
 
-def run_job(defs: dg.Definitions, job: str, warehouse: str, remote: str, say: Say) -> None:
+@contextmanager
+def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Dagster's instance in its home folder, so that `scd dev` shows what the demo did.
+
+    It has no pools: a demo that is killed would leave their slots taken, and a table keeps its writers apart by itself.
+    """
+    import dagster as dg
+
+    (home / _INSTANCE).write_text("telemetry:\n  enabled: false\n", encoding="utf-8")
+    with dg.DagsterInstance.from_config(str(home), _INSTANCE) as instance:
+        yield instance
+
+
+def run_job(
+    defs: dg.Definitions, job: str, warehouse: str, remote: str, say: Say, instance: dg.DagsterInstance | None = None
+) -> None:
     """Run a job in this process on a warehouse folder, telling what its steps tell.
 
+    `instance` remembers the run; without one nobody does.
     Errors: the ScdError that a step ended with; LoadError for any other failure.
     """
     import dagster as dg
@@ -72,9 +90,9 @@ def run_job(defs: dg.Definitions, job: str, warehouse: str, remote: str, say: Sa
         "loggers": {"console": {}},
     }
     told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
-    with dg.DagsterInstance.ephemeral() as instance:
+    with nullcontext(instance) if instance else dg.DagsterInstance.ephemeral() as remembers:
         try:
-            told.resolve_job_def(job).execute_in_process(run_config=run_config, instance=instance)
+            told.resolve_job_def(job).execute_in_process(run_config=run_config, instance=remembers)
         except dg.Failure as failure:
             if isinstance(failure.__cause__, ScdError):
                 raise failure.__cause__ from None
