@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from scd_pipeline import reading
 from scd_pipeline.errors import LoadError, ScdError, SetupError
-from scd_pipeline.landing import EXAMPLE, deliveries
+from scd_pipeline.landing import EVERYTHING, EXAMPLE, deliveries
 from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
 from scd_pipeline.texts import collected, differing, table
 
@@ -90,9 +90,11 @@ def run_job(
         "loggers": {"console": {}},
     }
     told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
+    chosen = told.resolve_job_def(job)
     with nullcontext(instance) if instance else dg.DagsterInstance.ephemeral() as remembers:
+        remembers.add_dynamic_partitions(str(getattr(chosen.partitions_def, "name", "")), [EVERYTHING])
         try:
-            told.resolve_job_def(job).execute_in_process(run_config=run_config, instance=remembers)
+            chosen.execute_in_process(run_config=run_config, instance=remembers, partition_key=EVERYTHING)
         except dg.Failure as failure:
             if isinstance(failure.__cause__, ScdError):
                 raise failure.__cause__ from None

@@ -19,6 +19,9 @@ STOPPING_RULES = ("bad rows", "retire guard")
 KINDS = ("changes", "audit", "keys")
 """The kinds of table beside dimensions and facts themselves; a table's name ends with its kind."""
 
+EVERYTHING = "everything"
+"""The partition of runs that take all that lies there: Dagster runs assets below partitioned ones by partition alone."""
+
 EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
 """The example of a clone; an installed wheel has none."""
 

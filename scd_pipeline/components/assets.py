@@ -21,7 +21,7 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import load_fact
-from scd_pipeline.landing import deliveries, partition_key
+from scd_pipeline.landing import EVERYTHING, deliveries, partition_key
 from scd_pipeline.load import LoadResult
 from scd_pipeline.reading import LOG_SUFFIX, create_views
 from scd_pipeline.record import AuditResult, load_and_record
@@ -150,7 +150,8 @@ def _materialized(
     run: Run,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load what the run was asked for, and mark the partitions that went in."""
-    asked = context.partition_keys if context.has_partition_key or context.has_partition_key_range else None
+    by_partition = context.has_partition_key or context.has_partition_key_range
+    asked = context.partition_keys if by_partition and EVERYTHING not in context.partition_keys else None
     loaded, keys = _load(context, dimension, asked, allow, warehouse, run)
     stopped = {key for key, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "stopped"}
     stored = sorted(set(keys) - stopped)
@@ -162,7 +163,7 @@ def _materialized(
         for key in stored if asked is not None else sorted(new):
             for asset, told in loaded.told.items():
                 context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
-    if not (asked is not None and stopped):
+    if not (by_partition and stopped):
         for asset, told in loaded.told.items():
             yield dg.MaterializeResult(asset_key=asset, metadata=told)
     if stopped:

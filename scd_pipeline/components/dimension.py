@@ -12,7 +12,7 @@ from pydantic import Field
 from scd_pipeline.components.assets import dimension_assets, fact_assets, plain
 from scd_pipeline.components.checks import dimension_checks, fact_checks
 from scd_pipeline.components.overview import status_asset
-from scd_pipeline.components.sensors import arrival_sensor, rekey_sensor
+from scd_pipeline.components.sensors import arrival_sensor, load_schedule, rekey_sensor
 from scd_pipeline.components.upkeep import upkeep_job
 from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
 
@@ -73,13 +73,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         )
         upkeep = upkeep_job(shape.name)
         schedules = [
+            load_schedule(shape, job, self.load_cron, self.timezone),
             dg.ScheduleDefinition(
-                name=f"{target}_schedule", job=of, cron_schedule=cron, execution_timezone=self.timezone
-            )
-            for target, of, cron in (
-                (name, job, self.load_cron),
-                (f"maintain_{name}", upkeep, self.upkeep_cron),
-            )
+                name=f"maintain_{name}_schedule",
+                job=upkeep,
+                cron_schedule=self.upkeep_cron,
+                execution_timezone=self.timezone,
+            ),
         ]
         sensors: list[Any] = [arrival_sensor(shape, job)]
         sensors += [rekey_sensor(fact, job)] if fact else []

@@ -1,4 +1,4 @@
-"""Sensors: a run for what has arrived whole, and a run of a fact whose dimension has changed."""
+"""What starts runs: the clock, what has arrived whole, and for a fact that a dimension has changed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,28 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
-from scd_pipeline.landing import declaration_folder, deliveries, partition_key
+from scd_pipeline.landing import EVERYTHING, declaration_folder, deliveries, partition_key
 from scd_pipeline.spec import Dimension, Fact
 
 SETTLED_SECONDS = 5.0
 """A file that has not changed for so long is whole."""
+
+
+def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> dg.ScheduleDefinition:
+    """Loads all that lies there, at the times of a cron line."""
+
+    @dg.schedule(
+        name=f"{plain(dimension.name)}_schedule",
+        job=job,
+        cron_schedule=cron,
+        execution_timezone=timezone,
+        description=f"Loads what lies there for {dimension.name}.",
+    )
+    def loads(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        context.instance.add_dynamic_partitions(str(delivery_partitions(dimension.name).name), [EVERYTHING])
+        return dg.RunRequest(partition_key=EVERYTHING)
+
+    return loads
 
 
 def arrival_sensor(
@@ -57,9 +74,10 @@ def arrival_sensor(
         keys = [name for name in new if not name.startswith("table ")]
         partitions = delivery_partitions(dimension.name)
         told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
+        arrived = {"scd/arrived": _short(sorted(new))}
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(run_key=f"{dimension.name}:{told}", tags={"scd/arrived": _short(sorted(new))})],
-            dynamic_partitions_requests=[partitions.build_add_request(keys)] if keys else [],
+            run_requests=[dg.RunRequest(f"{dimension.name}:{told}", tags=arrived, partition_key=EVERYTHING)],
+            dynamic_partitions_requests=[partitions.build_add_request([*keys, EVERYTHING])],
             cursor=cursor,
         )
 
@@ -121,6 +139,10 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
         if now == before:
             return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))
         told = ",".join(f"{name}@{version}" for name, version in sorted(now.items()))
-        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{fact.name}:{told}")], cursor=json.dumps(now))
+        return dg.SensorResult(
+            run_requests=[dg.RunRequest(f"{fact.name}:{told}", partition_key=EVERYTHING)],
+            dynamic_partitions_requests=[delivery_partitions(fact.name).build_add_request([EVERYTHING])],
+            cursor=json.dumps(now),
+        )
 
     return follows

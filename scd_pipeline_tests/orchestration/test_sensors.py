@@ -17,6 +17,7 @@ import pytest
 
 from scd_pipeline.components.alerts import alert_sensor, tell
 from scd_pipeline.components.sensors import arrival_sensor, rekey_sensor
+from scd_pipeline.landing import EVERYTHING
 from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, load_dimension
 
 DECLARATION = """\
@@ -66,7 +67,7 @@ def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: P
     assert not waiting.run_requests
     assert "not whole yet: 2024-01-01" in str(waiting.skip_reason)
     (request,) = tick(5).run_requests or ()
-    assert request.partition_key is None
+    assert request.partition_key == EVERYTHING
     assert request.tags["scd/arrived"] == "2024-01-01"
     assert not tick(30).run_requests
 
