@@ -228,13 +228,9 @@ def plan(options: Namespace, settings: Settings) -> int:
 
 
 def _examples_text(rows: Texts, dimension: Dimension) -> str:
-    """Some planned rows, by the columns that tell what they are about: keys, windows, and what opens versions."""
     from scd_pipeline import texts
 
-    attributes = [attribute for attribute in dimension.attributes if attribute.opens_versions]
-    names = {attribute.name for attribute in attributes or dimension.attributes}
-    telling = {"_action", "version", "effective_from", "effective_to", *dimension.key_names, *names}
-    return texts.table(rows.of([name for name in rows.names if name in telling]), "    ")
+    return texts.table(rows.of(texts.telling(rows.names, dimension)), "    ")
 
 
 def declared_of(what: str | None, settings: Settings) -> list[Dimension | Fact]:

@@ -20,7 +20,7 @@ KINDS = ("changes", "audit", "keys")
 """The kinds of table beside dimensions and facts themselves; a table's name ends with its kind."""
 
 EVERYTHING = "everything"
-"""The partition of runs that take all that lies there: Dagster runs assets below partitioned ones by partition alone."""
+"""The partition of runs that take all that lies there; Dagster runs assets below partitioned ones only by partition."""
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
 """The example of a clone; an installed wheel has none."""

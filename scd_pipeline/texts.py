@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 
 if TYPE_CHECKING:
     from scd_pipeline.load import LoadResult
+    from scd_pipeline.spec import Dimension
 
 NULL = "NULL"
 Row = tuple["str | None", ...]
@@ -147,6 +148,14 @@ def summary(result: LoadResult) -> str:
         f"{result.dimension}: deliveries: {', '.join(told) or 'none'}; "
         f"rows: {', '.join(rows) or 'none changed'}; table version {result.table_version}; {result.seconds:.1f} s"
     )
+
+
+def telling(names: Sequence[str], dimension: Dimension) -> list[str]:
+    """Of a row's columns those that tell what became of it: key, action, window, and what opens versions."""
+    attributes = [attribute for attribute in dimension.attributes if attribute.opens_versions]
+    shown = {attribute.name for attribute in attributes or dimension.attributes}
+    shown |= {"_action", "version", "effective_from", "effective_to", *dimension.key_names}
+    return [name for name in names if name in shown]
 
 
 def differing(texts: Texts) -> list[str]:

@@ -101,7 +101,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result = load_fact(opened, fact, found, **how)
         create_views(opened, [fact.name], [fact])
-        told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result)}
+        told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result, shape)}
         return Loaded(result, told)
 
     return _step(shape, specs, f"brings {fact.name} up to its dimensions", run)
@@ -134,7 +134,7 @@ def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: R
 def _dimension_metadata(
     opened: Warehouse, dimension: Dimension, result: LoadResult, audit: AuditResult
 ) -> dict[str, dict[str, Any]]:
-    table = {**metadata.of_table(result), **metadata.member(opened, dimension, result)}
+    table = {**metadata.of_table(result, dimension), **metadata.member(opened, dimension, result)}
     return {
         dimension.name + LOG_SUFFIX: metadata.of_log(result),
         dimension.name: table,

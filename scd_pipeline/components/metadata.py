@@ -19,6 +19,7 @@ from scd_pipeline.load import LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.record import AuditResult
 from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
+from scd_pipeline.texts import telling
 from scd_pipeline.warehouse import Warehouse
 
 _SHOWN_BATCHES = 20
@@ -153,12 +154,12 @@ def _record(batch: Any) -> dg.TableRecord:
     return dg.TableRecord({name: getattr(batch, name) for name in names})
 
 
-def of_table(result: LoadResult) -> dict[str, Any]:
+def of_table(result: LoadResult, dimension: Dimension) -> dict[str, Any]:
     """Rows by action, some of them as examples, and versions opened and closed per batch as a picture."""
     told: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ACTIONS.items()}
     told |= {"delta_version": result.table_version, "seconds": round(result.seconds, 1)}
     if result.examples:
-        told["examples"] = dg.MetadataValue.table([_example(row) for row in result.examples])
+        told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"][-_SHOWN_BATCHES:]
     bars = [(batch.delivery, batch.new + batch.changed, batch.changed + batch.closed) for batch in accepted]
     if bars:
@@ -167,8 +168,9 @@ def of_table(result: LoadResult) -> dict[str, Any]:
     return told
 
 
-def _example(row: Mapping[str, str | None]) -> dg.TableRecord:
-    return dg.TableRecord({("action" if name == ACTION else name): value or "" for name, value in row.items()})
+def _example(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:
+    names = telling(list(row), dimension)
+    return dg.TableRecord({("action" if name == ACTION else name): row[name] or "" for name in names})
 
 
 def of_audit(result: AuditResult) -> dict[str, Any]:

@@ -50,8 +50,9 @@ def congress(
     said: list[str] = []
     warehouse = Warehouse(spark, tmp_path_factory.mktemp("congress") / "warehouse")
     demo.introduce(declared, warehouse.path, said.append)
-    for job in demo.jobs(declared):
-        demo.run_job(definitions(spark, warehouse.path, declared), job, warehouse.path, "", said.append)
+    with demo.dagster_instance(tmp_path_factory.mktemp("dagster")) as instance:
+        for job in demo.jobs(declared):
+            demo.run_job(definitions(spark, warehouse.path, declared), job, warehouse.path, "", said.append, instance)
     demo.show(warehouse, declared, said.append)
     demo.suggest("scd", said.append)
     return warehouse, said

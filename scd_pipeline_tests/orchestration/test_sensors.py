@@ -80,7 +80,7 @@ def test_all_that_has_arrived_goes_into_one_run_and_becomes_partitions(customer:
     result = tick(6)
     assert len(result.run_requests or ()) == 1
     (added,) = result.dynamic_partitions_requests or ()
-    assert added.partition_keys == ["2024-01-01", "2024-01-02", "2024-01-03"]
+    assert added.partition_keys == ["2024-01-01", "2024-01-02", "2024-01-03", EVERYTHING]
 
 
 def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
