@@ -204,5 +204,6 @@ def _windows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tu
     differing = [name for name in names if len({row[name] for row in rows}) > 1] or names[:1]
     beginning = datetime(1, 1, 2, tzinfo=timezone.utc)
     return [
-        (row[EFFECTIVE_FROM] or beginning, row[EFFECTIVE_TO], ", ".join(str(row[n]) for n in differing)) for row in rows
+        (row[EFFECTIVE_FROM] or beginning, row[EFFECTIVE_TO], ", ".join(row[name] or "NULL" for name in differing))
+        for row in rows
     ]
