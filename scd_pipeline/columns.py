@@ -5,7 +5,7 @@ Columns of the change log that are not the user's begin with an underscore; no d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -106,6 +106,22 @@ def readable_key(key_names: Sequence[str]) -> Column:
     return F.concat_ws(
         ", ", *[F.concat(F.lit(f"{n}="), F.coalesce(col(n).cast("string"), F.lit("NULL"))) for n in key_names]
     )
+
+
+def former_names(dimension: Dimension) -> dict[str, str]:
+    """Former name to name of every attribute that was renamed (S20)."""
+    return {former: attribute.name for attribute in dimension.attributes for former in attribute.former_names}
+
+
+def delivery_of(batch: str | Column) -> Column:
+    """The delivery that a batch's id names, without its revision."""
+    return F.regexp_replace(batch, "/[^/]*$", "")
+
+
+def in_new_names(former: Mapping[str, str]) -> Callable[[Column], Column]:
+    """Turns the name of an attribute, one of those it had included, into the name it has (S20); `former` to new."""
+    pairs = F.create_map(*[F.lit(text) for pair in former.items() for text in pair])
+    return lambda name: F.coalesce(pairs[name], name)
 
 
 def attribute_types(dimension: Dimension) -> dict[str, DataType]:

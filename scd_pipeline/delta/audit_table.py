@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import col, key_text
+from scd_pipeline.columns import col, former_names, in_new_names, key_text
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
@@ -116,15 +116,11 @@ def _content(dimension: Dimension) -> Column:
 
 def _in_new_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Values of a renamed attribute are found under its new name (S20)."""
-    renamed = {former: a.name for a in dimension.attributes for former in a.former_names}
+    renamed = former_names(dimension)
     renamed |= {f"current_{former}": f"current_{name}" for former, name in renamed.items()}
     if not renamed:
         return rows
-    pairs = F.create_map(*[F.lit(text) for pair in renamed.items() for text in pair])
-
-    def new_name(name: Column) -> Column:
-        return F.coalesce(pairs[name], name)
-
+    new_name = in_new_names(renamed)
     return rows.withColumns(
         {
             CHANGED_COLUMNS: F.transform(CHANGED_COLUMNS, new_name),

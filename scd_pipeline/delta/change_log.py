@@ -30,6 +30,8 @@ from scd_pipeline.columns import (
     STATED,
     attribute_types,
     col,
+    former_names,
+    in_new_names,
     unwrap,
     wrap,
 )
@@ -100,12 +102,8 @@ class ChangeLog:
 
     def _in_new_names(self, batch: Batch) -> Batch:
         """What a batch stated of an attribute under a former name, it states of the attribute (S20)."""
-        renamed = self._renamed
+        renamed = former_names(self.dimension)
         return replace(batch, columns=tuple(renamed.get(name, name) for name in batch.columns))
-
-    @property
-    def _renamed(self) -> dict[str, str]:
-        return {former: a.name for a in self.dimension.attributes for former in a.former_names}
 
     def rows(self) -> DataFrame:
         """All rows but those of batches, as statements with `_commit`; a column that is not there yet is NULL.
@@ -122,11 +120,8 @@ class ChangeLog:
             there = next((n for n in names if n in self.columns), None)
             value = col(there) if there else F.lit(None).cast(types[name].ddl())
             chosen.append(value.alias(name))
-        stated = F.col(STATED)
-        renamed = self._renamed
-        if renamed:
-            pairs = F.create_map(*[F.lit(x) for pair in renamed.items() for x in pair])
-            stated = F.transform(STATED, lambda n: F.coalesce(pairs[n], n))
+        former = former_names(self.dimension)
+        stated = F.transform(STATED, in_new_names(former)) if former else F.col(STATED)
         keys = [col(name) for name in self.dimension.key_names]
         plain = frame.select(*keys, *STATEMENT_COLUMNS, COMMIT, stated.alias(STATED), *chosen)
         return wrap(plain, attributes)

@@ -33,6 +33,7 @@ from scd_pipeline.columns import (
     attribute_types,
     col,
     comparable,
+    delivery_of,
     null_safe_equal,
     position,
     with_columns,
@@ -143,7 +144,7 @@ def author() -> Column:
     An equal edition of a delivery must change no row (S13, S14, S34).
     """
     return F.struct(
-        F.regexp_replace(BATCH, "/[^/]*$", "").alias("delivery"),
+        delivery_of(BATCH).alias("delivery"),
         F.col(SOURCE).alias("source"),
         F.col(REASON).alias("reason"),
         F.col(ACTOR).alias("actor"),

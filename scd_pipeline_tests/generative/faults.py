@@ -308,8 +308,8 @@ _SOURCES = (
         "S20",
         "customer order redeclared, country order redeclared",
         Edit(
-            "delta.change_log:ChangeLog._renamed",
-            "{former: a.name for a in self.dimension.attributes for former in a.former_names}",
+            "delta.change_log:ChangeLog.rows",
+            "former_names(self.dimension)",
             "{}",
         ),
     ),
@@ -388,7 +388,7 @@ _REVISIONS = (
         "superseded_counts",
         "S34",
         "customer order, country order",
-        Edit("plan:counted_rows", " if ignored else rows", " if False else rows"),
+        Edit("plan.log:counted_rows", " if ignored else rows", " if False else rows"),
     ),
     _fault(
         "withdrawn_counts",
@@ -422,7 +422,7 @@ _REVISIONS = (
         "run_id_with_revision",
         "S34",
         "customer pass, country pass",
-        Edit("history.timeline:author", 'F.regexp_replace(BATCH, "/[^/]*$", "")', "F.col(BATCH)"),
+        Edit("history.timeline:author", "delivery_of(BATCH)", "F.col(BATCH)"),
     ),
 )
 
@@ -543,7 +543,7 @@ _LOG = (
         "S14",
         "customer order, country order",
         Edit(
-            "plan:_versions",
+            "plan.rows:_versions",
             'statements = stored.join(keys, list(dimension.key_names), "left_semi")',
             "statements = stored.limit(0)",
         ),

@@ -1,0 +1,19 @@
+"""A load before it is an act."""
+
+from __future__ import annotations
+
+from scd_pipeline.intake import BatchResult
+from scd_pipeline.plan.load_plan import LoadPlan, make_plan
+from scd_pipeline.plan.log import changed_entities, counted_rows, dimension_took, open_log
+from scd_pipeline.plan.rows import Extension
+
+__all__ = [
+    "BatchResult",
+    "Extension",
+    "LoadPlan",
+    "changed_entities",
+    "counted_rows",
+    "dimension_took",
+    "make_plan",
+    "open_log",
+]

@@ -1,0 +1,85 @@
+"""Which statements a load keeps: snapshots against what they find, guards, and counts per batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch, counted
+from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE, col
+from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.history.differences import ALIVE_BEFORE, DIFFERS, ORIGIN, Intake, changes
+from scd_pipeline.intake import Taken
+from scd_pipeline.plan.log import counted_rows, of_batches
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+
+
+def kept_statements(
+    warehouse: Warehouse, log: ChangeLog, old: Sequence[Batch], taken: Taken, dimension: Dimension
+) -> tuple[DataFrame | None, Taken]:
+    """The statements to append, and what was taken with its counts; a guarded snapshot is left out (S27).
+
+    Batches go by position: where one is stopped, the others are looked at again without it.
+    """
+    while taken.accepted or taken.removed:
+        kept = _kept_once(warehouse, log, old, taken, dimension)
+        counted_in = taken.with_counts(_change_counts(kept))
+        guarded = counted_in.first_guarded(dimension)
+        if guarded is None:
+            return kept, counted_in
+        taken = counted_in.without(guarded)
+    return None, taken
+
+
+def _kept_once(
+    warehouse: Warehouse, log: ChangeLog, old: Sequence[Batch], taken: Taken, dimension: Dimension
+) -> DataFrame:
+    sources = sorted({batch.source for batch in (*taken.accepted, *taken.removed)})
+    removed_ids = {batch.statements_of for batch in taken.removed}
+    stored = counted_rows(log, old).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
+    intake = Intake(
+        new=taken.accepted,
+        removed=taken.removed,
+        stored_snapshots=tuple(b for b in counted(list(old)) if b.is_snapshot and b.statements_of not in removed_ids),
+    )
+    raw = taken.statements()
+    if raw is None:
+        raw = stored.limit(0)
+    if not intake.new_snapshots:
+        keys = [col(name) for name in dimension.key_names]
+        spoken = raw.select(*keys).unionByName(of_batches(stored, removed_ids).select(*keys)).distinct()
+        stored = stored.join(F.broadcast(spoken), list(dimension.key_names), "left_semi")
+    return changes(
+        warehouse.spark, stored, raw, intake, dimension, lambda frame: frame.localCheckpoint()
+    ).localCheckpoint()
+
+
+def _change_counts(kept: DataFrame) -> dict[str, dict[str, int]]:
+    """Per batch: how many entities are new, changed, closed, retired, and what the guard has to know."""
+    raw, alive = F.col(ORIGIN) == "raw", F.col(ALIVE_BEFORE)
+    values = raw & (F.col(KIND) == "values")
+    gone = F.col(KIND) == "gone"
+    flags = {
+        "new": values & ~alive,
+        "changed": values & alive & F.col(DIFFERS),
+        "closed": gone & alive & F.col(ORIGIN).isin("raw", "absent"),
+        "retired": gone & (F.col(ORIGIN) == "absent"),
+        "bad_alive": raw & (F.col(KIND) == "bad") & alive,
+        "present_alive": (F.col(KIND) == "present") & alive & raw,
+    }
+    sums = [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in flags.items()]
+    rows = kept.groupBy(BATCH).agg(*sums).collect()
+    return {row[BATCH]: {name: int(row[name] or 0) for name in flags} for row in rows}
+
+
+def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
+    """Everything that goes into the log beside the batches: kept statements, and bad rows without a key."""
+    unreadable = taken.unreadable()
+    if kept is None:
+        return unreadable
+    columns = [name for name in kept.columns if name not in (ORIGIN, ALIVE_BEFORE, DIFFERS, "_row_at", "_row_sequence")]
+    told = kept.where(F.col(KIND) != "present").select(*[col(name) for name in columns])
+    return told.unionByName(unreadable.select(*[col(name) for name in columns]))

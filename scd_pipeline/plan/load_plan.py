@@ -1,0 +1,125 @@
+"""A load before it is an act: which batches come in, which statements are kept, what happens to which row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+
+from scd_pipeline.batch import Batch
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.fit import SchemaStep, check, properties, stored_declaration
+from scd_pipeline.intake import BatchResult, take
+from scd_pipeline.plan.kept import kept_statements, to_append
+from scd_pipeline.plan.log import dimension_took, open_log
+from scd_pipeline.plan.rows import Extension, actions_of
+from scd_pipeline.plan.schema import carry_out, schema_steps
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """What a load will do, as data. `results` tells of each delivery, `rows` counts dimension rows by action."""
+
+    dimension: Dimension
+    run_id: str
+    log: ChangeLog
+    dimension_commit: OwnCommit
+    dimension_took: int
+    schema_steps: tuple[SchemaStep, ...]
+    results: tuple[BatchResult, ...]
+    batches: tuple[Batch, ...]
+    statements: DataFrame
+    actions: DataFrame
+    rows: Mapping[str, int] = field(default_factory=dict)
+    took: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def log_name(self) -> str:
+        return self.log.table.name
+
+    @property
+    def log_commit(self) -> OwnCommit:
+        return self.log.commit
+
+    @property
+    def has_actions(self) -> bool:
+        return any(self.rows.values())
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether rows that stand were held against something newer than at their last commit."""
+        before = self.dimension_commit
+        return before.number > 0 and any(before.took.get(name) != took for name, took in self.took.items())
+
+    def log_to_write(self, warehouse: Warehouse) -> ChangeLog:
+        return replace(self.log, table=warehouse.writable(self.log_name))
+
+    def prepare(self, warehouse: Warehouse) -> None:
+        """Carry out the schema steps. They are metadata alone, can be repeated, and change no row."""
+        if not (self.batches or self.has_actions):
+            return
+        for step in self.schema_steps:
+            carry_out(step, warehouse, self.dimension)
+        if any(step.table == self.dimension.name and step.column[0] for step in self.schema_steps):
+            warehouse.writable(self.dimension.name).set_properties(properties(self.dimension))
+
+    def explain(self) -> str:
+        """The plan for people: schema steps, each batch with its counts, row actions, and some examples."""
+        lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in self.schema_steps]]
+        for result in self.results:
+            lines.append(f"  {result}")
+        counts = ", ".join(f"{count} to {action}" for action, count in self.rows.items() if count)
+        lines.append(f"  rows of {self.dimension.name}: {counts or 'none changes'}")
+        return "\n".join(lines)
+
+    def examples(self, limit: int = 5) -> DataFrame:
+        """A few of the rows that would change, with their action; personal attributes are left out (S31)."""
+        personal = {a.name for a in self.dimension.attributes if a.personal}
+        hidden = [n for n in self.actions.columns if any(n in (p, f"previous_{p}", f"current_{p}") for p in personal)]
+        return self.actions.drop(*hidden).limit(limit)
+
+
+def make_plan(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery],
+    *,
+    run_id: str,
+    progress: Callable[[str], None] = lambda message: None,
+    extension: Extension | None = None,
+) -> LoadPlan:
+    """Read what the plan depends on, compute it, and check it; writes nothing.
+
+    Errors: DeclarationError if the tables were made by another declaration; InvariantBroken, KeyCollision if the
+    result would break a promise (S2, S3, S14).
+    """
+    log = open_log(warehouse, dimension)
+    table = warehouse.table(dimension.name)
+    there = table.columns()
+    if there and (stored := stored_declaration(table)) is not None:
+        check(dimension, stored)
+    commit = table.last_commit() if there else OwnCommit(dimension.name, 0)
+    old = log.batches()
+    taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
+    kept, taken = kept_statements(warehouse, log, old, taken, dimension)
+    took = dimension_took(log, commit)
+    actions, rows = actions_of(warehouse, log, taken, kept, dimension, there, took, extension)
+    return LoadPlan(
+        dimension=dimension,
+        run_id=run_id,
+        log=log,
+        dimension_commit=commit,
+        dimension_took=took,
+        schema_steps=tuple(schema_steps(dimension, log, there)),
+        results=taken.results,
+        batches=taken.to_write,
+        statements=to_append(kept, taken),
+        actions=actions,
+        rows=rows,
+        took=extension.took if extension else {},
+    )

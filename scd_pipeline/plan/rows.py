@@ -1,0 +1,154 @@
+"""What a load does to which row: affected timelines built anew, held against the rows that stand, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.audit.invariants import KEY, RULE, collisions, violations
+from scd_pipeline.batch import counted
+from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND, col
+from scd_pipeline.delta.audit_table import KEYS_SUFFIX
+from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.fit import renames
+from scd_pipeline.errors import InvariantBroken, KeyCollision
+from scd_pipeline.frames import no_rows, united
+from scd_pipeline.history.actions import ACTION, OPEN, row_actions
+from scd_pipeline.history.differences import affected_keys
+from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
+from scd_pipeline.intake import Taken
+from scd_pipeline.plan.log import counted_rows, of_batches
+from scd_pipeline.spec import Dimension
+from scd_pipeline.warehouse import Warehouse
+
+_BROADCAST_KEYS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What the rows of a table get beside what its own log says, as a fact's rows get their keys (S23, S24).
+
+    `again` picks, of the rows that stand, those that have to be looked at again though nothing was stated of them;
+    `finish` sets the columns; `took` is told in the commit.
+    """
+
+    again: Callable[[DataFrame], DataFrame | None]
+    finish: Callable[[DataFrame], DataFrame]
+    took: Mapping[str, int]
+
+
+def actions_of(
+    warehouse: Warehouse,
+    log: ChangeLog,
+    taken: Taken,
+    kept: DataFrame | None,
+    dimension: Dimension,
+    there: Mapping[str, str],
+    took: int,
+    extension: Extension | None,
+) -> tuple[DataFrame, dict[str, int]]:
+    """The dimension rows that differ once the affected entities' timelines are built anew, checked, with counts."""
+    before = _dimension_rows(warehouse, dimension, there)
+    keys = _affected(log, taken, kept, dimension, took)
+    again = extension.again(before) if extension and there else None
+    if keys is None and again is None:
+        return before.withColumn(ACTION, F.lit("")).limit(0), {}
+    names = list(dimension.key_names)
+    affected, after = before.limit(0), before.limit(0)
+    if keys is not None:
+        affected = before.join(keys, names, "left_semi") if there else before
+        after = _versions(warehouse, log, taken, kept, dimension, keys)
+    if again is not None:
+        others = again if keys is None else again.join(keys, names, "left_anti")
+        others = others.localCheckpoint()
+        affected, after = affected.unionByName(others), after.unionByName(others)
+    after = (extension.finish(after) if extension else after).localCheckpoint()
+    actions = row_actions(affected, after, dimension).localCheckpoint()
+    rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
+    _check(after, actions, _known_keys(warehouse, before, dimension) if there else None, dimension)
+    return actions, rows
+
+
+def _versions(
+    warehouse: Warehouse, log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, keys: DataFrame
+) -> DataFrame:
+    """The versions of the affected entities, by everything that counts of what was stated of them."""
+    stored = counted_rows(log, [*taken.old, *taken.to_write]).drop(COMMIT)
+    if log.is_there:
+        statements = stored.join(keys, list(dimension.key_names), "left_semi")
+        if kept is not None:
+            statements = statements.unionByName(_plain(kept, statements))
+    else:
+        statements = _plain(kept, stored) if kept is not None else stored
+    row_timed = any(batch.row_times for batch in (*taken.old, *taken.to_write))
+    return build_timeline(statements, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
+
+
+def _known_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
+    """Every surrogate key that stands or was ever given, with the version that it names (F33)."""
+    names = [dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM]
+    if not dimension.has_windows:
+        return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])
+    keys = warehouse.table(dimension.name + KEYS_SUFFIX)
+    standing = stored.select(*[col(name) for name in names])
+    return standing.unionByName(keys.read().select(*[col(n) for n in names])) if keys.exists() else standing
+
+
+def _plain(kept: DataFrame, like: DataFrame) -> DataFrame:
+    return kept.where(~F.col(KIND).isin("present", "bad")).select(*[col(name) for name in like.columns])
+
+
+def _affected(
+    log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, took: int
+) -> DataFrame | None:
+    """The entities to build anew: those of the run, and those of log commits that the dimension has not taken in."""
+    keys = [col(name) for name in dimension.key_names]
+    frames = []
+    if kept is not None:
+        removed = of_batches(log.rows(), {batch.statements_of for batch in taken.removed})
+        frames.append(affected_keys(kept, removed, dimension))
+    if took < log.commit.number:
+        lagging = log.rows().where(F.col(COMMIT) > took)
+        frames.append(lagging.select(*keys))
+        replaced = {b.statements_of for b in taken.old} - {b.statements_of for b in counted(list(taken.old))}
+        frames.append(of_batches(log.rows(), replaced).select(*keys))
+    if not frames:
+        return None
+    distinct = united(frames).distinct()
+    return F.broadcast(distinct) if taken.size() < _BROADCAST_KEYS else distinct
+
+
+def _dimension_rows(warehouse: Warehouse, dimension: Dimension, there: Mapping[str, str]) -> DataFrame:
+    """The dimension as it stands, with the columns that it should have: new ones NULL, renamed ones found."""
+    wanted = dimension_schema(dimension)
+    if not there:
+        return no_rows(warehouse.spark, {name: ddl for name, ddl, _ in wanted})
+    former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
+    chosen = []
+    for name, ddl, _ in wanted:
+        physical = name if name in there else former.get(name)
+        chosen.append((col(physical) if physical else F.lit(None).cast(ddl)).alias(name))
+    return warehouse.table(dimension.name).read().select(*chosen)
+
+
+def _check(after: DataFrame, actions: DataFrame, stored: DataFrame | None, dimension: Dimension) -> None:
+    """Errors: InvariantBroken, KeyCollision; before anything is written."""
+    broken = violations(after, dimension)
+    if stored is not None:
+        broken = broken.unionByName(collisions(actions.where(F.col(ACTION) == OPEN), stored, dimension))
+    rows = broken.limit(20).collect()
+    if not rows:
+        return
+    keys = [f"{row[RULE]}: {row[KEY]}" for row in rows]
+    if any("surrogate_key" in row[RULE] for row in rows):
+        raise KeyCollision(
+            f"{dimension.name}: two versions have one surrogate key ({'; '.join(sorted(set(keys)))}); expected a key "
+            f"of its own for each; declare another `key_salt`; nothing was written"
+        )
+    raise InvariantBroken(
+        f"{dimension.name}: the result would break {'; '.join(sorted(set(keys)))}; expected none; nothing was "
+        f"written; please report it with the declaration and the deliveries"
+    )
