@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,13 +27,11 @@ def sql(options: Namespace, settings: Settings) -> None:
 
     facts = _declared_facts(settings)
     with settings.open() as warehouse:
-        names = reading.views(warehouse, facts)
         if not options.query:
-            print("\n".join(names) or f"no table is in {warehouse.path} yet")
+            print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.path} yet")
             return
-        query = options.query.casefold()
-        reading.register(warehouse, [name for name in names if name.casefold() in query], facts)
-        with _query_errors(names):
+        reading.register(warehouse, reading.views(warehouse, facts, query=options.query), facts)
+        with _query_errors(lambda: reading.views(warehouse, facts)):
             _show(warehouse.spark.sql(options.query), options, settings)
 
 
@@ -115,7 +113,7 @@ def history(options: Namespace, settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def _query_errors(names: Sequence[str]) -> Iterator[None]:
+def _query_errors(names: Callable[[], Sequence[str]]) -> Iterator[None]:
     """Turn what Spark says of a query into a UsageError without a stack trace."""
     from pyspark.errors import PySparkException
 
@@ -124,7 +122,7 @@ def _query_errors(names: Sequence[str]) -> Iterator[None]:
     except PySparkException as error:
         told = spark_message(error) or str(error)
         if "TABLE_OR_VIEW_NOT_FOUND" in told:
-            told += f"\nthere is: {', '.join(names) or 'no table yet'}"
+            told += f"\nthere is: {', '.join(names()) or 'no table yet'}"
         raise UsageError(told) from error
 
 

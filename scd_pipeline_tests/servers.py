@@ -6,7 +6,11 @@ Without `start` the first test run starts it and the last one stops it.
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 from scd_pipeline import session, setup
@@ -22,6 +26,26 @@ def settings(installation: setup.Installation) -> dict[str, str]:
     return session.spark_conf(
         jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn", extra=session.INTERPRETED
     )
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    """Wait until somebody answers at the address.  Errors: AssertionError if the process ends, or time is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except OSError:
+            time.sleep(0.5)
+        else:
+            return
+    raise AssertionError(f"nothing answers at {url}")
 
 
 def main(arguments: list[str]) -> int:

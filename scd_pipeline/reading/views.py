@@ -47,11 +47,16 @@ class View:
             spark.sql(f"CREATE OR REPLACE {scope}VIEW {name} AS {self.text}")
 
 
-def views(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
-    """The names that `register` gives: of each table, and of the readings of each dimension and fact."""
-    names = warehouse.tables()
-    derived = [name + suffix for name in _dimensions(names) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
-    return sorted([*names, *derived, *(view.name for view in _readings(warehouse, names, facts))])
+def views(warehouse: Warehouse, facts: Sequence[Fact] = (), *, query: str | None = None) -> list[str]:
+    """The names that `register` gives: of each table, and of the readings of each dimension and fact.
+
+    With `query` those that occur in it, and nothing is asked of other tables.
+    """
+    there = warehouse.tables()
+    names = _occurring(there, query)
+    derived = [name + suffix for name in _dimensions(there) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
+    ready = [view.name for view in _readings(warehouse, there, facts, query)]
+    return sorted([*names, *_occurring([*derived, *ready], query)])
 
 
 def register(warehouse: Warehouse, names: Iterable[str] | None = None, facts: Sequence[Fact] = ()) -> list[str]:
@@ -62,7 +67,7 @@ def register(warehouse: Warehouse, names: Iterable[str] | None = None, facts: Se
     """
     there = warehouse.tables()
     chosen = views(warehouse, facts) if names is None else list(names)
-    ready = {view.name: view for view in _readings(warehouse, there, facts)}
+    ready = {view.name: view for view in _readings(warehouse, there, facts, " ".join(chosen))}
     for name in chosen:
         if name in there:
             warehouse.table(name).read().createOrReplaceTempView(name)
@@ -87,7 +92,7 @@ def create_views(warehouse: Warehouse, names: Iterable[str] | None = None, facts
     made = [
         view
         for view in _readings(warehouse, warehouse.tables(), facts)
-        if asked is None or view.name.startswith(tuple(f"{name}_" for name in asked))
+        if asked is None or any(name in view.name for name in asked)
     ]
     for view in made:
         view.create(warehouse.spark, warehouse.schema)
@@ -98,9 +103,17 @@ def _dimensions(names: Sequence[str]) -> list[str]:
     return [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
 
 
-def _readings(warehouse: Warehouse, names: Sequence[str], facts: Sequence[Fact]) -> list[View]:
+def _occurring(names: Sequence[str], query: str | None) -> list[str]:
+    return [name for name in names if query is None or name.casefold() in query.casefold()]
+
+
+def _readings(
+    warehouse: Warehouse, names: Sequence[str], facts: Sequence[Fact], query: str | None = None
+) -> list[View]:
+    """The readings of what is there, as far as the dimension or the fact occurs in the query."""
     told = {fact.name for fact in facts}
-    shapes = [shape_of(warehouse, name) for name in _dimensions(names) if name in names and name not in told]
+    dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in told]
+    shapes = [shape_of(warehouse, name) for name in dimensions]
     with_windows = [shape for shape in shapes if shape.has_windows]
     found = [view for shape in shapes for view in _of_dimension(warehouse, shape)]
     found += [
@@ -108,7 +121,8 @@ def _readings(warehouse: Warehouse, names: Sequence[str], facts: Sequence[Fact])
         for left, right in combinations(with_windows, 2)
         if left.key_names == right.key_names
     ]
-    loaded = [fact for fact in facts if {fact.name, *(d.name for d in fact.dimensions)} <= set(names)]
+    asked = [fact for fact in facts if _occurring([fact.name], query)]
+    loaded = [fact for fact in asked if {fact.name, *(d.name for d in fact.dimensions)} <= set(names)]
     return [*found, *(_joined(warehouse, fact) for fact in loaded)]
 
 
@@ -131,7 +145,7 @@ def _holds(moment: str) -> str:
 
 def _versions(warehouse: Warehouse, shape: Shape, condition: str = "true") -> str:
     table = warehouse.table(shape.name)
-    columns = [_shown(name, f"v.{quoted(name)}", shape.open_end) for name in table.columns()]
+    columns = [_shown(name, f"v.{quoted(name)}", [shape]) for name in table.columns()]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
         f"SELECT {', '.join(columns)} FROM {table.identifier} AS v "
@@ -139,12 +153,13 @@ def _versions(warehouse: Warehouse, shape: Shape, condition: str = "true") -> st
     )
 
 
-def _shown(name: str, value: str, open_end: str) -> str:
+def _shown(name: str, value: str, of: Sequence[Shape]) -> str:
     """A column, with NULL for a time that a zone could push out of the calendar."""
     if name == EFFECTIVE_FROM:
         value = f"CASE WHEN {value} >= {_FIRST_DAY} THEN {value} END"
     elif name == EFFECTIVE_TO:
-        value = f"NULLIF({value}, TIMESTAMP '{open_end}Z')"
+        open_ends = ", ".join(f"TIMESTAMP '{shape.open_end}Z'" for shape in of)
+        value = f"CASE WHEN {value} NOT IN ({open_ends}) THEN {value} END"
     return f"{value} AS {quoted(name)}"
 
 
@@ -185,11 +200,11 @@ def _overlap(warehouse: Warehouse, left: Shape, right: Shape) -> View:
         own = [name for name in warehouse.table(shape.name).columns() if name not in both]
         columns += [f"{alias}.{quoted(name)} AS {quoted(f'{label}_{name}')}" for name in own]
     begin, end = "GREATEST(l.effective_from, r.effective_from)", "LEAST(l.effective_to, r.effective_to)"
-    window = [_shown(EFFECTIVE_FROM, begin, left.open_end), _shown(EFFECTIVE_TO, end, left.open_end)]
+    window = [_shown(EFFECTIVE_FROM, begin, [left, right]), _shown(EFFECTIVE_TO, end, [left, right])]
     same = " AND ".join(f"l.{quoted(name)} = r.{quoted(name)}" for name in left.key_names)
     text = (
         f"SELECT {', '.join([*columns, *window])} FROM {warehouse.table(left.name).identifier} AS l "
         f"JOIN {warehouse.table(right.name).identifier} AS r "
         f"ON {same} AND l.effective_from < r.effective_to AND r.effective_from < l.effective_to"
     )
-    return View(f"{left.name}_with_{right.name.removeprefix('dim_')}", text)
+    return View(f"{left.name}_with_{right.name}", text)

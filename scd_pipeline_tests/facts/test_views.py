@@ -28,7 +28,7 @@ CLUBS = """
 | p         | 2019-05-01 | Reds |
 """
 READY = [
-    *(f"dim_club_{reading}" for reading in ("as_of", "current", "in_force", "with_player")),
+    *(f"dim_club_{reading}" for reading in ("as_of", "current", "in_force", "with_dim_player")),
     *(f"dim_player_{reading}" for reading in ("as_of", "current", "in_force")),
     "fct_play_joined",
 ]
@@ -96,9 +96,9 @@ def test_they_say_what_the_functions_say(store: Warehouse) -> None:
 
 
 def test_two_histories_meet_in_their_windows(store: Warehouse) -> None:
-    reading.register(store, ["dim_club_with_player"], [PLAY])
+    reading.register(store, ["dim_club_with_dim_player"], [PLAY])
     found = store.spark.sql(
-        "SELECT player_id, club_club, player_tier, effective_from, effective_to FROM dim_club_with_player"
+        "SELECT player_id, club_club, player_tier, effective_from, effective_to FROM dim_club_with_dim_player"
     )
     expected = reading.overlap(store, CLUB, PLAYER, on=[("player_id", "player_id")])
     names = ["club_club", "player_tier", "effective_from", "effective_to"]

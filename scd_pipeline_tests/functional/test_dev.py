@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from scd_pipeline import dev
 from scd_pipeline.commands import Settings
+from scd_pipeline_tests import servers
 
 
 def settings(folder: Path, **environ: str) -> Settings:
@@ -60,31 +58,17 @@ def test_a_workspace_of_the_folder_is_served_else_the_package(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_it_serves_until_it_is_interrupted_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = servers.free_port()
     # A Spark that is named is not started, and not asked before a run needs it.
     environ = {**os.environ, "SCD_REMOTE": "sc://127.0.0.1:1", "DAGSTER_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
     with (tmp_path / "log").open("w") as log:
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
     try:
-        _wait_for(f"http://127.0.0.1:{port}/server_info", started)
+        servers.wait_for(f"http://127.0.0.1:{port}/server_info", started)
         started.send_signal(signal.SIGINT)
         assert started.wait(timeout=60) == 0
     finally:
         if started.poll() is None:
             started.kill()
     assert "Dagster services shut down" in (tmp_path / "log").read_text(encoding="utf-8")
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except OSError:
-            time.sleep(0.5)
-        else:
-            return
-    raise AssertionError(f"nothing answers at {url}")

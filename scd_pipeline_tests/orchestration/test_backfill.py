@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline import reading
 from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 DECLARATION = """\
@@ -55,17 +55,6 @@ class Dagster:
         (value,) = told["data"].values()
         return value
 
-    def wait(self, seconds: float = 120) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(f"{self.url}/server_info", timeout=5).close()
-            except OSError:
-                time.sleep(0.5)
-            else:
-                return
-        raise AssertionError(f"nothing answers at {self.url}")
-
     def partitions(self, asset: str) -> tuple[set[str], set[str]]:
         """Those that are shown as materialized, and as failed."""
         told = self.ask(PARTITIONS, key={"path": [asset]})["assetPartitionStatuses"]
@@ -82,9 +71,7 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
     home = tmp_path / "home"
     home.mkdir()
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = servers.free_port()
     environ = {
         **os.environ,
         "DAGSTER_HOME": str(home),
@@ -98,7 +85,7 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
     served = Dagster(port)
     try:
-        served.wait()
+        servers.wait_for(f"{served.url}/server_info", started)
         yield served
     finally:
         started.send_signal(signal.SIGINT)

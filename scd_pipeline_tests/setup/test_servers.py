@@ -140,10 +140,9 @@ def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
 
 def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> None:
     mode.write_text("mute")
-    begun = time.monotonic()
     with pytest.raises(SetupError, match=r"(?s)did not answer at sc://127.* was stopped.*one line of the log"):
         session.start_server(servers, CONF, java_home=None, wait_seconds=1)
-    assert time.monotonic() - begun < 10
+    assert session.find_server(servers) is None
 
 
 def test_a_port_lost_to_a_rival_is_another_port(servers: Path, mode: Path) -> None:
