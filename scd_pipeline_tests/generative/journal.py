@@ -18,7 +18,7 @@ from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".long_runs"
-ENGINE = ("batch", "columns", "deliveries", "frames", "intake", "load", "plan", "warehouse")
+ENGINE = ("batch", "columns", "deliveries", "frames", "intake", "load", "warehouse")
 UNFINISHED = 3
 """Exit code of a run that has more to do."""
 
@@ -34,7 +34,7 @@ def fingerprint(sources: Sequence[Path]) -> str:
 def code() -> list[Path]:
     """The engine, and what it is held against."""
     engine, tests = ROOT / "scd_pipeline", ROOT / "scd_pipeline_tests"
-    packages = [engine / name for name in ("spec", "history", "audit", "delta")] + [tests / "generative"]
+    packages = [engine / name for name in ("spec", "history", "audit", "delta", "plan")] + [tests / "generative"]
     modules = [engine / f"{name}.py" for name in ENGINE] + [tests / "oracle.py", tests / "worlds.py"]
     return [*modules, *(path for package in packages for path in package.glob("*.py"))]
 

@@ -14,6 +14,7 @@ from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.comparison import differences, expected
 from scd_pipeline_tests.generative.faults import FAULTS
 from scd_pipeline_tests.generative.ground import DOUBLE, ORDER, PASS, Ground, Site, Way
+from scd_pipeline_tests.generative.journal import ROOT, code
 from scd_pipeline_tests.generative.mutants import Slot
 
 QUICK = 10
@@ -59,6 +60,12 @@ def test_loading_everything_again_changes_nothing(site: Site) -> None:
 
 def _commits(ground: Ground) -> list[object]:
     return [ground.warehouse.table(name).last_commit() for name in ("dim_player", "dim_player_changes")]
+
+
+def test_long_runs_begin_anew_when_any_of_the_engine_changes() -> None:
+    names = {str(path.relative_to(ROOT)) for path in code() if path.is_file()}
+    assert len(names) == len(code())
+    assert {"scd_pipeline/plan/rows.py", "scd_pipeline/load.py", "scd_pipeline_tests/oracle.py"} <= names
 
 
 def test_faults_can_be_put_into_the_engine() -> None:
