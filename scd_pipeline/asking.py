@@ -30,7 +30,7 @@ def sql(options: Namespace, settings: Settings) -> None:
         if not options.query:
             print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.path} yet")
             return
-        reading.register(warehouse, reading.views(warehouse, facts, query=options.query), facts)
+        reading.register(warehouse, facts=facts, query=options.query)
         with _query_errors(lambda: reading.views(warehouse, facts)):
             _show(warehouse.spark.sql(options.query), options, settings)
 
@@ -67,7 +67,8 @@ def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) 
     path = str(Path(options.join).absolute())
     with settings.open() as warehouse:
         rows = read_path(warehouse.spark, Snapshot(path), [path])
-        for name in (options.time, *(keys := options.key or list(dimension.key_names))):
+        keys = options.key or list(dimension.key_names)
+        for name in (options.time, *keys):
             if name not in rows.columns:
                 raise UsageError(
                     f"{options.join}: there is no column {name}; expected the column of each row's time, and by --key "

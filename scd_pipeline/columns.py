@@ -108,11 +108,6 @@ def readable_key(key_names: Sequence[str]) -> Column:
     )
 
 
-def former_names(dimension: Dimension) -> dict[str, str]:
-    """Former name to name of every attribute that was renamed (S20)."""
-    return {former: attribute.name for attribute in dimension.attributes for former in attribute.former_names}
-
-
 def delivery_of(batch: str | Column) -> Column:
     """The delivery that a batch's id names, without its revision."""
     return F.regexp_replace(batch, "/[^/]*$", "")

@@ -107,7 +107,7 @@ def spark_conf(
         "spark.databricks.delta.snapshotPartitions": "2",
         # VACUUM lists a folder by so many tasks, 10,000 by default: half a minute for the smallest table.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
-        # For each function called, PySpark looks up the caller's place in the code: a fifth of a small load's time.
+        # For each function called, PySpark looks up the caller's place in the code: a tenth of a small load's time.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     if warehouse is not None:

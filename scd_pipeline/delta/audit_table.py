@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import col, former_names, in_new_names, key_text
+from scd_pipeline.columns import col, in_new_names, key_text
+from scd_pipeline.delta.fit import renames
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
@@ -116,7 +117,7 @@ def _content(dimension: Dimension) -> Column:
 
 def _in_new_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Values of a renamed attribute are found under its new name (S20)."""
-    renamed = former_names(dimension)
+    renamed = renames(dimension.attributes, generated=False)
     renamed |= {f"current_{former}": f"current_{name}" for former, name in renamed.items()}
     if not renamed:
         return rows

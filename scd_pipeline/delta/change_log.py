@@ -30,12 +30,12 @@ from scd_pipeline.columns import (
     STATED,
     attribute_types,
     col,
-    former_names,
     in_new_names,
     unwrap,
     wrap,
 )
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.fit import renames
 from scd_pipeline.delta.table import Table
 from scd_pipeline.frames import no_rows, small_frame
 from scd_pipeline.history.statements import STATEMENT_TYPES
@@ -102,7 +102,7 @@ class ChangeLog:
 
     def _in_new_names(self, batch: Batch) -> Batch:
         """What a batch stated of an attribute under a former name, it states of the attribute (S20)."""
-        renamed = former_names(self.dimension)
+        renamed = renames(self.dimension.attributes, generated=False)
         return replace(batch, columns=tuple(renamed.get(name, name) for name in batch.columns))
 
     def rows(self) -> DataFrame:
@@ -120,7 +120,7 @@ class ChangeLog:
             there = next((n for n in names if n in self.columns), None)
             value = col(there) if there else F.lit(None).cast(types[name].ddl())
             chosen.append(value.alias(name))
-        former = former_names(self.dimension)
+        former = renames(self.dimension.attributes, generated=False)
         stated = F.transform(STATED, in_new_names(former)) if former else F.col(STATED)
         keys = [col(name) for name in self.dimension.key_names]
         plain = frame.select(*keys, *STATEMENT_COLUMNS, COMMIT, stated.alias(STATED), *chosen)

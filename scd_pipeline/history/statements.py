@@ -325,7 +325,8 @@ def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension
 
     Out: `_batch`, `rows`, `bad_rows`, `unreadable` (bad rows without a key), `entities` (distinct key and time of
     good rows), `repeated` (how many of those came more than once), `hash`, `earliest`, `latest` (times of good rows),
-    and `scope_<channel>`: the distinct encoded scope values of good rows, for each scope asked for.
+    and `scope_<n>` for the n-th scope asked for: the distinct encoded values of rows whose key can be read; a bad row
+    among them counts as present (S26), so its delivery speaks of its scope.
     """
     good = F.col(KIND) != "bad"
     groups = rows.groupBy(
@@ -334,7 +335,7 @@ def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension
     whole = F.when(F.col("_good"), F.lit(1)).otherwise(0)
     wanted = {
         f"scope_{number}": F.collect_set(
-            F.when(F.col("_good") & (F.concat_ws("/", SOURCE, CHANNEL) == lineage), key_text(names))
+            F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == lineage), key_text(names))
         )
         for number, (lineage, names) in enumerate(scopes.items())
     }

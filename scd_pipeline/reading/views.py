@@ -47,27 +47,31 @@ class View:
             spark.sql(f"CREATE OR REPLACE {scope}VIEW {name} AS {self.text}")
 
 
-def views(warehouse: Warehouse, facts: Sequence[Fact] = (), *, query: str | None = None) -> list[str]:
-    """The names that `register` gives: of each table, and of the readings of each dimension and fact.
-
-    With `query` those that occur in it, and nothing is asked of other tables.
-    """
+def views(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
+    """The names that `register` gives: of each table, and of the readings of each dimension and fact."""
     there = warehouse.tables()
-    names = _occurring(there, query)
-    derived = [name + suffix for name in _dimensions(there) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
-    ready = [view.name for view in _readings(warehouse, there, facts, query)]
-    return sorted([*names, *_occurring([*derived, *ready], query)])
+    return _names(there, _readings(warehouse, there, facts))
 
 
-def register(warehouse: Warehouse, names: Iterable[str] | None = None, facts: Sequence[Fact] = ()) -> list[str]:
+def register(
+    warehouse: Warehouse,
+    names: Iterable[str] | None = None,
+    facts: Sequence[Fact] = (),
+    *,
+    query: str | None = None,
+) -> list[str]:
     """Make temporary views of the tables by their names, and of the ready readings; of all, or of some of `views`.
+
+    Which, is said by `names`, or by a `query` in which they occur.
 
     The tables are raw: an open window ends in the sentinel, which some zones cannot collect as a time; in the readings
     it ends in NULL.  Out: the names of the views.  Errors: SetupError.
     """
     there = warehouse.tables()
-    chosen = views(warehouse, facts) if names is None else list(names)
-    ready = {view.name: view for view in _readings(warehouse, there, facts, " ".join(chosen))}
+    asked = None if names is None else list(names)
+    found = _readings(warehouse, there, facts, query if asked is None else " ".join(asked))
+    ready = {view.name: view for view in found}
+    chosen = _names(there, found, query) if asked is None else asked
     for name in chosen:
         if name in there:
             warehouse.table(name).read().createOrReplaceTempView(name)
@@ -105,6 +109,11 @@ def _dimensions(names: Sequence[str]) -> list[str]:
 
 def _occurring(names: Sequence[str], query: str | None) -> list[str]:
     return [name for name in names if query is None or name.casefold() in query.casefold()]
+
+
+def _names(there: Sequence[str], ready: Sequence[View], query: str | None = None) -> list[str]:
+    derived = [name + suffix for name in _dimensions(there) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
+    return sorted(_occurring([*there, *derived, *(view.name for view in ready)], query))
 
 
 def _readings(

@@ -309,7 +309,7 @@ _SOURCES = (
         "customer order redeclared, country order redeclared",
         Edit(
             "delta.change_log:ChangeLog.rows",
-            "former_names(self.dimension)",
+            "renames(self.dimension.attributes, generated=False)",
             "{}",
         ),
     ),

@@ -25,6 +25,7 @@ from scd_pipeline_tests.worlds import SHAPES, Shape, World, world
 GROUPS = (15, 45, 60, 60, 60, 60)
 """How many worlds are tried at once: few at first, as most faults show soon; 300 in all."""
 FIRST_SEED = 500_000
+ENGINE_DIFFERS = "the engine without a fault differs"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Hunt:
 
     site: Site
     files: Path
-    clean: dict[tuple[str, int], bool] = field(default_factory=dict)
+    clean: dict[tuple[str, int], str] = field(default_factory=dict)
     known: dict[tuple[str, int], list[Expected]] = field(default_factory=dict)
 
     def differs(self, slot: str, group: int) -> str:
@@ -73,19 +74,19 @@ class Hunt:
                 found = differences(ground, wanted)
             except Exception as error:  # whatever a fault makes the engine raise
                 return f"{type(error).__name__}: {str(error)[:200]}"
-        return f"{len(found)} worlds differ, world {min(found)} first" if found else ""
+        return f"{len(found)} worlds differ, world {min(found)} first:\n{found[min(found)]}" if found else ""
 
-    def is_clean(self, slot: str, group: int) -> bool:
+    def differs_without_a_fault(self, slot: str, group: int) -> str:
         if (slot, group) not in self.clean:
-            self.clean[slot, group] = not self.differs(slot, group)
+            self.clean[slot, group] = self.differs(slot, group)
         return self.clean[slot, group]
 
     def killed(self, fault: Fault) -> tuple[int, str]:
         """How many worlds it took, and what told; the empty text if the fault lives."""
         tried = 0
         for slot, group in _groups(fault):
-            if not self.is_clean(slot, group):
-                return tried, f"the engine without a fault differs: {slot}, group {group}"
+            if own := self.differs_without_a_fault(slot, group):
+                return tried, f"{ENGINE_DIFFERS}: {slot}, group {group}: {own}"
             with fault.patch.applied():
                 told = self.differs(slot, group)
             tried += GROUPS[group]
@@ -114,9 +115,10 @@ def main(arguments: list[str]) -> int:
             if fault.name in journal.done or time.monotonic() > until:
                 continue
             worlds, told = hunt.killed(fault)
-            right = not told.startswith("the engine without")
+            right = not told.startswith(ENGINE_DIFFERS)
             journal.add(fault.name, worlds=worlds, told=told, killed=bool(told) and right)
-            print(f"{fault.name} ({fault.rule}): {worlds} worlds, {told or 'LIVES'}", flush=True)
+            first_line = told.partition("\n")[0]
+            print(f"{fault.name} ({fault.rule}): {worlds} worlds, {first_line or 'LIVES'}", flush=True)
     return report(chosen, journal)
 
 

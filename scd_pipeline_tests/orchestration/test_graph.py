@@ -52,14 +52,15 @@ def _assets() -> list[str]:
     for group in dict.fromkeys(str(spec.group_name) for spec in sorted(specs, key=lambda s: str(s.group_name))):
         lines.append(group)
         for spec in sorted((s for s in specs if s.group_name == group), key=lambda s: rank[s.key]):
-            by = f"partitioned by {spec.partitions_def.name}" if isinstance(spec.partitions_def, Dynamic) else ""
+            by = (
+                f"partitioned by {spec.partitions_def.name}"
+                if isinstance(spec.partitions_def, dg.DynamicPartitionsDefinition)
+                else ""
+            )
             fed = ", ".join(sorted(dep.asset_key.to_user_string() for dep in spec.deps))
             arrow = f"<- {fed}" if fed else ""
             lines.append(f"  {spec.key.to_user_string():<27} {by:<44} {arrow}".rstrip())
     return lines
-
-
-Dynamic = dg.DynamicPartitionsDefinition
 
 
 def _upstream_first(specs: list[dg.AssetSpec]) -> list[dg.AssetSpec]:

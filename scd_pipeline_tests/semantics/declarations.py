@@ -77,6 +77,7 @@ STORE = declared(
         bad_row_limit: 0.5
     attributes:
       city: {scd: 2, optional: true}
+      staff: {scd: 1, type: int, optional: true}
     """
 )
 

@@ -382,8 +382,9 @@ RULES: dict[str, Rule] = {
         """,
         (
             "Rows in quarantine count as present. Deletes that a feed states are not guarded.",
-            "A snapshot's scope is what it is delivered with, else the distinct values in its rows; a snapshot "
-            "without rows that is scoped by its rows speaks of nobody.",
+            "A snapshot's scope is what it is delivered with, else the distinct values in its rows, those in "
+            "quarantine too if their key can be read; a snapshot without rows that is scoped by its rows speaks of "
+            "nobody.",
         ),
     ),
     "S28": Rule(

@@ -320,6 +320,36 @@ def test_a_snapshot_retires_in_its_scope_only() -> Case:
     )
 
 
+@rule("S26", "S27")
+@case
+def test_a_row_in_quarantine_gives_its_snapshot_a_scope() -> Case:
+    """Its region was delivered, and all but the one that cannot be taken have left it."""
+    return Case(
+        STORE,
+        snapshots(
+            """
+            | delivery | at         | region | id | staff |
+            | 1        | 2024-01-01 | n      | a  | 3     |
+            | 1        | 2024-01-01 | n      | b  | 4     |
+            | 1        | 2024-01-01 | s      | a  | 5     |
+            | 2        | 2024-02-01 | n      | a  | x!    |
+            | 2        | 2024-02-01 | s      | a  | 6     |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | region | id | staff | effective_to |
+        | n      | a  | 3     | OPEN         |
+        | n      | b  | 4     | 2024-02-01   |
+        | s      | a  | 6     | OPEN         |
+        """,
+        quarantine="""
+        | batch            | key              | reason                |
+        | pos/snapshot/2/1 | 'region=n, id=a' | staff: 'x!' is no int |
+        """,
+    )
+
+
 @rule("S27")
 @case
 def test_a_feed_deletes_as_many_as_it_says() -> Case:
