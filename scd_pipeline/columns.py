@@ -140,11 +140,11 @@ def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return frame.withColumn(STATED, stated.cast("array<string>")).withColumns(plain)
 
 
-def position(*, descending_present: bool = False) -> list[Column]:
+def position(*, with_presence: bool = False) -> list[Column]:
     """The order of one source's statements (S5): time, sequence (NULL first), delivery, revision, channel.
 
-    With `descending_present`, the rows of one row-timed snapshot that assert presence at the same time come with
-    their highest row first, as that one gives the values.
+    With `with_presence`, the rows by which a row-timed snapshot asserts presence come after its own row of that time,
+    the highest of them first, as that one gives the values.
     """
     order = [
         F.col(EFFECTIVE_AT).asc(),
@@ -153,7 +153,8 @@ def position(*, descending_present: bool = False) -> list[Column]:
         F.col(REVISION_RANK).asc(),
         F.col(CHANNEL).asc(),
     ]
-    if descending_present:
+    if with_presence:
+        order += [F.col("_row_at").isNotNull().asc()]
         order += [F.col("_row_at").desc_nulls_last(), F.col("_row_sequence").desc_nulls_last()]
     return order
 

@@ -184,8 +184,8 @@ def load(options: Namespace, settings: Settings) -> int:
 
     code = 0
     declared = declared_of(options.what, settings)
-    found = [_deliveries(of, options) for of in declared]
     with settings.open(quick=False) as warehouse:
+        found = [_deliveries(of, warehouse, options) for of in declared]
         for of, lying in zip(declared, found, strict=True):
             say(f"{of.name}: {len(lying)} deliveries")
             if isinstance(of, Dimension):
@@ -199,12 +199,12 @@ def load(options: Namespace, settings: Settings) -> int:
     return code
 
 
-def _deliveries(of: Dimension | Fact, options: Namespace) -> list[Delivery]:
+def _deliveries(of: Dimension | Fact, warehouse: Warehouse, options: Namespace) -> list[Delivery]:
     from scd_pipeline.landing import deliveries
     from scd_pipeline.spec import Dimension
 
     shape = of if isinstance(of, Dimension) else of.as_dimension()
-    return deliveries(shape, names=options.delivery, allow=options.allow)
+    return deliveries(shape, warehouse.spark, names=options.delivery, allow=options.allow)
 
 
 def plan(options: Namespace, settings: Settings) -> int:
@@ -216,8 +216,8 @@ def plan(options: Namespace, settings: Settings) -> int:
 
     stopped = False
     declared = declared_of(options.what, settings)
-    found = [_deliveries(of, options) for of in declared]
     with settings.open(quick=False) as warehouse:
+        found = [_deliveries(of, warehouse, options) for of in declared]
         for of, lying in zip(declared, found, strict=True):
             made = plan_load(warehouse, of, lying) if isinstance(of, Dimension) else plan_fact(warehouse, of, lying)
             print(made.explain())

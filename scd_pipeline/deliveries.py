@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -29,6 +30,7 @@ _PATTERNS = {
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
     "delivery": r"[^/]+",
 }
+_NO_TABLE = ("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Delivery:
     `channel` may be left out where the source has only one. `at` without a zone is UTC; it may be None only for a
     feed whose rows carry their own times (S4). `revision` tells a corrected edition from an earlier one, the highest
     counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of. `allow` lets
-    through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the delivery back.
+    through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the delivery back. A `sealed` one
+    is not read again once it was accepted: its revision tells its content, as a file's time of change does.
     """
 
     source: str
@@ -56,6 +59,7 @@ class Delivery:
     withdrawn: bool = False
     partition: str | None = None
     table_version: int | None = None
+    sealed: bool = False
 
     def channel_of(self, dimension: Dimension) -> Snapshot | Feed:
         """The declared channel.  Errors: SourceDataError if the dimension has none of that name."""
@@ -231,12 +235,12 @@ def _plain_column(path: Column) -> Column:
     return F.regexp_replace(decoded, r"^file:/+", "/")
 
 
-def discover(dimension: Dimension, *, base: Path | None = None, spark: SparkSession | None = None) -> list[Delivery]:
-    """The deliveries that lie at the paths of the dimension's channels, in order of their names.
+def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | None = None) -> list[Delivery]:
+    """The deliveries that lie at the paths of the dimension's channels, in order of their names; all of them sealed.
 
     Of files: a delivery's time is the date in its name, its revision the file's time of change in microseconds; paths
-    are local, a relative one is taken from `base`. With a session also the versions and the partitions of tables
-    (`table_deliveries`).
+    are local, a relative one is taken from `base`. Versions and partitions of tables (`table_deliveries`) are seen by
+    a session only, without one there are none.
     """
     found: list[Delivery] = []
     for source in dimension.sources:
@@ -255,25 +259,49 @@ def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed,
     """One delivery for each version, or for each partition, of the table at `path`.
 
     A version's name is its number and its time that of its commit. A partition's name is its value, its time the date
-    that the value is, its revision the version of the table (0 for Parquet): where its content is the same, loading it
-    again changes nothing.
+    that the value is, its revision the version of the table: where its content is the same, loading it again changes
+    nothing. A partition of Parquet files has no revisions, and is read each time.  None where no table is there yet.
     """
+    try:
+        return _table_deliveries(spark, source, channel, path)
+    except AnalysisException as error:
+        if error.getCondition() not in _NO_TABLE:
+            raise
+        return []
+
+
+def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
     if channel.versions:
         commits = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)}")
         rows = commits.select("version", F.unix_micros("timestamp").alias("at")).orderBy("version").collect()
         return [
             Delivery(
-                source, str(r["version"]), channel.kind, at=_after_epoch(r["at"]), path=path, table_version=r["version"]
+                source,
+                str(r["version"]),
+                channel.kind,
+                at=_after_epoch(r["at"]),
+                path=path,
+                table_version=r["version"],
+                sealed=True,
             )
             for r in rows
         ]
-    revision = 0
-    if channel.format == "delta":
+    revision, versioned = 0, channel.format == "delta"
+    if versioned:
         revision = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)} LIMIT 1").collect()[0]["version"]
     values = spark.read.format(str(channel.format)).load(path).select(col(str(channel.partition)).cast("string"))
     names = sorted(row[0] for row in values.distinct().collect() if row[0] is not None)
     return [
-        Delivery(source, name, channel.kind, at=_date_of(name), revision=revision, path=path, partition=name)
+        Delivery(
+            source,
+            name,
+            channel.kind,
+            at=_date_of(name),
+            revision=revision,
+            path=path,
+            partition=name,
+            sealed=versioned,
+        )
         for name in names
     ]
 
@@ -296,7 +324,7 @@ def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery
         text = name if word == "date" else f"{name[:10]}T{name[11:].replace('-', ':')}"
         at = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
     changed = path.stat().st_mtime_ns // 1000
-    return Delivery(source, name, channel=kind, at=at, revision=changed, path=str(path))
+    return Delivery(source, name, channel=kind, at=at, revision=changed, path=str(path), sealed=True)
 
 
 def _matches(pattern: str) -> Iterable[tuple[str, str, Path]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from scd_pipeline import reading
 from scd_pipeline.errors import LoadError, ScdError, SetupError
-from scd_pipeline.landing import EVERYTHING, EXAMPLE, deliveries
+from scd_pipeline.landing import EVERYTHING, EXAMPLE, files
 from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
 from scd_pipeline.texts import collected, differing, table
 
@@ -48,7 +48,7 @@ def example() -> Declarations:
 def introduce(declared: Declarations, place: str, say: Say) -> None:
     """Say what is about to happen."""
     (dimension,), (fact,) = declared.dimensions, declared.facts
-    found, seats = deliveries(dimension), deliveries(fact.as_dimension())
+    found, seats = files(dimension), files(fact.as_dimension())
     span = f"{found[0].name} to {found[-1].name}"
     say(f"{dimension.description}:")
     say(f"{len(found)} full snapshots of {span}, and committee seats of {len(seats)} days, lie in {EXAMPLE}.")

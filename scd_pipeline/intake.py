@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -35,13 +36,18 @@ from scd_pipeline.history.statements import (
 )
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
+_UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 GUARDED_FROM = 20
 """The retire guard is asked where at least so many entities are alive (S27)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What became of one delivery: accepted, unchanged (a retry), superseded (a higher revision stands) or stopped."""
+    """What became of one delivery: accepted, unchanged (a retry), superseded (a higher revision stands) or stopped.
+
+    Of an accepted one: rows read and put aside; entities new, changed and closed, and versions opened and closed, each
+    as its own source had stated them just before.
+    """
 
     batch_id: str
     source: str
@@ -52,6 +58,8 @@ class BatchResult:
     new: int = 0
     changed: int = 0
     closed: int = 0
+    versions_opened: int = 0
+    versions_closed: int = 0
     undeclared: tuple[str, ...] = ()
     rule: str = ""
     error: str = ""
@@ -87,7 +95,16 @@ class _Entry:
         b = self.batch
         undeclared = self.reading.undeclared if self.reading else ()
         told = BatchResult(
-            b.id, b.source, b.delivery, outcome, b.rows, b.bad_rows, b.new, b.changed, b.closed, undeclared
+            b.id,
+            b.source,
+            b.delivery,
+            outcome,
+            b.rows,
+            b.bad_rows,
+            b.new,
+            b.changed,
+            b.closed,
+            undeclared=undeclared,
         )
         if stop is None:
             return told
@@ -96,7 +113,10 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a run takes in. `rows` are the conformed rows of everything read; `results` are in order of delivery."""
+    """What a run takes in. `rows` are the conformed rows of everything read; `results` are in order of delivery.
+
+    `decide` says what is taken in once some batches, given with what stops them, are left out.
+    """
 
     old: tuple[Batch, ...]
     entries: tuple[_Entry, ...]
@@ -105,6 +125,8 @@ class Taken:
     rows: DataFrame
     dimension: Dimension
     counts: Mapping[str, Mapping[str, int]]
+    stops: Mapping[str, BatchStopped]
+    decide: Callable[[Mapping[str, BatchStopped]], _Decided]
 
     @property
     def accepted(self) -> tuple[Batch, ...]:
@@ -153,7 +175,7 @@ class Taken:
     def with_counts(self, counts: Mapping[str, Mapping[str, int]]) -> Taken:
         """The same with what each batch changes, as told by its kept statements."""
         entries = tuple(replace(e, batch=_counted(e.batch, counts.get(e.batch.id, {}))) for e in self.entries)
-        told = {e.batch.id: e.result("accepted") for e in entries}
+        told = {e.batch.id: _with_versions(e.result("accepted"), counts.get(e.batch.id, {})) for e in entries}
         results = tuple(told.get(r.batch_id, r) if r.outcome == "accepted" else r for r in self.results)
         return replace(self, entries=entries, results=results, counts=counts)
 
@@ -179,13 +201,15 @@ class Taken:
         return BatchStopped(entry.batch.id, "retire guard", wrong)
 
     def without(self, stop: BatchStopped) -> Taken:
-        """The same without the batch that was stopped, and its equal editions; both are told in the results."""
-        entries = tuple(e for e in self.entries if e.batch.id != stop.batch)
-        recorded = tuple(e for e in self.recorded if e.batch.content_of != stop.batch)
-        left_out = [e for e in (*self.entries, *self.recorded) if e not in (*entries, *recorded)]
-        told = {e.batch.id: e.result("stopped", stop) for e in left_out}
-        results = tuple(told.get(r.batch_id, r) for r in self.results)
-        return replace(self, entries=entries, recorded=recorded, results=results)
+        """The same without the batch that was stopped; a lower revision that it had displaced stands again (S34)."""
+        stops = {**self.stops, stop.batch: stop}
+        made = self.decide(stops)
+        return replace(self, entries=made.entries, recorded=made.recorded, results=made.results, stops=stops)
+
+
+def _with_versions(result: BatchResult, counts: Mapping[str, int]) -> BatchResult:
+    again = counts.get("reopened", 0)
+    return replace(result, versions_opened=result.new + again, versions_closed=result.closed + again)
 
 
 def _counted(batch: Batch, counts: Mapping[str, int]) -> Batch:
@@ -202,10 +226,13 @@ def take(
     run_id: str,
     progress: Callable[[str], None],
 ) -> Taken:
-    """Read the deliveries, and decide of each what becomes of it.  Errors: SourceDataError for a malformed one."""
+    """Read the deliveries, and decide of each what becomes of it; a sealed one that is known is not read.
+
+    Errors: SourceDataError for a malformed one.
+    """
     entries = _numbered([_entry(delivery, dimension, run_id) for delivery in deliveries])
     scoped = _encoded_scopes(spark, dimension, entries)
-    results: dict[int, BatchResult] = {}
+    results = _known(scoped, old)
     frames: list[DataFrame] = []
     read: list[tuple[int, _Entry]] = []
     for group in _groups(spark, scoped, results, dimension):
@@ -217,13 +244,23 @@ def take(
     measured = _measured(rows, read, dimension) if frames else []
     measured += [(number, entry) for number, entry in enumerate(scoped) if entry.batch.withdrawn]
     unordered = _unordered(rows, measured, dimension)
-    coming: dict[tuple[str, str, str], _Entry] = {}
-    recorded: dict[tuple[str, str, str], _Entry] = {}
-    for number, entry in sorted(measured, key=lambda pair: rank(pair[1].batch.revision)):
-        results[number] = _decide(entry, old, coming, recorded, unordered, dimension)
-    ordered = tuple(results[number] for number in sorted(results))
-    counts: dict[str, dict[str, int]] = {}
-    return Taken(tuple(old), tuple(coming.values()), tuple(recorded.values()), ordered, rows, dimension, counts)
+
+    def decide(stops: Mapping[str, BatchStopped]) -> _Decided:
+        return _decided(measured, results, old, unordered, stops, dimension)
+
+    made = decide({})
+    return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, decide)
+
+
+def _known(entries: Sequence[_Entry], old: Sequence[Batch]) -> dict[int, BatchResult]:
+    """By its number what becomes of each sealed delivery that was accepted before: nothing."""
+    ids, stands = {batch.id for batch in old}, standing(list(old))
+    found = {}
+    for number, entry in enumerate(entries):
+        if entry.delivery.sealed and entry.batch.id in ids:
+            below = rank(entry.batch.revision) < rank(stands[entry.batch.lineage].revision)
+            found[number] = entry.result("superseded" if below else "unchanged")
+    return found
 
 
 def _numbered(entries: Sequence[_Entry]) -> list[_Entry]:
@@ -272,7 +309,7 @@ def _groups(
     """Read the deliveries; one that lacks a column is stopped here, in `results` under its number."""
     together: dict[tuple[str, ...], list[tuple[int, _Entry]]] = {}
     for number, entry in enumerate(entries):
-        if entry.batch.withdrawn:
+        if entry.batch.withdrawn or number in results:
             continue
         together.setdefault(_signature(spark, number, entry), []).append((number, entry))
     groups = []
@@ -290,13 +327,26 @@ def _groups(
             frame, [(e.delivery, e.batch, e.mark) for _, e in members], F.col("_scd_file") if by_file else None
         )
         hashed = content_hash(hashed.drop("_scd_file"))
+        try:
+            conformed = conform(hashed, read, source, first.channel, dimension)
+        except AnalysisException as error:
+            if error.getCondition() not in _UNKNOWN_COLUMN:
+                raise
+            for number, entry in members:
+                results[number] = entry.result("stopped", _unknown(entry, error))
+            continue
         told = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
-        groups.append(_Group(conform(hashed, read, source, first.channel, dimension), told))
+        groups.append(_Group(conformed, told))
     return groups
 
 
 def _lacking(entry: _Entry, read: Reading, names: Sequence[str]) -> BatchStopped:
     wrong = f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}"
+    return BatchStopped(entry.batch.id, "missing column", wrong)
+
+
+def _unknown(entry: _Entry, error: AnalysisException) -> BatchStopped:
+    wrong = f"an expression of the declaration names what it has not: {str(error).splitlines()[0]}"
     return BatchStopped(entry.batch.id, "missing column", wrong)
 
 
@@ -399,38 +449,69 @@ def _unordered(rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimensio
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What comes in, which higher revisions repeat what stands, and what became of each delivery, in their order."""
+
+    entries: tuple[_Entry, ...]
+    recorded: tuple[_Entry, ...]
+    results: tuple[BatchResult, ...]
+
+
 _Lineages = dict[tuple[str, str, str], _Entry]
 
 
-def _decide(
-    entry: _Entry,
+def _decided(
+    measured: Sequence[tuple[int, _Entry]],
+    known: Mapping[int, BatchResult],
     old: Sequence[Batch],
-    coming: _Lineages,
-    recorded: _Lineages,
     unordered: Mapping[str, Sequence[str]],
+    stops: Mapping[str, BatchStopped],
     dimension: Dimension,
-) -> BatchResult:
-    """What becomes of a delivery; entries are asked by rising revision, a higher one takes the lower one's place."""
+) -> _Decided:
+    """What becomes of all deliveries; `known` has the results of those that were not read.
+
+    They are asked by rising revision: a higher one that is not stopped takes a lower one's place (S34).
+    """
+    results, numbers = dict(known), {entry.mark: number for number, entry in measured}
+    stood, coming, recorded = standing(list(old)), _Lineages(), _Lineages()
+    for number, entry in sorted(measured, key=lambda pair: rank(pair[1].batch.revision)):
+        lineage = entry.batch.lineage
+        displaced = coming.get(lineage)
+        rival = recorded.get(lineage) or displaced
+        stands = rival.batch if rival else stood.get(lineage)
+        stop = stops.get(entry.batch.id) or _stops(entry, unordered.get(entry.mark, ()), dimension)
+        results[number] = _decide(entry, stands, stop)
+        if results[number].outcome == "accepted":
+            coming[lineage] = entry
+            recorded.pop(lineage, None)
+            if displaced is not None:
+                results[numbers[displaced.mark]] = displaced.result("superseded")
+        elif stands is not None and _repeats(entry.batch, stands, results[number]):
+            again = replace(stands, revision=entry.batch.revision, content_of=stands.statements_of)
+            recorded[lineage] = replace(entry, batch=again)
+    ordered = tuple(results[number] for number in sorted(results))
+    return _Decided(tuple(coming.values()), tuple(recorded.values()), ordered)
+
+
+def _repeats(batch: Batch, stands: Batch, result: BatchResult) -> bool:
+    """Whether it is a higher revision of the same content: the log remembers it, for its position."""
+    return result.outcome == "unchanged" and rank(batch.revision) > rank(stands.revision)
+
+
+def _decide(entry: _Entry, stands: Batch | None, stop: BatchStopped | None) -> BatchResult:
+    """What becomes of a delivery beside the edition that stands, if one does; `stop` is what would stop it."""
     batch = entry.batch
-    rival = recorded.get(batch.lineage) or coming.get(batch.lineage)
-    stands = rival.batch if rival else standing(list(old)).get(batch.lineage)
     if stands is not None and rank(batch.revision) < rank(stands.revision):
         return entry.result("superseded")
     same = stands is not None and _content(batch) == _content(stands)
     if stands is not None and rank(batch.revision) == rank(stands.revision):
         return entry.result("unchanged") if same else entry.result("stopped", _other_content(entry))
-    if stop := _stops(entry, unordered.get(entry.mark, ()), dimension):
+    if stop is not None:
         return entry.result("stopped", stop)
     if entry.time:
         return entry.result("stopped", _other_content(entry))
-    if same and stands is not None:
-        recorded[batch.lineage] = replace(
-            entry, batch=replace(stands, revision=batch.revision, content_of=stands.statements_of)
-        )
-        return entry.result("unchanged")
-    coming[batch.lineage] = entry
-    recorded.pop(batch.lineage, None)
-    return entry.result("accepted")
+    return entry.result("unchanged" if same else "accepted")
 
 
 def _content(batch: Batch) -> tuple[object, ...]:

@@ -11,6 +11,8 @@ from scd_pipeline.errors import SourceDataError
 from scd_pipeline.spec import Dimension
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from scd_pipeline.deliveries import Delivery
 
 STOPPING_RULES = ("bad rows", "retire guard")
@@ -52,15 +54,24 @@ def declaration_folder(dimension: Dimension) -> Path:
     return Path(file).absolute().parent if file else Path.cwd()
 
 
-def deliveries(dimension: Dimension, *, names: Collection[str] = (), allow: Collection[str] = ()) -> list[Delivery]:
+def files(dimension: Dimension) -> list[Delivery]:
+    """What lies at the paths of the dimension's channels, as far as it is files."""
+    from scd_pipeline.deliveries import discover  # Spark comes with it
+
+    return discover(dimension, None, base=declaration_folder(dimension))
+
+
+def deliveries(
+    dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+) -> list[Delivery]:
     """What lies at the paths of the dimension's channels: all of it, or the deliveries of some names.
 
     `allow` lets these deliveries through the rules it names.  Errors: SourceDataError for a name that is not there.
     """
-    from scd_pipeline.deliveries import discover  # Spark comes with it
+    from scd_pipeline.deliveries import discover
 
     folder = declaration_folder(dimension)
-    found = discover(dimension, base=folder)
+    found = discover(dimension, spark, base=folder)
     there = {delivery.name for delivery in found}
     unknown = sorted(set(names) - there)
     if unknown:

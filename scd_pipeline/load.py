@@ -3,9 +3,10 @@ the plan, before anything is written; a load applies the plan with one commit pe
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from scd_pipeline.columns import col
@@ -35,7 +36,7 @@ class Retry:
     attempts: int = 5
     jitter: float = 0.25
     sleep: Callable[[float], None] = time.sleep
-    random: Callable[[], float] = field(default=lambda: 0.0)
+    random: Callable[[], float] = random.random
 
     def wait(self, attempt: int) -> None:
         seconds: float = 2**attempt + 0.1 * attempt

@@ -64,7 +64,7 @@ def _maintained(
     table = warehouse.writable(name)
     spark = warehouse.spark
     before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
-    spark.sql(f"OPTIMIZE {table.identifier}").collect()
+    with_retries(name, table.compact, retry or Retry(), silent)
     spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
     renewed = with_retries(name, lambda: _renewed(warehouse, name, now, run_id), retry or Retry(), silent)
     after = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles", "sizeInBytes").collect()[0]

@@ -74,7 +74,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, now: datetime) -> list[
     if log.is_there:
         bad = log.table.read().where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
         quarantined = {row[BATCH]: int(row["count"]) for row in bad}
-    found = deliveries(dimension)
+    found = deliveries(dimension, warehouse.spark)
     told = []
     for source in dimension.sources:
         mine = [batch for batch in standing if batch.source == source.name]

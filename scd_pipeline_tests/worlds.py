@@ -351,7 +351,7 @@ SWITCHES: dict[str, float] = {
     "retries": 0.5,
     "guard": 0.3,
 }
-LATER_SWITCHES: dict[str, float] = {"shared_names": 0.25}
+LATER_SWITCHES: dict[str, float] = {"shared_names": 0.25, "bad_twin": 0.25, "guard_twists": 0.5}
 
 
 def drawn_switches(rng: random.Random, seed: int) -> frozenset[str]:
@@ -558,6 +558,15 @@ def spoil_value(draft: Draft, batch: Batch) -> Batch | None:
     return _replaced(batch, row, bad)
 
 
+def spoil_twin(draft: Draft, batch: Batch) -> Batch | None:
+    """S26: beside a row that is taken another one of its entity that is not."""
+    spoiled = spoil_value(draft, batch)
+    if spoiled is None:
+        return None
+    bad = next(row for row in spoiled.rows if row.bad and not any(row is other for other in batch.rows))
+    return replace(batch, rows=(*batch.rows, bad))
+
+
 def spoil_key(draft: Draft, batch: Batch) -> Batch | None:
     """S26, S27: a row whose key cannot be read."""
     rows = draft.good(batch)
@@ -641,7 +650,9 @@ ROW_TWISTS: dict[str, Twist] = {
     "unreadable_key": spoil_key,
     "outside_scope": stray,
     "bad_time": spoil_time,
+    "bad_twin": spoil_twin,
 }
+GUARD_TWISTS = (spoil_value, spoil_twin, repeat_row, stray)
 
 
 def twisted(draft: Draft, batches: list[Batch], twist: Twist) -> list[Batch]:
@@ -717,6 +728,9 @@ def build(rng: random.Random, shape: Shape, number: int, switches: Collection[st
     batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
     if not draft.guarded:
         batches = _with_twists(draft, batches)
+    elif draft.on("guard_twists"):
+        for twist in GUARD_TWISTS:
+            batches = twisted(draft, batches, twist)
     batches.sort(key=lambda batch: (batch.position, batch.source))
     return World(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
 
@@ -1029,6 +1043,7 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "NULL as not stated": lambda x: x.nulls and x.feed and x.source.feed_nulls == "not_stated",
     "several changes in a batch": lambda x: x.changes_one_key_twice,
     "sequence": lambda x: any(row.sequence is not None for row in x.batch.rows),
+    "bad row beside a good one": lambda x: bool({r.key for r in x.good} & {r.key for r in x.batch.rows if r.bad}),
     "identical duplicates": lambda x: any(x.batch.rows.count(row) > 1 for row in x.batch.rows),
     "rows merged": lambda x: x.merges,
     "let through the guard": lambda x: x.is_let_through,

@@ -30,8 +30,6 @@ from scd_pipeline.texts import summary
 from scd_pipeline.warehouse import Warehouse
 
 _EXAMPLES = 8
-# Conflicts with other writers are computed anew inside a load; these retries are for servers that come back.
-_RETRIES = dg.RetryPolicy(max_retries=3, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 
 
 class LoadConfig(dg.Config):
@@ -120,7 +118,6 @@ def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: R
         partitions_def=delivery_partitions(shape.name),
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool(shape.name),
-        retry_policy=_RETRIES,
         description=f"Takes in what was delivered for {shape.name}, and {and_then}.",
     )
     def load_tables(
@@ -179,16 +176,17 @@ def _load(
     run: Run,
 ) -> tuple[Loaded, list[str]]:
     try:
-        found = deliveries(dimension, allow=allow)
+        context.log.info(f"{dimension.name}: asking for {warehouse.place}")
+        opened = warehouse.open()
+        context.log.info(f"Spark {opened.spark.version} is there")
+        found = deliveries(dimension, opened.spark, allow=allow)
         keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
         chosen = [(key, delivery) for key, delivery in keyed if asked is None or key in asked]
         lacking = sorted(set(asked or ()) - {key for key, _ in chosen})
         if lacking:
             wrong = f"{dimension.name}: no delivery {', '.join(lacking)} lies there; nothing was loaded"
             raise dg.Failure(wrong, allow_retries=False)
-        context.log.info(f"{dimension.name}: {len(chosen)} deliveries found; asking for {warehouse.place}")
-        opened = warehouse.open()
-        context.log.info(f"Spark {opened.spark.version} is there")
+        context.log.info(f"{dimension.name}: {len(chosen)} of {len(keyed)} deliveries found")
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, [delivery for _, delivery in chosen], how)
     except ScdError as error:

@@ -161,7 +161,7 @@ def of_table(result: LoadResult, dimension: Dimension) -> dict[str, Any]:
     if result.examples:
         told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"][-_SHOWN_BATCHES:]
-    bars = [(batch.delivery, batch.new + batch.changed, batch.changed + batch.closed) for batch in accepted]
+    bars = [(batch.delivery, batch.versions_opened, batch.versions_closed) for batch in accepted]
     if bars:
         text = "versions opened and closed per batch"
         told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(pictures.versions_per_batch(bars), text))

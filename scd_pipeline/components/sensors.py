@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
-from scd_pipeline.landing import EVERYTHING, declaration_folder, deliveries, partition_key
+from scd_pipeline.landing import EVERYTHING, declaration_folder, files, partition_key
 from scd_pipeline.spec import Dimension, Fact
 
 SETTLED_SECONDS = 5.0
@@ -95,10 +95,11 @@ def _short(names: Sequence[str]) -> str:
 
 def _there(dimension: Dimension) -> Iterator[tuple[str, list[int]]]:
     """What lies there, by partition key: a file with its time of change and size, a table with its last version."""
-    for delivery in deliveries(dimension):
-        if delivery.path and Path(delivery.path).exists():
-            changed = Path(delivery.path).stat()
-            yield partition_key(delivery, dimension), [changed.st_mtime_ns, _size(Path(delivery.path))]
+    for delivery in files(dimension):
+        path = Path(str(delivery.path))
+        if path.exists():
+            changed = path.stat()
+            yield partition_key(delivery, dimension), [changed.st_mtime_ns, _size(path)]
     folder = declaration_folder(dimension)
     for source in dimension.sources:
         for _, channel in source.channels:

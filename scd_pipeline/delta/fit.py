@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scd_pipeline.delta.table import Table
@@ -109,6 +109,6 @@ def renames(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, st
         for former in attribute.former_names:
             found[former] = attribute.name
             if generated:
-                for column in attribute.generated_columns:
-                    found[column.replace(attribute.name, former)] = column
+                before = replace(attribute, name=former, former_names=())
+                found |= dict(zip(before.generated_columns, attribute.generated_columns, strict=True))
     return found

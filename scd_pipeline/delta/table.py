@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +67,7 @@ class Table:
         ddl = ", ".join(f"{quoted(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
         told = {_VECTORS: "true", **properties}
         pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in told.items())
-        self.spark.sql(
+        self._alter(
             f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta "
             f"COMMENT {sql_text(comment)} TBLPROPERTIES ({pairs})"
         )
@@ -74,16 +75,20 @@ class Table:
     def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
         """Add nullable columns."""
         ddl = ", ".join(f"{quoted(name)} {data_type}" for name, data_type in columns)
-        self.spark.sql(f"ALTER TABLE {self.identifier} ADD COLUMNS ({ddl})")
+        self._alter(f"ALTER TABLE {self.identifier} ADD COLUMNS ({ddl})")
 
     def rename_column(self, old: str, new: str) -> None:
         """Rename a column in the metadata alone; turns on column mapping, which Delta needs for it."""
-        self.spark.sql(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-        self.spark.sql(f"ALTER TABLE {self.identifier} RENAME COLUMN {quoted(old)} TO {quoted(new)}")
+        self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+        self._alter(f"ALTER TABLE {self.identifier} RENAME COLUMN {quoted(old)} TO {quoted(new)}")
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
-        self.spark.sql(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
+        self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
+
+    def compact(self) -> None:
+        """OPTIMIZE, which changes no row.  Errors: ConflictError if a rival was faster."""
+        self._alter(f"OPTIMIZE {self.identifier}")
 
     def properties(self) -> dict[str, str]:
         rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
@@ -140,6 +145,16 @@ class Table:
         """
         return self._commit(commit, lambda: self._merge(rows, commit, key, removes))
 
+    def _alter(self, statement: str) -> None:
+        """Run a statement that does without a number of its own.  Errors: ConflictError if a rival was faster."""
+        try:
+            self.spark.sql(statement).collect()
+        except Exception as error:
+            if is_conflict(error):
+                wrong = f"table {self.name}: another writer was faster than {statement.partition(' ')[0]}"
+                raise ConflictError(f"{wrong}; what was to be done has to be looked at anew") from error
+            raise
+
     def _commit(self, commit: OwnCommit, write: Callable[[], None]) -> OwnCommit:
         try:
             write()
@@ -167,29 +182,39 @@ class Table:
             writer.saveAsTable(self.identifier)
 
     def _merge(self, rows: DataFrame, commit: OwnCommit, key: str, removes: str) -> None:
-        session, view = own_session(self.spark, rows, f"scd_merge_{commit.token}")
-        session.conf.set(_APP_ID, self.name)
-        session.conf.set(_APP_VERSION, str(commit.number))
-        session.conf.set(_USER_METADATA, commit.metadata())
         names = [name for name in self.columns() if name in rows.columns]
         values = ", ".join(f"s.{quoted(n)}" for n in names)
         assignments = ", ".join(f"t.{quoted(n)} = s.{quoted(n)}" for n in names)
-        session.sql(
-            f"MERGE INTO {self.identifier} t USING {view} s ON t.{quoted(key)} = s.{quoted(key)} "
-            f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments} "
-            f"WHEN NOT MATCHED AND NOT ({removes}) THEN "
-            f"INSERT ({', '.join(quoted(n) for n in names)}) VALUES ({values})"
-        )
+        with own_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
+            session.conf.set(_APP_ID, self.name)
+            session.conf.set(_APP_VERSION, str(commit.number))
+            session.conf.set(_USER_METADATA, commit.metadata())
+            session.sql(
+                f"MERGE INTO {self.identifier} t USING {view} s ON t.{quoted(key)} = s.{quoted(key)} "
+                f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments} "
+                f"WHEN NOT MATCHED AND NOT ({removes}) THEN "
+                f"INSERT ({', '.join(quoted(n) for n in names)}) VALUES ({values})"
+            )
 
 
-def own_session(spark: SparkSession, rows: DataFrame, view: str) -> tuple[SparkSession, str]:
-    """A session of its own that sees `rows` under the name that is returned with it."""
+@contextmanager
+def own_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tuple[SparkSession, str]]:
+    """A session of its own that sees `rows` under the name that comes with it; both go with the context."""
     if is_remote():
         rows.createOrReplaceTempView(view)
         clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect's session has it
-        return clone, quoted(view)
+        try:
+            yield clone, quoted(view)
+        finally:
+            clone.client.release_session()
+            clone.client.close()
+            spark.catalog.dropTempView(view)
+        return
     rows.createOrReplaceGlobalTempView(view)
-    return spark.newSession(), f"global_temp.{quoted(view)}"
+    try:
+        yield spark.newSession(), f"global_temp.{quoted(view)}"
+    finally:
+        spark.catalog.dropGlobalTempView(view)
 
 
 def is_conflict(error: BaseException) -> bool:

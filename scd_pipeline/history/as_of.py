@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
 from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.timeline import BEGINNING
 from scd_pipeline.spec import Dimension
 
 _FROM, _TO, _KEY = "_version_from", "_version_to", "_version_key"
@@ -23,12 +24,12 @@ def key_as_of(
 
     In: rows with a business key in the columns `keys`, in the declared order, and a time; the dimension's rows.
     Out: as many rows, in their columns; -1 where the key is NULL or unknown, or nothing held then. Windows are
-    half-open and do not overlap (S2), so that no row is doubled.
+    half-open and do not overlap (S2), so that no row is doubled; without windows an entity's row always holds (S33).
     """
     wanted = [
         col(dimension.surrogate_key).alias(_KEY),
         *[col(key).alias(_version(number)) for number, key in enumerate(dimension.key_names)],
-        F.col(EFFECTIVE_FROM).alias(_FROM),
+        (F.col(EFFECTIVE_FROM) if dimension.has_windows else F.lit(BEGINNING).cast("timestamp")).alias(_FROM),
         *([F.col(EFFECTIVE_TO).alias(_TO)] if dimension.has_windows else []),
     ]
     holds = [F.col(_FROM) <= col(time).cast("timestamp")]

@@ -12,11 +12,11 @@ A frame of statements has: the business key; `_source`, `_channel`, `_batch`, `_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch, rank, utc
@@ -41,10 +41,15 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.frames import small_frame
 from scd_pipeline.spec import Dimension
+from scd_pipeline.spec.types import DataType
 
 ORIGIN = "_origin"
 ALIVE_BEFORE = "_alive_before"
+ALIVE_ELSEWHERE = "_alive_elsewhere"
 DIFFERS = "_differs"
+VERSION_DIFFERS = "_version_differs"
+_BATCH_BEFORE = "_batch_before"
+_BESIDE_A_BAD_ROW = "_beside_a_bad_row"
 _ROW_AT = "_row_at"
 _ROW_SEQUENCE = "_row_sequence"
 
@@ -78,9 +83,10 @@ def changes(
 
     In: `stored`, the log's counted statements of every key concerned, those of removed batches included; `raw`,
     the statements of the new batches, one per (batch, key, time, sequence).
-    Out: statements, with `_origin` (raw, absent, probe), `_alive_before` and `_differs` as the source stood just
-    before. Rows with `_kind` "present" are there for counting and are never stored. `settle` may materialize a frame
-    that several branches of the plan start from.
+    Out: statements, with `_origin` (raw, absent, probe), and as the source stood just before `_alive_before`,
+    `_differs` and `_version_differs` (in a value that opens versions); `_alive_elsewhere` leaves the row's own batch
+    out of account. Rows with `_kind` "present" are there for counting and are never stored. `settle` may materialize a
+    frame that several branches of the plan start from.
     """
     removed = [batch.statements_of for batch in intake.removed]
     origin = F.when(F.col(BATCH).isin(removed), "removed").otherwise("stored") if removed else F.lit("stored")
@@ -193,18 +199,29 @@ def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     """Drop what is implied: a plain snapshot's statement that repeats what its source had stated before it."""
     counts = F.col(ORIGIN) != "removed"
     state = _before(known, counts, intake, dimension)
-    differs = _differs(dimension)
+    types = attribute_types(dimension)
+    differs = _differs(types)
+    opening = {a.name: types[a.name] for a in dimension.attributes if a.opens_versions}
     repeats = F.col(ALIVE_BEFORE) & ~differs
-    from_plain_snapshot = _told_as_its_snapshot(intake, dimension)
+    readable_again = _told_as_its_snapshot(intake, dimension) & ~F.col(_BESIDE_A_BAD_ROW)
     implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == "bad", False)
-        .when((F.col(ORIGIN) == "raw") & ~from_plain_snapshot, False)
+        .when((F.col(ORIGIN) == "raw") & ~readable_again, False)
         .when(F.col(KIND) == "values", repeats)
         .otherwise(~F.col(ALIVE_BEFORE))
     )
-    before = [_before_name(name) for name in attribute_types(dimension)]
-    return state.withColumn(DIFFERS, differs).where(~implied).drop(*before)
+    told = {
+        DIFFERS: differs,
+        VERSION_DIFFERS: _differs(opening),
+        ALIVE_ELSEWHERE: _alive_elsewhere(dimension) if intake.row_timed else F.col(ALIVE_BEFORE),
+        _BESIDE_A_BAD_ROW: _beside_a_bad_row(intake, dimension),
+    }
+    return (
+        state.withColumns(told)
+        .where(~implied)
+        .drop(_BATCH_BEFORE, _BESIDE_A_BAD_ROW, *[_before_name(name) for name in types])
+    )
 
 
 def _told(batch: Batch) -> tuple[str | None, str | None, str | None]:
@@ -230,6 +247,17 @@ def _told_as_its_snapshot(intake: Intake, dimension: Dimension) -> Column:
     return found
 
 
+def _beside_a_bad_row(intake: Intake, dimension: Dimension) -> Column:
+    """Whether a row's snapshot has a bad row of the same entity too.
+
+    That one is kept, so the snapshot counts as having spoken of the entity, and is not asked of it again.
+    """
+    if not any(batch.bad_rows for batch in intake.new_snapshots):
+        return F.lit(False)
+    together = Window.partitionBy(SOURCE, *[col(name) for name in dimension.key_names], BATCH)
+    return F.coalesce(F.max(F.col(KIND) == "bad").over(together), F.lit(False))
+
+
 def _affected(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     """Source and key of the entities of which a new batch says something new, or a removed one spoke."""
     names = [SOURCE, *[quoted(n) for n in dimension.key_names]]
@@ -247,14 +275,11 @@ def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimensi
     Only rows for which `counts` holds are taken into account. A "present" row gives its values only where the
     entity was not alive (S4).
     """
-    window = (
-        Window.partitionBy(SOURCE, *[col(n) for n in dimension.key_names])
-        .orderBy(*position(descending_present=True))
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
+    window = _so_far(dimension).rowsBetween(Window.unboundedPreceding, -1)
     exists = F.when(counts & F.col(KIND).isin("values", "present"), True).when(counts & (F.col(KIND) == "gone"), False)
     alive = F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False))
-    known = known.withColumn(ALIVE_BEFORE, alive)
+    spoke = F.when(exists.isNotNull(), F.col(BATCH))
+    known = known.withColumns({ALIVE_BEFORE: alive, _BATCH_BEFORE: F.last(spoke, ignorenulls=True).over(window)})
     sets = counts & (F.col(KIND) == "values")
     if intake.row_timed:
         sets = sets | (counts & (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE))
@@ -266,10 +291,29 @@ def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimensi
     )
 
 
-def _differs(dimension: Dimension) -> Column:
-    """Whether the row states a value other than the one that held before it (S8; not stated differs from NULL)."""
+def _alive_elsewhere(dimension: Dimension) -> Column:
+    """Whether an entity was alive just before the row by the statements of other batches than the row's own.
+
+    That is its state where the row's batch began to speak of it, if no other batch has spoken since.
+    """
+    begins = ~F.col(_BATCH_BEFORE).eqNullSafe(F.col(BATCH))
+    speaks = (F.col(ORIGIN) != "removed") & F.col(KIND).isin("values", "present", "gone")
+    window = _so_far(dimension).rowsBetween(Window.unboundedPreceding, -1)
+    began = F.last(F.when(begins & speaks, F.col(ALIVE_BEFORE)), ignorenulls=True).over(window)
+    return F.when(begins, F.col(ALIVE_BEFORE)).otherwise(began)
+
+
+def _so_far(dimension: Dimension) -> WindowSpec:
+    return Window.partitionBy(SOURCE, *[col(n) for n in dimension.key_names]).orderBy(*position(with_presence=True))
+
+
+def _differs(types: Mapping[str, DataType]) -> Column:
+    """Whether the row states, of these attributes, a value other than the one that held before it (S8).
+
+    Not stated differs from NULL.
+    """
     differs = F.lit(False)
-    for name, data_type in attribute_types(dimension).items():
+    for name, data_type in types.items():
         before = col(_before_name(name))
         equal = comparable(col(name)["v"], data_type).eqNullSafe(comparable(before["v"], data_type))
         differs = differs | (col(name).isNotNull() & (before.isNull() | ~equal))
@@ -297,9 +341,14 @@ def _snapshots_to_ask(intake: Intake) -> list[tuple[Batch, datetime | None]]:
             )
             if reached:
                 asked.append((snapshot, bound))
-            if snapshot.retires and not snapshot.row_times and everything[source] <= set(snapshot.columns):
+            if _settles(snapshot, everything[source]):
                 settling[(snapshot.scope_columns, snapshot.scope)] = snapshot
     return asked
+
+
+def _settles(snapshot: Batch, columns: set[str]) -> bool:
+    """Whether it says of every entity that it covers all that its source can: of those of its bad rows it does not."""
+    return snapshot.retires and not (snapshot.row_times or snapshot.bad_rows) and columns <= set(snapshot.columns)
 
 
 def _latest_settling(candidates: Iterable[Batch], snapshot: Batch) -> datetime | None:
@@ -352,4 +401,5 @@ def _resolved(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFra
         restated = probe & F.col(ALIVE_BEFORE) & F.array_contains("_probe_columns", name)
         resolved[name] = F.when(restated, col(_before_name(name))).otherwise(col(name))
     before = [_before_name(name) for name in attribute_types(dimension)]
-    return state.withColumns(resolved).drop(*before, ALIVE_BEFORE, "_probe_retires", "_probe_columns")
+    looked_at = (ALIVE_BEFORE, _BATCH_BEFORE, "_probe_retires", "_probe_columns")
+    return state.withColumns(resolved).drop(*before, *looked_at)

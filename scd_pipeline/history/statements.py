@@ -43,6 +43,7 @@ from scd_pipeline.spec.types import DataType, parse_type
 DELIVERY = "_scd"
 HASH = "_hash"
 KEY_READABLE = "_key_readable"
+OUTSIDE_OF_SCOPE = "outside of the delivery's scope"
 _CAST_FAULTS = "_cast_faults"
 STATEMENT_TYPES = {
     SOURCE: "string",
@@ -60,7 +61,9 @@ STATEMENT_TYPES = {
     BAD_REASON: "string",
     BAD_ROW: "string",
 }
-_ZONE_AT_END = r"(?i)(z|utc|gmt|[+-]\d{1,2}(:?\d{2})?|[a-z]+/[a-z_]+)\s*$"
+# After a time of day: an offset, or a zone's name; the T between date and hour is none.
+_ZONE_AT_END = r"(?i)\d\s*((?!t\d)[a-z][a-z0-9_/+-]*|[+-]\d{1,2}(:?\d{2}){0,2})\s*$"
+_NO_JSON = "_scd_no_json"
 _ZONE_LETTERS = set("VzOXxZ")
 
 
@@ -111,7 +114,11 @@ def content_hash(frame: DataFrame) -> DataFrame:
         if field.name == DELIVERY:
             continue
         value = col(field.name)
-        parts += [value.isNull(), F.to_json(F.struct(value)) if _holds_map(field.dataType) else value]
+        parts += [
+            F.lit(field.name),
+            value.isNull(),
+            F.to_json(F.struct(value)) if _holds_map(field.dataType) else value,
+        ]
     return frame.withColumn(HASH, F.xxhash64(*parts) if parts else F.lit(0).cast("bigint"))
 
 
@@ -127,6 +134,7 @@ def conform(
 
     NULL in the business key, a value that does not cast, a missing or impossible time and a key outside of the
     batch's scope make a bad row; a default stands in for NULL before that.
+    Errors: Spark's AnalysisException where an expression of the declaration names a column that is not there.
     """
     values = _values(frame, read, source, channel, dimension)
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
@@ -158,8 +166,10 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
     if channel.sequence:
         wanted[SEQUENCE] = (Mapped(from_=channel.sequence), parse_type(channel.sequence_type), False)
     required = {attribute.name for attribute in dimension.attributes if attribute.required}
+    deletes = isinstance(channel, Feed) and channel.deletes
+    deleted = F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
     physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}
-    schema = frame.select(*[value.alias(name) for name, value in physical.items()]).schema
+    schema = frame.select(deleted, *[value.alias(name) for name, value in physical.items()]).schema
     columns, faults = [], []
     for name, (column, data_type, personal) in wanted.items():
         given = physical[name]
@@ -167,13 +177,11 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
         taken = _defaulted(given, value, column, data_type)
         faults.append(_fault(name, given, value, data_type, personal))
         if name in required:
-            faults.append(F.when(given.isNull() & taken.isNull(), F.lit(f"{name} is missing")))
+            faults.append(F.when(given.isNull() & taken.isNull() & ~deleted, F.lit(f"{name} is missing")))
         columns.append(taken.alias(name))
     extra = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
     columns += [_or_delivery(name, physical_name).alias(name) for name, physical_name in extra.items()]
-    deleted = isinstance(channel, Feed) and channel.deletes
-    columns.append((F.coalesce(F.expr(deleted), F.lit(False)) if deleted else F.lit(False)).alias("_deleted"))
-    return _Values(columns, faults)
+    return _Values([*columns, deleted.alias("_deleted")], faults)
 
 
 def _physical(column: Mapped) -> Column:
@@ -213,9 +221,18 @@ def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | 
     if isinstance(physical, T.StringType):
         if ddl == "date" and pattern:
             return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
-        if ddl.startswith(("array<", "map<", "struct<")):
+        if ddl.startswith("struct<"):
+            return _struct_of(given, target)
+        if ddl.startswith(("array<", "map<")):
             return F.from_json(given, ddl)
     return given.try_cast(ddl)
+
+
+def _struct_of(given: Column, target: DataType) -> Column:
+    """The struct that a JSON text is; NULL for a text that is none, which Spark would take for a struct of NULLs."""
+    ddl = f"{target.ddl().removesuffix('>')},{_NO_JSON}:string>"
+    parsed = F.from_json(given, ddl, {"columnNameOfCorruptRecord": _NO_JSON})
+    return F.when(parsed[_NO_JSON].isNull(), parsed.dropFields(_NO_JSON))
 
 
 def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: str) -> Column:
@@ -228,8 +245,10 @@ def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: s
         value = F.try_to_timestamp(given, F.lit(pattern))
         zoned = F.lit(bool(_ZONE_LETTERS & set(pattern)))
     else:
-        value = given.try_cast("timestamp")
-        zoned = F.trim(given).rlike(r"\d.*" + _ZONE_AT_END) & F.length(F.trim(given)).__gt__(10)
+        # Spark takes a time of day without a date for one of today.
+        dated = given.try_cast("timestamp_ntz")
+        value = F.when(dated.isNotNull(), given.try_cast("timestamp"))
+        zoned = F.trim(given).rlike(_ZONE_AT_END) & (F.length(F.trim(given)) > 10)
     return value if zone == "UTC" else F.when(zoned, value).otherwise(F.to_utc_timestamp(value, zone))
 
 
@@ -241,15 +260,16 @@ def _key_readable(dimension: Dimension) -> Column:
 
 
 def _time_faults(channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:
-    """S4, S29: a row's own time has to be there and within the dimension's time; and the key (S26)."""
+    """S4, S29: a row's time has to be there and within the dimension's time; and the key (S26)."""
     faults = [F.when(~F.col(KEY_READABLE), F.lit("the business key is NULL or cannot be read"))]
+    time, name = F.col(DELIVERY)["at"], "the delivery's time"
     if channel.effective_at:
-        time = F.col(EFFECTIVE_AT)
+        time, name = F.col(EFFECTIVE_AT), "effective_at"
         faults.append(F.when(time.isNull(), F.lit("effective_at is missing")))
-        first = dimension.begin.at if dimension.begin else "0001-01-01 00:00:00"
-        faults.append(F.when(time < F.lit(first).cast("timestamp"), F.lit(f"effective_at is before {first}")))
-        end = dimension.open_end
-        faults.append(F.when(time >= F.lit(end).cast("timestamp"), F.lit(f"effective_at is not before {end}")))
+    first = dimension.begin.at if dimension.begin else "0001-01-01 00:00:00"
+    faults.append(F.when(time < F.lit(first).cast("timestamp"), F.lit(f"{name} is before {first}")))
+    end = dimension.open_end
+    faults.append(F.when(time >= F.lit(end).cast("timestamp"), F.lit(f"{name} is not before {end}")))
     return faults
 
 
@@ -258,7 +278,7 @@ def _scope_faults(channel: Snapshot | Feed) -> list[Column]:
         return []
     scope = F.col(DELIVERY)["scope"]
     inside = F.array_contains(scope, key_text(channel.scope))
-    return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~inside, F.lit("outside of the delivery's scope"))]
+    return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~inside, F.lit(OUTSIDE_OF_SCOPE))]
 
 
 def _text_of(frame: DataFrame) -> Column:
@@ -367,12 +387,17 @@ def conflicts(rows: DataFrame, dimension: Dimension) -> DataFrame:
 
 
 def collapse(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Of rows of one batch with the same key, time and sequence one that states what any of them states (S5)."""
+    """Of rows of one batch with the same key, time and sequence one that states what any of them states (S5).
+
+    Of several reasons, actors and correlation ids the least.
+    """
     types = attribute_types(dimension)
     names = [name for name in rows.columns if name not in set(_group_names(dimension))]
     merged = [
         (
-            F.first(quoted(name), ignorenulls=True) if name in types and has_map(types[name]) else F.max(quoted(name))
+            F.first(quoted(name), ignorenulls=True)
+            if name in types and has_map(types[name])
+            else (F.min if name in (REASON, ACTOR, CORRELATION_ID) else F.max)(quoted(name))
         ).alias(name)
         for name in names
     ]

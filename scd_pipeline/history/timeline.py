@@ -105,7 +105,7 @@ def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
     )
     before = (
         Window.partitionBy(*entity(dimension), F.col(SOURCE))
-        .orderBy(*position(descending_present=True))
+        .orderBy(*position(with_presence=True))
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     alive = F.coalesce(F.last(F.col(KIND) != "gone").over(before), F.lit(False))

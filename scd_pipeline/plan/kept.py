@@ -8,9 +8,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch, counted
-from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE, col
+from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, SOURCE, col
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.history.differences import ALIVE_BEFORE, DIFFERS, ORIGIN, Intake, changes
+from scd_pipeline.history.differences import (
+    ALIVE_BEFORE,
+    ALIVE_ELSEWHERE,
+    DIFFERS,
+    ORIGIN,
+    VERSION_DIFFERS,
+    Intake,
+    changes,
+)
+from scd_pipeline.history.statements import OUTSIDE_OF_SCOPE
 from scd_pipeline.intake import Taken
 from scd_pipeline.plan.log import counted_rows, of_batches
 from scd_pipeline.spec import Dimension
@@ -26,7 +35,7 @@ def kept_statements(
     """
     while taken.accepted or taken.removed:
         kept = _kept_once(warehouse, log, old, taken, dimension)
-        counted_in = taken.with_counts(_change_counts(kept))
+        counted_in = taken.with_counts(_change_counts(kept, dimension))
         guarded = counted_in.first_guarded(dimension)
         if guarded is None:
             return kept, counted_in
@@ -57,22 +66,41 @@ def _kept_once(
     ).localCheckpoint()
 
 
-def _change_counts(kept: DataFrame) -> dict[str, dict[str, int]]:
-    """Per batch: how many entities are new, changed, closed, retired, and what the guard has to know."""
+def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str, int]]:
+    """Per batch: statements by which entities are new, changed, closed and retired, and versions end anew.
+
+    For the guard also the entities that the batch has and that were alive by others before: by a row-timed snapshot's
+    word (`present_alive`), and by bad rows alone (`bad_alive`).
+    """
     raw, alive = F.col(ORIGIN) == "raw", F.col(ALIVE_BEFORE)
     values = raw & (F.col(KIND) == "values")
     gone = F.col(KIND) == "gone"
-    flags = {
+    counts = {
         "new": values & ~alive,
         "changed": values & alive & F.col(DIFFERS),
         "closed": gone & alive & F.col(ORIGIN).isin("raw", "absent"),
+        "reopened": values & alive & F.col(VERSION_DIFFERS),
         "retired": gone & (F.col(ORIGIN) == "absent"),
-        "bad_alive": raw & (F.col(KIND) == "bad") & alive,
-        "present_alive": (F.col(KIND) == "present") & alive & raw,
     }
-    sums = [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in flags.items()]
-    rows = kept.groupBy(BATCH).agg(*sums).collect()
-    return {row[BATCH]: {name: int(row[name] or 0) for name in flags} for row in rows}
+    there = raw & F.col(ALIVE_ELSEWHERE)
+    inside = ~F.coalesce(F.col(BAD_REASON), F.lit("")).contains(OUTSIDE_OF_SCOPE)
+    of_entity = {
+        "_values": values,
+        "_present": there & (F.col(KIND) == "present"),
+        "_bad": there & (F.col(KIND) == "bad") & inside,
+    }
+    entities = kept.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
+        *[F.sum(flag.cast("int")).alias(name) for name, flag in counts.items()],
+        *[F.max(F.coalesce(flag, F.lit(False))).alias(name) for name, flag in of_entity.items()],
+    )
+    alive_by = {
+        "present_alive": F.col("_present"),
+        "bad_alive": F.col("_bad") & ~F.col("_values") & ~F.col("_present"),
+    }
+    sums = [F.sum(name).cast("bigint").alias(name) for name in counts]
+    sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in alive_by.items()]
+    rows = entities.groupBy(BATCH).agg(*sums).collect()
+    return {row[BATCH]: {name: int(row[name] or 0) for name in (*counts, *alive_by)} for row in rows}
 
 
 def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
@@ -80,6 +108,7 @@ def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
     unreadable = taken.unreadable()
     if kept is None:
         return unreadable
-    columns = [name for name in kept.columns if name not in (ORIGIN, ALIVE_BEFORE, DIFFERS, "_row_at", "_row_sequence")]
+    looked_at = (ORIGIN, ALIVE_BEFORE, ALIVE_ELSEWHERE, DIFFERS, VERSION_DIFFERS, "_row_at", "_row_sequence")
+    columns = [name for name in kept.columns if name not in looked_at]
     told = kept.where(F.col(KIND) != "present").select(*[col(name) for name in columns])
     return told.unionByName(unreadable.select(*[col(name) for name in columns]))

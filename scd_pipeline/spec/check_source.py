@@ -38,6 +38,10 @@ def _check_source(faults: Faults, source: Any) -> Source | None:
         field = joined("sources", source.name)
         faults.add(field, f"{shown(source.name)} cannot be a name", COLUMN_NAME_RULE)
         return None
+    if "/" in source.name:
+        field = joined("sources", source.name)
+        faults.add(field, f"{shown(source.name)} cannot name a source", "write it without `/`, as batches' ids have it")
+        return None
     path = f"sources.{source.name}"
     draft = faults.sound(path, source, SOURCE)
     faults.unique(f"{path}.attributes", draft.attributes or ())
@@ -103,6 +107,9 @@ def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snaps
     else:
         faults.choice(f"{path}.unreadable_keys", draft.unreadable_keys, ("retire_nobody", "retire"))
         faults.unique(f"{path}.scope", draft.scope)
+        if draft.sequence is not None and draft.effective_at is None:
+            wrong = "a snapshot states each entity once, unless its rows have times of their own"
+            faults.add(f"{path}.sequence", wrong, "name their column in `effective_at`, or remove `sequence`")
     return draft
 
 

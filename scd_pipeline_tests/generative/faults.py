@@ -99,7 +99,7 @@ _ORDER = (
         "merged_from_one_row",
         "S5",
         "machine pass, store pass",
-        Edit("history.statements:collapse", "F.max(quoted(name))", "F.first(quoted(name))"),
+        Edit("history.statements:collapse", "else F.max)", "else F.first)"),
     ),
     _fault(
         "unordered_taken",
@@ -137,6 +137,30 @@ _SNAPSHOTS = (
         "scope",
         "store order, customer order",
         Edit("batch:Batch.covers_all_of", "set(other.scope) <= set(self.scope)", "True"),
+    ),
+    _fault(
+        "scope_of_good_rows_only",
+        "scope",
+        "machine pass",
+        Edit("history.statements:batch_counts", "F.when(F.col(KEY_READABLE) &", 'F.when(F.col("_good") &'),
+    ),
+    _fault(
+        "good_row_beside_a_bad_one_implied",
+        "S26",
+        "customer order, country order",
+        Edit("history.differences:_kept", " & ~F.col(_BESIDE_A_BAD_ROW)", ""),
+    ),
+    _fault(
+        "settled_by_a_snapshot_with_bad_rows",
+        "S26",
+        "customer order, country order",
+        Edit("history.differences:_settles", "(snapshot.row_times or snapshot.bad_rows)", "snapshot.row_times"),
+    ),
+    _fault(
+        "stopped_revision_takes_the_lower_one_along",
+        "S34",
+        "customer pass, country pass",
+        Edit("intake:Taken.without", "made.entries", "tuple(e for e in self.entries if e.batch.id != stop.batch)"),
     ),
     _fault(
         "stray_rows_taken",
@@ -460,19 +484,19 @@ _LOG = (
         "settled_without_all_columns",
         "S20",
         "customer order, customer order redeclared",
-        Edit("history.differences:_snapshots_to_ask", " and everything[source] <= set(snapshot.columns)", ""),
+        Edit("history.differences:_settles", " and columns <= set(snapshot.columns)", ""),
     ),
     _fault(
         "settled_by_who_retires_nobody",
         "S27",
         "customer order, country order",
-        Edit("history.differences:_snapshots_to_ask", "if snapshot.retires and ", "if "),
+        Edit("history.differences:_settles", "snapshot.retires and ", ""),
     ),
     _fault(
         "settled_by_row_times",
         "S4",
         "partner order, machine order",
-        Edit("history.differences:_snapshots_to_ask", "not snapshot.row_times and ", ""),
+        Edit("history.differences:_settles", "(snapshot.row_times or snapshot.bad_rows)", "snapshot.bad_rows"),
     ),
     _fault(
         "what_goes_asks_nobody",
@@ -514,7 +538,7 @@ _LOG = (
         "repeats_of_feeds_dropped",
         "S19",
         "customer order, country order",
-        Edit("history.differences:_kept", '.when((F.col(ORIGIN) == "raw") & ~from_plain_snapshot, False)', ""),
+        Edit("history.differences:_kept", '.when((F.col(ORIGIN) == "raw") & ~readable_again, False)', ""),
     ),
     _fault(
         "return_unchanged_is_a_repeat",

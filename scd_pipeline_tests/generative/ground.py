@@ -38,7 +38,7 @@ class Way:
     twice: bool = False
 
 
-PASS, ORDER, DOUBLE = Way("pass", 1), Way("order", 4), Way("double", 4, twice=True)
+PASS, ORDER, DOUBLE = Way("pass", 1), Way("order", None), Way("double", 2, twice=True)
 WAYS = {way.name: way for way in (PASS, ORDER, DOUBLE)}
 
 

@@ -58,6 +58,9 @@ TIMES = """
 | 12 | '2024-10-27 02:30:00'                  | 2024-10-27 00:30:00        |
 | 13 | '2024-10-27 02:30:00+01:00'            | 2024-10-27 01:30:00        |
 | 14 | '2024-10-27 03:00:00'                  | 2024-10-27 02:00:00        |
+| 15 | '2024-07-01 10:00:00 PST'              | 2024-07-01 17:00:00        |
+| 16 | '2024-07-01 10:00:00 UT'               | 2024-07-01 10:00:00        |
+| 17 | '2024-07-01 10:00:00 America/Port-au-Prince' | 2024-07-01 14:00:00  |
 """
 
 ATTRIBUTES = """
@@ -160,6 +163,15 @@ def _at_new_year(table: str) -> str:
 
 def _time(number: int) -> str:
     return next(row["time"] for row in parse(TIMES) if row["id"] == number)
+
+
+@rule("S1", "S26")
+def test_a_time_of_day_without_a_date_is_none(own_tables: OwnTables) -> None:
+    """Spark would take it for one of today, so that the clock decided."""
+    told = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad rows |", "oslo")
+    result = own_tables.load(EVENT.dimension, told)
+    assert [(batch.outcome, batch.bad_rows) for batch in result.batches] == [("accepted", 1)]
+    assert own_tables.rows(EVENT.dimension) == []
 
 
 @rule("S1")

@@ -165,3 +165,88 @@ def test_what_a_snapshot_states_again_it_states_for_its_own_reason() -> Case:
         | Bonn | 2024-03-01     | OPEN         | audit         | crm/snapshot/3 |
         """,
     )
+
+
+@rule("S19", "S26")
+@case
+def test_a_snapshot_that_could_not_be_read_of_an_entity_settles_nothing_of_it() -> Case:
+    """The second says nothing of 1, so what comes late before it lasts up to the third."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 1        | 2024-01-01 | 1  | Bonn | 1     |
+            | 1        | 2024-01-01 | 2  | Bonn | 1     |
+            | 2        | 2024-02-01 | 1  | Bonn | x!    |
+            | 2        | 2024-02-01 | 2  | Bonn | 1     |
+            | 3        | 2024-03-01 | 1  | Bonn | 1     |
+            | 3        | 2024-03-01 | 2  | Bonn | 1     |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 4        | 1  | 2024-01-20 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-01-20   |
+        | 1  | Kiel | 2024-01-20     | 2024-03-01   |
+        | 1  | Bonn | 2024-03-01     | OPEN         |
+        | 2  | Bonn | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S19", "S26")
+@case
+def test_one_of_whom_a_snapshot_could_not_be_read_is_still_left_out_by_the_next() -> Case:
+    """The first comes last: the third, which leaves 1 out, has to be asked for it."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 2        | 2024-02-01 | 1  | Bonn | x!    |
+            | 2        | 2024-02-01 | 2  | Bonn | 1     |
+            | 3        | 2024-03-01 | 2  | Bonn | 1     |
+            | 1        | 2024-01-01 | 1  | Bonn | 1     |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-03-01   |
+        | 2  | Bonn | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S5", "S26")
+@case
+def test_a_good_row_beside_a_bad_one_of_the_same_entity_is_heard() -> Case:
+    """It repeats what was there; what comes late before it lasts up to it all the same."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city | score |
+            | 1        | 2024-01-01 | 1  | Bonn | 1     |
+            | 2        | 2024-02-01 | 1  | Bonn | 1     |
+            | 2        | 2024-02-01 | 1  | Bonn | x!    |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 4        | 1  | 2024-01-20 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-01-20   |
+        | 1  | Kiel | 2024-01-20     | 2024-02-01   |
+        | 1  | Bonn | 2024-02-01     | OPEN         |
+        """,
+    )

@@ -227,3 +227,21 @@ def test_a_column_of_the_key_or_of_the_channel_is_never_optional() -> Case:
         | 1       | crm/feed/1/1 | stopped | missing column | "it lacks time; it has case, city, id, op, reason, seq" |
         """,
     )
+
+
+@rule("S20")
+def test_a_column_that_an_expression_names_is_missed_too(own_tables: OwnTables) -> None:
+    """The delivery is stopped, and not the run."""
+    dimension = declared(
+        """
+        dimension: dim_signal
+        business_key: id
+        sources: {crm: {feed: {effective_at: time, deletes: "removed = 'yes'"}}}
+        attributes: {city: 2}
+        """
+    ).dimension
+    told = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
+    (batch,) = own_tables.load(dimension, told).batches
+    assert (batch.outcome, batch.rule) == ("stopped", "missing column")
+    assert batch.error.startswith("an expression of the declaration names what it has not: ")
+    assert "`removed`" in batch.error

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from scd_pipeline.errors import BatchStopped
-from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
+from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground
 from scd_pipeline_tests.semantics.specification import Case, Declaration, case, feed, rule, snapshots
 
@@ -346,6 +346,163 @@ def test_a_row_in_quarantine_gives_its_snapshot_a_scope() -> Case:
         quarantine="""
         | batch            | key              | reason                |
         | pos/snapshot/2/1 | 'region=n, id=a' | staff: 'x!' is no int |
+        """,
+    )
+
+
+@rule("S27", "S34")
+@case
+def test_a_stopped_revision_leaves_the_one_below_it_standing_that_came_with_it() -> Case:
+    """Both in one load: the higher is stopped, so the lower counts."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id    | city |
+            | 1        | 1        | 2024-01-01 | 1..24 | Bonn |
+            | 2        | 1        | 2024-02-01 | 1..22 | Kiel |
+            | 2        | 2        | 2024-02-01 | 1..2  | Ulm  |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..24 | Bonn | 2024-01-01     | 2024-02-01   |
+        | 1..22 | Kiel | 2024-02-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | accepted | ''           |
+        | crm/snapshot/2/2 | stopped  | retire guard |
+        """,
+        together=True,
+    )
+
+
+@rule("S34")
+@case
+def test_of_two_revisions_that_come_together_the_lower_is_superseded() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2        | 2024-01-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city |
+        | 1  | Kiel |
+        """,
+        results="""
+        | batch            | outcome    | rule |
+        | crm/snapshot/1/1 | superseded | ''   |
+        | crm/snapshot/1/2 | accepted   | ''   |
+        """,
+        together=True,
+    )
+
+
+@rule("S27")
+@case
+def test_whom_a_snapshot_with_row_times_brings_does_not_make_up_for_whom_it_leaves_out() -> Case:
+    """30 are alive and 10 of them are left out; what the guard counts is who was there before."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-01 | 1..30  | 2024-01-01 | Bonn |
+            | 2        | 2024-02-01 | 11..50 | 2024-01-20 | Kiel |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_to |
+        | 1..30 | Bonn | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_several_rows_of_an_entity_count_once() -> Case:
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-01 | 1..30  | 2024-01-01 | Bonn |
+            | 2        | 2024-02-01 | 11..30 | 2024-01-20 | Kiel |
+            | 2        | 2024-02-01 | 11..30 | 2024-01-21 | Ulm  |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_to |
+        | 1..30 | Bonn | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        """,
+    )
+
+
+@rule("S27")
+@case
+def test_a_few_who_are_left_out_beside_many_new_ones_are_not_asked_about() -> Case:
+    """10 are alive: the guard is asked from 20 on, however many come."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id    | time       | city |
+            | 1        | 2024-01-01 | 1..10 | 2024-01-01 | Bonn |
+            | 2        | 2024-02-01 | 9..22 | 2024-01-20 | Kiel |
+            """
+        ),
+        becomes="""
+        | id     | city | effective_to |
+        | 1..8   | Bonn | 2024-02-01   |
+        | 9..10  | Bonn | 2024-01-20   |
+        | 9..22  | Kiel | OPEN         |
+        """,
+    )
+
+
+@rule("S26", "S27")
+@case
+def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
+    """In region n 20 are alive and 6 are left out; 10 stray rows of region s say nothing of region n."""
+    return Case(
+        STORE,
+        snapshots(
+            """
+            | delivery | at         | scope  | region | id     | staff | allow    |
+            | 1        | 2024-01-01 | 'n, s' | n      | n1..20 | 1     |          |
+            | 1        | 2024-01-01 | 'n, s' | s      | s1..10 | 1     |          |
+            | 2        | 2024-02-01 | n      | n      | n7..14 | 2     | bad rows |
+            | 2        | 2024-02-01 | n      | n      | n15..20 | x!   | bad rows |
+            | 2        | 2024-02-01 | n      | n      | n15..20 | y!   | bad rows |
+            | 2        | 2024-02-01 | n      | s      | s1..10 | 2     | bad rows |
+            """,
+            source="pos",
+        ),
+        becomes="""
+        | region | id     | staff | effective_to |
+        | n      | n1..20 | 1     | OPEN         |
+        | s      | s1..10 | 1     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | pos/snapshot/1/1 | accepted | ''           |
+        | pos/snapshot/2/1 | stopped  | retire guard |
         """,
     )
 

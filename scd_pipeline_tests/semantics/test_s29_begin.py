@@ -141,3 +141,30 @@ def test_without_a_declared_beginning_only_the_open_end_bounds() -> Case:
         | 2  | 9999-12-31 23:59:58 | OPEN         |
         """,
     )
+
+
+@rule("S26", "S29")
+@case
+def test_rows_of_a_delivery_before_the_beginning_are_bad_rows() -> Case:
+    """Their time is that of the delivery."""
+    return Case(
+        PRODUCT,
+        snapshots(
+            """
+            | delivery | at         | id | price |
+            | 1        | 1999-06-01 | 1  | 1.00  |
+            | 2        | 1999-12-01 | 1  | 2.00  |
+            | 3        | 2001-01-01 | 1  | 3.00  |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | id | price | effective_from | effective_to |
+        | 1  | 3.00  | 2000-01-01     | 2999-12-31   |
+        """,
+        quarantine="""
+        | batch            | key  | reason                                            |
+        | erp/snapshot/1/1 | id=1 | the delivery's time is before 2000-01-01 00:00:00 |
+        | erp/snapshot/2/1 | id=1 | the delivery's time is before 2000-01-01 00:00:00 |
+        """,
+    )

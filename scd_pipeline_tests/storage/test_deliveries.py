@@ -22,7 +22,7 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     for city in ("Rome", "Oslo"):
         spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(path)
     dimension = declared(path, versions=True)
-    found = discover(dimension, spark=spark)
+    found = discover(dimension, spark)
     assert [(d.name, d.table_version) for d in found] == [("0", 0), ("1", 1)]
     opened = Warehouse(spark, tmp_path / "warehouse")
     assert [batch.outcome for batch in load(opened, dimension, found).batches] == ["accepted", "accepted"]
@@ -35,7 +35,7 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
     path = str(tmp_path / "customers")
     rows = "SELECT 'a' AS id, 'Rome' AS city, DATE'2024-01-01' AS day UNION ALL SELECT 'a', 'Oslo', DATE'2024-02-01'"
     spark.sql(rows).write.format(kind).partitionBy("day").save(path)
-    found = discover(declared(path, partition="day", format=kind), spark=spark)
+    found = discover(declared(path, partition="day", format=kind), spark)
     assert [(d.name, str(d.at)) for d in found] == [
         ("2024-01-01", "2024-01-01 00:00:00+00:00"),
         ("2024-02-01", "2024-02-01 00:00:00+00:00"),
@@ -54,7 +54,7 @@ def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp
     (tmp_path / "linked").symlink_to(tmp_path / "real", target_is_directory=True)
     dimension = declared(str(tmp_path / "linked" / "c_{date}.csv"))
     opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, discover(dimension))
+    load(opened, dimension, discover(dimension, spark))
     rows = opened.table("dim_customer").read().orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 
@@ -62,7 +62,7 @@ def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp
 def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None:
     for name in ("c_2024-01-01.csv", "c_2024-02-01.csv", "c_other.csv", "_c_2024-03-01.csv"):
         (tmp_path / name).write_text("id,city\n")
-    found = discover(declared("c_{date}.csv"), base=tmp_path)
+    found = discover(declared("c_{date}.csv"), None, base=tmp_path)
     assert [(d.name, d.channel, str(d.at)[:10]) for d in found] == [
         ("2024-01-01", "snapshot", "2024-01-01"),
         ("2024-02-01", "snapshot", "2024-02-01"),

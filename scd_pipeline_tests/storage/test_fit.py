@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.capabilities import Capabilities, probe
+from scd_pipeline.delta.fit import renames
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
 from scd_pipeline.load import load, plan
 from scd_pipeline.spec import Attribute, Dimension
@@ -60,6 +61,20 @@ def test_a_renamed_column_keeps_its_history(spark: SparkSession, warehouse: Path
     load(opened, renamed, [feed("one", ("a", 2, "Rome"), ("a", 3, "Oslo"))])
     rows = opened.table("dim_customer").read().orderBy("version").select("town", "version").collect()
     assert [tuple(row) for row in rows] == [("Rome", 1), ("Oslo", 2)]
+
+
+def test_generated_columns_are_renamed_with_their_attribute() -> None:
+    """S20: also where the one name is part of the other."""
+    rent = Attribute(6, name="rent", former_names=("monthly_rent",), previous=True)
+    rev = Attribute(3, name="rev", former_names=("revision",))
+    assert renames([rent, rev], generated=True) == {
+        "monthly_rent": "rent",
+        "current_monthly_rent": "current_rent",
+        "previous_monthly_rent": "previous_rent",
+        "revision": "rev",
+        "previous_revision": "previous_rev",
+        "revision_changed_at": "rev_changed_at",
+    }
 
 
 def test_what_this_delta_can_do_is_tried_once_and_remembered(spark: SparkSession, warehouse: Path) -> None:

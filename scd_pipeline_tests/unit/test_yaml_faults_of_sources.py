@@ -19,6 +19,15 @@ ONE |     snapshot: landing/customers_{date}.csv\n |     timezone: UTC\n
 FLAT | iso | _iso
 4: sources._iso: '_iso' cannot be a name; <a name's rule>
 
+# source name with a slash
+FLAT | iso | i/so
+4: sources.i/so: 'i/so' cannot name a source; write it without `/`, as batches' ids have it
+
+# sequence of a snapshot
+ONE |     snapshot: landing/customers_{date}.csv\n |     snapshot: {path: "landing/customers_{date}.csv", sequence: n}\n
+5: sources.crm.snapshot.sequence: a snapshot states each entity once, unless its rows have times of their own;
+name their column in `effective_at`, or remove `sequence`
+
 # timezone
 ONE |     snapshot: |     timezone: Europe/Olso\n    snapshot:
 5: sources.crm.timezone: 'Europe/Olso' is not a time zone; did you mean Europe/Oslo?
