@@ -19,6 +19,7 @@ from scd_pipeline.columns import col, quoted
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.frames import small_frame
 from scd_pipeline.history.statements import DELIVERY
+from scd_pipeline.landing import STOPPING_RULES
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _PATTERNS = {
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
     "delivery": r"[^/]+",
 }
-_NO_TABLE = ("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,11 @@ class Delivery:
     def batch(self, dimension: Dimension) -> Batch:
         """The batch that this delivery is, before its content is known."""
         channel = self.channel_of(dimension)
+        if unknown := sorted(self.allow - set(STOPPING_RULES)):
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: no rule {', '.join(unknown)} can be let through; "
+                f"expected some of {', '.join(STOPPING_RULES)}"
+            )
         at = None if self.at is None else utc(self.at)
         if at is None and (isinstance(channel, Snapshot) or not channel.effective_at) and not self.withdrawn:
             raise SourceDataError(
@@ -260,14 +265,28 @@ def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed,
 
     A version's name is its number and its time that of its commit. A partition's name is its value, its time the date
     that the value is, its revision the version of the table: where its content is the same, loading it again changes
-    nothing. A partition of Parquet files has no revisions, and is read each time.  None where no table is there yet.
+    nothing. A partition of Parquet files has no revisions, and is read each time.
+    Out: none where nothing is there yet.  Errors: SourceDataError where something else is.
     """
     try:
         return _table_deliveries(spark, source, channel, path)
     except AnalysisException as error:
-        if error.getCondition() not in _NO_TABLE:
-            raise
+        if _lies_there(spark, path):
+            raise SourceDataError(
+                f"{source}: what lies at {path} is no {channel.format} table; expected one, or nothing yet ("
+                f"{str(error).splitlines()[0]})"
+            ) from error
         return []
+
+
+def _lies_there(spark: SparkSession, path: str) -> bool:
+    """Whether there is anything at the path, wherever the server sees it."""
+    try:
+        return bool(spark.read.format("binaryFile").load(path).schema)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return False
+        raise
 
 
 def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:

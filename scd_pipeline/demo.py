@@ -59,7 +59,8 @@ def introduce(declared: Declarations, place: str, say: Say) -> None:
 
 def jobs(declared: Declarations) -> list[str]:
     """The names of the jobs, in the order in which they are to run."""
-    return [*(f"{of.name}_job" for of in declared.dimensions), *(f"{of.name}_job" for of in declared.facts)]
+    names = [*(of.name for of in declared.dimensions), *(of.name for of in declared.facts), "scd_status"]
+    return [f"{name}_job" for name in names]
 
 
 @contextmanager
@@ -92,9 +93,12 @@ def run_job(
     told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
     chosen = told.resolve_job_def(job)
     with nullcontext(instance) if instance else dg.DagsterInstance.ephemeral() as remembers:
-        remembers.add_dynamic_partitions(str(getattr(chosen.partitions_def, "name", "")), [EVERYTHING])
+        partitions = getattr(chosen.partitions_def, "name", None)
+        if partitions:
+            remembers.add_dynamic_partitions(partitions, [EVERYTHING])
+        key = EVERYTHING if partitions else None
         try:
-            chosen.execute_in_process(run_config=run_config, instance=remembers, partition_key=EVERYTHING)
+            chosen.execute_in_process(run_config=run_config, instance=remembers, partition_key=key)
         except dg.Failure as failure:
             if isinstance(failure.__cause__, ScdError):
                 raise failure.__cause__ from None

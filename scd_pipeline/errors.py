@@ -15,7 +15,6 @@ class ScdError(Exception):
     """Base of all errors of this package."""
 
     exit_code: ClassVar[int] = 1
-    transient: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,6 @@ class LoadError(ScdError):
 
 class ConflictError(LoadError):
     """A rival committed first: plan anew from the table as it is now, and try again."""
-
-    transient = True
 
 
 class RetriesExhausted(LoadError):

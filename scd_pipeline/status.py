@@ -22,7 +22,7 @@ class SourceStatus:
     """One source of one table.
 
     `last` is the time of its last delivery that counts, `age` how long ago that was; `waiting` are deliveries that lie
-    there and are not in: they have come since the last load, or were stopped.
+    there and are not in: they have come, or were replaced, since the last load, or were stopped.
     """
 
     table: str
@@ -61,12 +61,13 @@ def status(warehouse: Warehouse, dimensions: Sequence[Dimension], facts: Sequenc
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
     for shape, fact in shapes:
-        sources += _sources(warehouse, shape, now)
+        sources += status_of_sources(warehouse, shape, now)
         tables.append(_table(warehouse, shape, fact))
     return Status(tuple(sources), tuple(tables))
 
 
-def _sources(warehouse: Warehouse, dimension: Dimension, now: datetime) -> list[SourceStatus]:
+def status_of_sources(warehouse: Warehouse, dimension: Dimension, now: datetime) -> list[SourceStatus]:
+    """Where the sources of one dimension or fact stand at `now`."""
     log = open_log(warehouse, dimension)
     known = log.batches()
     standing = counted(known)
@@ -74,14 +75,14 @@ def _sources(warehouse: Warehouse, dimension: Dimension, now: datetime) -> list[
     if log.is_there:
         bad = log.table.read().where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
         quarantined = {row[BATCH]: int(row["count"]) for row in bad}
+    accepted = {batch.id for batch in known}
     found = deliveries(dimension, warehouse.spark)
     told = []
     for source in dimension.sources:
         mine = [batch for batch in standing if batch.source == source.name]
-        accepted = {(b.channel, b.delivery) for b in known if b.source == source.name}
         last = max(mine, key=lambda b: (utc(b.latest or b.at or datetime.min), rank(b.delivery)), default=None)
         at = utc(last.at) if last is not None and last.at is not None else None
-        waiting = [d.name for d in found if d.source == source.name and (d.channel, d.name) not in accepted]
+        waiting = [d.name for d in found if d.source == source.name and d.batch(dimension).id not in accepted]
         told.append(
             SourceStatus(
                 dimension.name,

@@ -1,7 +1,7 @@
-"""Word of a run that failed, to a webhook and by mail, where the environment names them.
+"""Word of a run or a check that failed, to a webhook and by mail, where the environment names them.
 
 SCD_ALERT_WEBHOOK is an address that takes a POST of JSON; SCD_ALERT_MAIL_TO and SCD_ALERT_SMTP (host:port) are for mail
-and SCD_ALERT_MAIL_FROM is its sender.
+and SCD_ALERT_MAIL_FROM is its sender. With SCD_ALERT_SMTP_USER and SCD_ALERT_SMTP_PASSWORD the mail goes encrypted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import smtplib
+import ssl
 import urllib.request
 from collections.abc import Mapping
 from email.message import EmailMessage
@@ -19,23 +20,45 @@ _SECONDS = 10
 
 
 def tell(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """Send the word to whoever is named.  Out: to whom; empty where nobody is."""
+    """Send the word to whoever is named; a way that fails does not keep another from being tried.
+
+    Out: by which ways, with what was wrong for one that failed; empty where nobody is named.
+    """
     told = []
-    if address := environ.get("SCD_ALERT_WEBHOOK"):
-        body = json.dumps({"text": f"{subject}: {text}", **facts}).encode()
-        request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=_SECONDS):
-            told.append("webhook")
-    if (to := environ.get("SCD_ALERT_MAIL_TO")) and (server := environ.get("SCD_ALERT_SMTP")):
-        message = EmailMessage()
-        message["Subject"], message["To"] = subject, to
-        message["From"] = environ.get("SCD_ALERT_MAIL_FROM", "scd_pipeline@localhost")
-        message.set_content("\n".join([text, "", *(f"{name}: {value}" for name, value in facts.items())]))
-        host, _, port = server.partition(":")
-        with smtplib.SMTP(host, int(port or 25), timeout=_SECONDS) as mail:
-            mail.send_message(message)
-            told.append("mail")
+    for way, send in (("webhook", _post), ("mail", _mail)):
+        try:
+            if send(subject, text, facts, environ):
+                told.append(way)
+        except OSError as error:  # what networks, HTTP and mail fail with
+            told.append(f"not by {way}: {error}")
     return told
+
+
+def _post(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+    address = environ.get("SCD_ALERT_WEBHOOK")
+    if not address:
+        return False
+    body = json.dumps({"text": f"{subject}: {text}", **facts}).encode()
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=_SECONDS).close()
+    return True
+
+
+def _mail(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+    to, server = environ.get("SCD_ALERT_MAIL_TO"), environ.get("SCD_ALERT_SMTP")
+    if not (to and server):
+        return False
+    message = EmailMessage()
+    message["Subject"], message["To"] = subject, to
+    message["From"] = environ.get("SCD_ALERT_MAIL_FROM", "scd_pipeline@localhost")
+    message.set_content("\n".join([text, "", *(f"{name}: {value}" for name, value in facts.items())]))
+    host, _, port = server.partition(":")
+    with smtplib.SMTP(host, int(port or 25), timeout=_SECONDS) as mail:
+        if user := environ.get("SCD_ALERT_SMTP_USER"):
+            mail.starttls(context=ssl.create_default_context())
+            mail.login(user, environ.get("SCD_ALERT_SMTP_PASSWORD", ""))
+        mail.send_message(message)
+    return True
 
 
 def alert_sensor() -> dg.SensorDefinition:

@@ -39,6 +39,10 @@ class LoadConfig(dg.Config):
         default=[],
         description="Rules that the deliveries of this run are let through: 'bad rows', 'retire guard'.",
     )
+    leave: list[str] = Field(
+        default=[],
+        description="Partitions that a run of everything leaves for the next one, as files that are not whole yet.",
+    )
 
 
 def pool(table: str) -> str:
@@ -83,7 +87,9 @@ def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | No
 def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
     """Change log and table of a fact; whichever partition is asked for, all of it is brought up to its dimensions."""
     shape = fact.as_dimension()
-    dimensions = [dimension.name for dimension in fact.dimensions]
+    # The days of a fact are not those of its dimensions: each of its partitions may need any of theirs.
+    whole = dg.AllPartitionMapping()
+    dimensions = [dg.AssetDep(dimension.name, partition_mapping=whole) for dimension in fact.dimensions]
     specs = [
         _spec(shape, LOG_SUFFIX, [], metadata.log_description(shape), freshness),
         dg.AssetSpec(
@@ -123,7 +129,7 @@ def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: R
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        yield from _materialized(context, shape, config.allow, warehouse, run)
+        yield from _materialized(context, shape, config, warehouse, run)
 
     return load_tables
 
@@ -142,14 +148,14 @@ def _dimension_metadata(
 def _materialized(
     context: dg.AssetExecutionContext,
     dimension: Dimension,
-    allow: Collection[str],
+    config: LoadConfig,
     warehouse: WarehouseResource,
     run: Run,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load what the run was asked for, and mark the partitions that went in."""
     by_partition = context.has_partition_key or context.has_partition_key_range
     asked = context.partition_keys if by_partition and EVERYTHING not in context.partition_keys else None
-    loaded, keys = _load(context, dimension, asked, allow, warehouse, run)
+    loaded, keys = _load(context, dimension, asked, config, warehouse, run)
     stopped = {key for key, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "stopped"}
     stored = sorted(set(keys) - stopped)
     if asked is None:
@@ -157,7 +163,8 @@ def _materialized(
         context.instance.add_dynamic_partitions(partitions, sorted(set(keys)))
     if asked is None or stopped:
         new = {k for k, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "accepted"}
-        for key in stored if asked is not None else sorted(new):
+        marked = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name))
+        for key in [k for k in stored if asked is not None or k in new or k not in marked]:
             for asset, told in loaded.told.items():
                 context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
     if not (by_partition and stopped):
@@ -171,7 +178,7 @@ def _load(
     context: dg.AssetExecutionContext,
     dimension: Dimension,
     asked: Collection[str] | None,
-    allow: Collection[str],
+    config: LoadConfig,
     warehouse: WarehouseResource,
     run: Run,
 ) -> tuple[Loaded, list[str]]:
@@ -179,9 +186,9 @@ def _load(
         context.log.info(f"{dimension.name}: asking for {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"Spark {opened.spark.version} is there")
-        found = deliveries(dimension, opened.spark, allow=allow)
+        found = deliveries(dimension, opened.spark, allow=config.allow)
         keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
-        chosen = [(key, delivery) for key, delivery in keyed if asked is None or key in asked]
+        chosen = [(k, delivery) for k, delivery in keyed if (k not in config.leave if asked is None else k in asked)]
         lacking = sorted(set(asked or ()) - {key for key, _ in chosen})
         if lacking:
             wrong = f"{dimension.name}: no delivery {', '.join(lacking)} lies there; nothing was loaded"
@@ -190,7 +197,7 @@ def _load(
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, [delivery for _, delivery in chosen], how)
     except ScdError as error:
-        raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
+        raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
     context.log.info(summary(loaded.result))
     return loaded, [key for key, _ in chosen]
 

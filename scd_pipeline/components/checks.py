@@ -1,16 +1,23 @@
 """The invariants of whole tables as asset checks: one step asks all of a table, and can be run again at any time.
 
-They are a second look: what would break an invariant is refused before it is committed.
+They are a second look: what would break an invariant is refused before it is committed. One that is broken is told of
+as a failed run is; a source that is overdue is a warning.
 """
 
+import os
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 
 from scd_pipeline.check import DESCRIPTIONS, FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
+from scd_pipeline.components.alerts import tell
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Dimension, Fact
+from scd_pipeline.status import status_of_sources
 from scd_pipeline.warehouse import Warehouse
 
 Ask = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
@@ -33,6 +40,11 @@ def _checks(name: str, rules: Sequence[str], ask: Ask) -> dg.AssetChecksDefiniti
     def check(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> Iterator[dg.AssetCheckResult]:
         asked = {key.name for key in context.selected_asset_check_keys}
         found = {finding.rule: finding for finding in ask(warehouse.open(), asked)}
+        broken = [finding for finding in found.values() if not finding.passed]
+        if broken:
+            text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in broken)
+            told = tell(f"checks of {name} failed", text, {"run_id": context.run.run_id}, os.environ)
+            context.log.info(f"told of {len(broken)} checks: {', '.join(told) or 'nobody is named'}")
         for rule in [rule for rule in rules if rule in asked]:
             yield _result(name, rule, found.get(rule))
 
@@ -50,3 +62,25 @@ def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResu
         severity=dg.AssetCheckSeverity.ERROR,
         metadata={"rows": finding.count, **({"keys": "; ".join(finding.keys)} if finding.keys else {})},
     )
+
+
+def overdue_check(
+    shape: Dimension, hours: float, *, clock: Callable[[], float] = time.time
+) -> dg.AssetChecksDefinition:
+    """Whether each source has delivered within so many hours, by the time of its last delivery that counts."""
+    log = shape.name + LOG_SUFFIX
+
+    @dg.asset_check(
+        name="source_overdue",
+        asset=log,
+        description=f"A source has not delivered for more than {hours:g} hours.",
+        pool=pool(shape.name),
+    )
+    def source_overdue(warehouse: WarehouseResource) -> dg.AssetCheckResult:
+        now = datetime.fromtimestamp(clock(), timezone.utc)
+        sources = status_of_sources(warehouse.open(), shape, now)
+        late = [s for s in sources if s.age is None or s.age > timedelta(hours=hours)]
+        told = {s.source: "nothing yet" if s.age is None else f"{s.last_delivery}, {s.age} ago" for s in sources}
+        return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
+
+    return source_overdue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import dagster as dg
 from pydantic import Field
 
 from scd_pipeline.components.assets import dimension_assets, fact_assets, plain
-from scd_pipeline.components.checks import dimension_checks, fact_checks
+from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
 from scd_pipeline.components.overview import status_asset
 from scd_pipeline.components.sensors import arrival_sensor, load_schedule, rekey_sensor
 from scd_pipeline.components.upkeep import upkeep_job
@@ -31,11 +33,14 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             "Empty: there is none."
         ),
     )
-    load_cron: str = Field(default="0 5 * * *", description="When everything that lies there is loaded.")
+    load_cron: str = Field(default="0 5 * * *", description="When all that lies there is loaded into dimensions.")
+    fact_cron: str = Field(default="30 5 * * *", description="The same for facts: after their dimensions.")
     upkeep_cron: str = Field(default="0 3 * * 0", description="When tables are compacted.")
-    timezone: str = Field(default="UTC", description="The zone of both.")
+    status_cron: str = Field(default="0 6 * * *", description="When it is told where everything stands.")
+    timezone: str = Field(default="UTC", description="The zone of all of these.")
     overdue_after_hours: float | None = Field(
-        default=None, description="A table that was not loaded for so long is shown as overdue."
+        default=None,
+        description="A table that was not loaded for so long is shown as overdue, and a source that did not deliver.",
     )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
@@ -58,22 +63,24 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             assets = fact_assets(fact, freshness=freshness)
             made.append(self._of(fact.as_dimension(), assets, fact_checks(fact), fact))
         if declared.dimensions:
-            made.append(dg.Definitions(assets=[status_asset(declared.dimensions, declared.facts)]))
+            made.append(self._status(declared))
         return dg.Definitions.merge(*made)
 
     def _of(
         self, shape: Dimension, assets: dg.AssetsDefinition, checks: dg.AssetChecksDefinition, fact: Fact | None = None
     ) -> dg.Definitions:
-        name = plain(shape.name)
+        name, hours = plain(shape.name), self.overdue_after_hours
+        overdue = [] if hours is None else [overdue_check(shape, hours)]
+        asked = [dg.AssetSelection.checks(one) for one in (checks, *overdue)]
         job = dg.define_asset_job(
             f"{name}_job",
-            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks),
+            selection=reduce(or_, asked, dg.AssetSelection.assets(assets)),
             executor_def=dg.in_process_executor,
             description=f"Loads what was delivered for {shape.name}, and asks its checks.",
         )
         upkeep = upkeep_job(shape.name)
         schedules = [
-            load_schedule(shape, job, self.load_cron, self.timezone),
+            load_schedule(shape, job, self.fact_cron if fact else self.load_cron, self.timezone),
             dg.ScheduleDefinition(
                 name=f"maintain_{name}_schedule",
                 job=upkeep,
@@ -84,8 +91,26 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         sensors: list[Any] = [arrival_sensor(shape, job)]
         sensors += [rekey_sensor(fact, job)] if fact else []
         return dg.Definitions(
-            assets=[assets], asset_checks=[checks], jobs=[job, upkeep], schedules=schedules, sensors=sensors
+            assets=[assets], asset_checks=[checks, *overdue], jobs=[job, upkeep], schedules=schedules, sensors=sensors
         )
+
+    def _status(self, declared: Declarations) -> dg.Definitions:
+        asset = status_asset(declared.dimensions, declared.facts)
+        told = "Tells where everything stands."
+        job = dg.define_asset_job(
+            "scd_status_job",
+            selection=dg.AssetSelection.assets(asset),
+            executor_def=dg.in_process_executor,
+            description=told,
+        )
+        schedule = dg.ScheduleDefinition(
+            name="scd_status_schedule",
+            job=job,
+            cron_schedule=self.status_cron,
+            execution_timezone=self.timezone,
+            description=told,
+        )
+        return dg.Definitions(assets=[asset], jobs=[job], schedules=[schedule])
 
     def _freshness(self) -> dg.FreshnessPolicy | None:
         if self.overdue_after_hours is None:

@@ -15,6 +15,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, col
 from scd_pipeline.components import pictures
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
+from scd_pipeline.history.transitions import REFUSED
 from scd_pipeline.load import LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.record import AuditResult
@@ -31,6 +32,8 @@ _TYPES = {
     ScdType.HYBRID: "type 6: a different value opens a version, and every version has the latest",
 }
 _ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
+ROWS_TOLD = tuple(_ACTIONS.values())
+"""What a materialization of a table tells of its rows; all of them are 0 where the load changed none."""
 
 
 # -- before anything is loaded
@@ -175,7 +178,7 @@ def _example(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRec
 
 def of_audit(result: AuditResult) -> dict[str, Any]:
     """Audit rows by kind of change."""
-    kinds = {f"rows_{kind.lower()}": count for kind, count in sorted(result.rows.items())}
+    kinds = {f"rows_{kind.lower()}": count for kind, count in sorted({REFUSED: 0, **result.rows}.items())}
     return {"rows_recorded": sum(result.rows.values()), **kinds, "delta_version": result.table_version}
 
 

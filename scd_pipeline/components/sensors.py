@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
+from scd_pipeline.components.metadata import ROWS_TOLD
 from scd_pipeline.landing import EVERYTHING, declaration_folder, files, partition_key
 from scd_pipeline.spec import Dimension, Fact
 
@@ -75,8 +76,15 @@ def arrival_sensor(
         partitions = delivery_partitions(dimension.name)
         told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
         arrived = {"scd/arrived": _short(sorted(new))}
+        step = {"config": {"leave": sorted(set(seen) - set(whole))}}
+        request = dg.RunRequest(
+            f"{dimension.name}:{told}",
+            run_config={"ops": {f"load_{plain(dimension.name)}": step}},
+            tags=arrived,
+            partition_key=EVERYTHING,
+        )
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(f"{dimension.name}:{told}", tags=arrived, partition_key=EVERYTHING)],
+            run_requests=[request],
             dynamic_partitions_requests=[partitions.build_add_request([*keys, EVERYTHING])],
             cursor=cursor,
         )
@@ -94,7 +102,7 @@ def _short(names: Sequence[str]) -> str:
 
 
 def _there(dimension: Dimension) -> Iterator[tuple[str, list[int]]]:
-    """What lies there, by partition key: a file with its time of change and size, a table with its last version."""
+    """What lies there, by partition key: a file with its time of change and size, a table with its last change."""
     for delivery in files(dimension):
         path = Path(str(delivery.path))
         if path.exists():
@@ -104,7 +112,7 @@ def _there(dimension: Dimension) -> Iterator[tuple[str, list[int]]]:
     for source in dimension.sources:
         for _, channel in source.channels:
             if channel.path and (channel.versions or channel.partition):
-                yield f"table {channel.path}", [_version(folder / channel.path)]
+                yield f"table {channel.path}", _change(folder / channel.path)
 
 
 def _size(path: Path) -> int:
@@ -113,9 +121,11 @@ def _size(path: Path) -> int:
     return sum(part.stat().st_size for part in path.rglob("*") if part.is_file())
 
 
-def _version(table: Path) -> int:
-    """The last version of a Delta table in a local folder, -1 for none."""
-    return max((int(path.stem) for path in table.glob("_delta_log/*.json") if path.stem.isdecimal()), default=-1)
+def _change(table: Path) -> list[int]:
+    """What is different after each change of a table in a local folder: its last version, or its files' last times."""
+    if (log := table / "_delta_log").is_dir():
+        return [max((int(path.stem) for path in log.glob("*.json") if path.stem.isdecimal()), default=-1)]
+    return [max((path.stat().st_mtime_ns for path in table.rglob("*") if path.is_file()), default=0), _size(table)]
 
 
 def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
@@ -129,21 +139,30 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
         description=f"Starts a run of {fact.name} when {', '.join(d.name for d in fact.dimensions)} has changed.",
     )
     def follows(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        before: dict[str, int] = json.loads(context.cursor or "{}")
-        now = dict(before)
-        for key in keys:
-            event = context.instance.get_latest_materialization_event(key)
-            materialized = event.asset_materialization if event else None
-            version = materialized.metadata.get("delta_version") if materialized else None
-            if version is not None:
-                now[key.to_user_string()] = int(str(version.value))
-        if now == before:
+        before: dict[str, list[int]] = json.loads(context.cursor or "{}")
+        now, changed = dict(before), False
+        for name, key in ((key.to_user_string(), key) for key in keys):
+            (event,) = context.instance.fetch_materializations(key, limit=1).records or (None,)
+            told = _numbers(event.asset_materialization) if event else {}
+            if event is None or "delta_version" not in told:
+                continue
+            # A table that was made anew may have the version that was seen before.
+            now[name] = [told["delta_version"], event.storage_id]
+            version, seen = before.get(name, (-1, -1))
+            touched = event.storage_id != seen and any(told.get(rows) for rows in ROWS_TOLD)
+            changed = changed or touched or told["delta_version"] != version
+        if not changed:
             return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))
-        told = ",".join(f"{name}@{version}" for name, version in sorted(now.items()))
+        told_of = ",".join(f"{name}@{version}#{event}" for name, (version, event) in sorted(now.items()))
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(f"{fact.name}:{told}", partition_key=EVERYTHING)],
+            run_requests=[dg.RunRequest(f"{fact.name}:{told_of}", partition_key=EVERYTHING)],
             dynamic_partitions_requests=[delivery_partitions(fact.name).build_add_request([EVERYTHING])],
             cursor=json.dumps(now),
         )
 
     return follows
+
+
+def _numbers(event: dg.AssetMaterialization | None) -> dict[str, int]:
+    told = event.metadata if event else {}
+    return {name: value.value for name, value in told.items() if isinstance(value.value, int)}

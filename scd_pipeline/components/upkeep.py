@@ -38,7 +38,7 @@ def upkeep_job(name: str) -> dg.JobDefinition:
                 run_id=context.run_id,
             )
         except ScdError as error:
-            raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=error.transient) from error
+            raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
         for table in done:
             told = {"files_before": table.files_before, "files_after": table.files_after, "bytes": table.bytes_after}
             context.log_event(dg.AssetObservation(asset_key=table.table, metadata=told))

@@ -27,6 +27,15 @@ business_key: id
 sources: {crm: {snapshot: "customers_{date}.csv"}}
 attributes: {city: 2}
 """
+FACT = """\
+fact: fct_sale
+grain: {sale: int}
+event_time: sold_at
+dimensions: {customer: {dimension: dim_customer, key: customer}}
+sources: {till: {feed: "sales_{date}.csv"}}
+"""
+SALES = ["2024-01-10", "2024-05-10"]
+"""The days of the fact are none of the dimension's."""
 DAYS = [f"2024-0{month}-01" for month in range(1, 7)]
 ASKED, BROKEN = [DAYS[0], DAYS[1], DAYS[3], DAYS[5]], DAYS[1]
 REPOSITORY = {"repositoryLocationName": "scd_pipeline.definitions", "repositoryName": "__repository__"}
@@ -36,6 +45,8 @@ LAUNCH = """mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(b
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
 STATUS = """query($id: String!) { partitionBackfillOrError(backfillId: $id) {
   ... on PartitionBackfill { status } } }"""
+RUNS = """query($backfill: String!) { runsOrError(filter: {tags: [{key: "dagster/backfill", value: $backfill}]}) {
+  ... on Runs { results { runId } } } }"""
 PARTITIONS = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
   assetPartitionStatuses { ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } } }"""
 
@@ -67,7 +78,13 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
     for number, day in enumerate(DAYS):
         header = "id,town" if day == BROKEN else "id,city"
         (tmp_path / f"customers_{day}.csv").write_text(f"{header}\n1,City {number}\n2,Linz\n", encoding="utf-8")
-    (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
+    for number, day in enumerate(SALES):
+        (tmp_path / f"sales_{day}.csv").write_text(f"sale,sold_at,customer\n{number},{day},1\n", encoding="utf-8")
+    declared = tmp_path / "declared"
+    declared.mkdir()
+    for name, text in (("dim_customer", DECLARATION), ("fct_sale", FACT)):
+        told = text.replace('"customers', '"../customers').replace('"sales', '"../sales')
+        (declared / f"{name}.yaml").write_text(told, encoding="utf-8")
     home = tmp_path / "home"
     home.mkdir()
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text(encoding="utf-8"), encoding="utf-8")
@@ -77,7 +94,7 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
         "DAGSTER_HOME": str(home),
         "SCD_REMOTE": remote,
         "SCD_WAREHOUSE": str(warehouse),
-        "SCD_DECLARATIONS": str(tmp_path / "dim_customer.yaml"),
+        "SCD_DECLARATIONS": str(declared),
     }
     command = [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port)]
     command += ["-m", "scd_pipeline.definitions"]
@@ -99,14 +116,9 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
 def test_a_backfill_with_gaps_stores_all_but_the_broken_delivery(
     dagster: Dagster, spark: SparkSession, warehouse: Path
 ) -> None:
-    for day in DAYS:
-        dagster.ask(ADD, repo=REPOSITORY, name="dim_customer_deliveries", key=day)
+    """In one run; and the facts, whose days are others, in one run on what was stored."""
     assets = ("dim_customer_changes", "dim_customer", "dim_customer_audit")
-    params = {"assetSelection": [{"path": [asset]} for asset in assets], "partitionNames": ASKED}
-    launched = dagster.ask(LAUNCH, params=params)
-    assert launched["__typename"] == "LaunchBackfillSuccess", launched
-    status = _ended(dagster, launched["backfillId"])
-    assert status in ("COMPLETED_FAILED", "FAILED")
+    assert _backfilled(dagster, assets, DAYS, ASKED) in ("COMPLETED_FAILED", "FAILED")
     for asset in assets:
         materialized, failed = dagster.partitions(asset)
         assert materialized == set(ASKED) - {BROKEN}
@@ -115,6 +127,28 @@ def test_a_backfill_with_gaps_stores_all_but_the_broken_delivery(
     assert {row["delivery"] for row in batches} == set(ASKED) - {BROKEN}
     rows = reading.history(Warehouse(spark, warehouse), "dim_customer").where("id = '1'").orderBy("version").collect()
     assert [row["city"] for row in rows] == ["City 0", "City 3", "City 5"]
+
+    facts = ("fct_sale_changes", "fct_sale")
+    assert _backfilled(dagster, facts, SALES, SALES) in ("COMPLETED_SUCCESS", "COMPLETED")
+    for asset in facts:
+        assert dagster.partitions(asset) == (set(SALES), set())
+    opened = Warehouse(spark, warehouse)
+    opened.table("fct_sale").read().createOrReplaceTempView("sold")
+    opened.table("dim_customer").read().createOrReplaceTempView("customers")
+    told = spark.sql("SELECT sale, city FROM sold JOIN customers USING (customer_key) ORDER BY sale").collect()
+    assert [tuple(row) for row in told] == [(0, "City 0"), (1, "City 3")]
+
+
+def _backfilled(dagster: Dagster, assets: tuple[str, ...], there: list[str], asked: list[str]) -> str:
+    """Add the partitions that are there, backfill those asked for, and see how that ended: by one run."""
+    for day in there:
+        dagster.ask(ADD, repo=REPOSITORY, name=f"{assets[1]}_deliveries", key=day)
+    params = {"assetSelection": [{"path": [asset]} for asset in assets], "partitionNames": asked}
+    launched = dagster.ask(LAUNCH, params=params)
+    assert launched["__typename"] == "LaunchBackfillSuccess", launched
+    status = _ended(dagster, launched["backfillId"])
+    assert len(dagster.ask(RUNS, backfill=launched["backfillId"])["results"]) == 1
+    return status
 
 
 def _ended(dagster: Dagster, backfill: str, seconds: float = 300) -> str:

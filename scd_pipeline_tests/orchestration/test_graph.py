@@ -21,11 +21,13 @@ jobs
   fct_committee_seat_job           load_fct_committee_seat, check_fct_committee_seat
   maintain_dim_legislator_job      maintain_dim_legislator
   maintain_fct_committee_seat_job  maintain_fct_committee_seat
+  scd_status_job                   scd_status
 schedules
   dim_legislator_schedule               0 5 * * *  dim_legislator_job
-  fct_committee_seat_schedule           0 5 * * *  fct_committee_seat_job
+  fct_committee_seat_schedule           30 5 * * *  fct_committee_seat_job
   maintain_dim_legislator_schedule      0 3 * * 0  maintain_dim_legislator_job
   maintain_fct_committee_seat_schedule  0 3 * * 0  maintain_fct_committee_seat_job
+  scd_status_schedule                   0 6 * * *  scd_status_job
 sensors
   alerts                       a run fails
   dim_legislator_arrivals      dim_legislator_job

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,8 @@ from dagster_pyspark import LazyPySparkResource
 from scd_pipeline import reading
 from scd_pipeline.components import DeltaSparkResource, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.errors import SetupError
+from scd_pipeline.landing import EVERYTHING, deliveries
+from scd_pipeline.load import load
 from scd_pipeline.spec import Dimension, load_dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.orchestration.given import given_warehouse
@@ -36,11 +39,22 @@ def customer(tmp_path: Path) -> Dimension:
     return load_dimension(tmp_path / "dim_customer.yaml")
 
 
-def materialize(spark: SparkSession, path: Path, dimension: Dimension) -> dg.ExecuteInProcessResult:
+def materialize(
+    spark: SparkSession,
+    path: Path,
+    dimension: Dimension,
+    instance: dg.DagsterInstance | None = None,
+    **config: Any,
+) -> dg.ExecuteInProcessResult:
+    """A run of everything that lies there."""
+    remembers = instance or dg.DagsterInstance.ephemeral()
+    remembers.add_dynamic_partitions(f"{dimension.name}_deliveries", [EVERYTHING])
     return dg.materialize(
         [dimension_assets(dimension)],
         resources={"warehouse": given_warehouse(spark, str(path))},
-        instance=dg.DagsterInstance.ephemeral(),
+        instance=remembers,
+        partition_key=EVERYTHING,
+        run_config={"ops": {f"load_{dimension.name}": {"config": config}}},
         raise_on_error=False,
     )
 
@@ -76,10 +90,16 @@ def test_a_stopped_batch_fails_the_run_after_the_others_went_in(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n,Ulm\n", encoding="utf-8")
-    result = materialize(spark, warehouse, customer)
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = materialize(spark, warehouse, customer, instance)
+        last = instance.get_latest_materialization_event(dg.AssetKey("dim_customer_changes"))
+        shown = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
     assert not result.success
-    assert told(result)["dim_customer_changes"]["batches_accepted"] == 1
-    assert told(result)["dim_customer_changes"]["batches_stopped"] == 1
+    assert shown == {"2024-01-01"}
+    assert last is not None
+    assert last.asset_materialization is not None
+    log = {name: value.value for name, value in last.asset_materialization.metadata.items()}
+    assert (log["batches_accepted"], log["batches_stopped"]) == (1, 1)
     failure = result.failure_data_for_node("load_dim_customer")
     assert failure is not None
     assert failure.user_failure_data is not None
@@ -110,13 +130,75 @@ def test_the_resource_fits_where_dagster_pysparks_does() -> None:
     assert isinstance(WarehouseResource(path="/x").spark(), LazyPySparkResource)
 
 
-def test_a_session_without_delta_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise SetupError("this process already has a Spark session without Delta")
+def test_a_guard_is_let_through_by_run_configuration(
+    spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
+) -> None:
+    """Its words are checked: one that is none would let nothing through, and say nothing."""
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n,Ulm\n", encoding="utf-8")
+    wrong = materialize(spark, warehouse, customer, allow=["bad row"]).failure_data_for_node("load_dim_customer")
+    assert wrong is not None
+    assert wrong.user_failure_data is not None
+    assert "no rule bad row can be let through; expected some of bad rows, retire guard" in str(
+        wrong.user_failure_data.description
+    )
+    result = materialize(spark, warehouse, customer, allow=["bad rows"])
+    assert result.success
+    assert told(result)["dim_customer_changes"]["batches_accepted"] == 2
 
-    monkeypatch.setattr("scd_pipeline.session.local_spark", refuse)
-    with pytest.raises(SetupError, match="without Delta"):
-        WarehouseResource(path=str(tmp_path)).open()
+
+def test_a_partition_that_is_left_goes_in_with_the_next_run(
+    spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
+) -> None:
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,ci", encoding="utf-8")
+    assert materialize(spark, warehouse, customer, leave=["2024-02-01"]).success
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
+    assert told(materialize(spark, warehouse, customer))["dim_customer_changes"]["batches_accepted"] == 1
+
+
+def test_what_another_brought_in_is_shown_as_materialized(
+    spark: SparkSession, warehouse: Path, customer: Dimension
+) -> None:
+    """As `scd load` does, or a run that was killed right after its commit."""
+    load(Warehouse(spark, warehouse), customer, deliveries(customer, spark))
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert materialize(spark, warehouse, customer, instance).success
+        shown = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
+    assert shown == {"2024-01-01", EVERYTHING}
+
+
+def test_each_version_of_a_table_goes_in(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    """Without a table nothing lies there."""
+    text = DECLARATION.replace('"customers_{date}.csv"', "{path: table, format: delta, versions: true}")
+    (tmp_path / "dim_customer.yaml").write_text(text, encoding="utf-8")
+    customer = load_dimension(tmp_path / "dim_customer.yaml")
+    assert materialize(spark, warehouse, customer).success
+    for number, city in enumerate(("Graz", "Wien"), 1):
+        rows = spark.sql(f"SELECT '1' AS id, '{city}' AS city")
+        rows.write.format("delta").mode("overwrite").save(str(tmp_path / "table"))
+        result = told(materialize(spark, warehouse, customer))["dim_customer_changes"]
+        assert (result["batches_accepted"], result["batches_unchanged"]) == (1, number - 1)
+    found = reading.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
+    assert [row["city"] for row in found] == ["Graz", "Wien"]
+
+
+def test_neither_examples_nor_pictures_show_what_is_personal(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """And what opens no version is drawn as none."""
+    text = DECLARATION.replace("{city: 2}", "{city: 2, phone: 1, name: {scd: 2, personal: true}}")
+    (tmp_path / "dim_customer.yaml").write_text(text, encoding="utf-8")
+    for day, phone in (("01", "1"), ("02", "2")):
+        row = f"id,city,phone,name\n1,Graz,{phone},Ann Secret\n"
+        (tmp_path / f"customers_2024-01-{day}.csv").write_text(row, encoding="utf-8")
+    customer = load_dimension(tmp_path / "dim_customer.yaml")
+    result = materialize(spark, warehouse, customer)
+    shown = str(told(result))
+    pictures = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", shown)]
+    assert len(pictures) == 2
+    assert "Graz" in shown
+    assert "Secret" not in shown + "".join(pictures)
+    per_batch = next(picture for picture in pictures if "opened" in picture)
+    assert re.findall(r">([^<>]+)<", per_batch) == ["closed", "opened", "2024-01-01", "0", "1", "2024-01-02", "0", "0"]
 
 
 def test_the_place_is_told() -> None:

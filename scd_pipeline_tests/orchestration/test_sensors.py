@@ -83,6 +83,15 @@ def test_all_that_has_arrived_goes_into_one_run_and_becomes_partitions(customer:
     assert added.partition_keys == ["2024-01-01", "2024-01-02", "2024-01-03", EVERYTHING]
 
 
+def test_a_run_leaves_the_files_that_are_not_whole(customer: Dimension, tmp_path: Path) -> None:
+    tick = Ticks(customer)
+    (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n")
+    tick(1)
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,ci")
+    (request,) = tick(6).run_requests or ()
+    assert request.run_config["ops"]["load_dim_customer"]["config"] == {"leave": ["2024-02-01"]}
+
+
 def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
     """With a key of its own: Dagster remembers keys for ever."""
     tick, file = Ticks(customer), tmp_path / "customers_2024-01-01.csv"
@@ -112,6 +121,7 @@ def test_a_new_version_of_a_table_starts_a_run(tmp_path: Path) -> None:
 
 
 def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
+    """A run that changed nothing starts none; a table that was made anew does, though it has a version seen before."""
     fact = Fact(
         "fct_sale", {"n": "int"}, "at", {"customer": Role(customer)}, Source("till", feed=Feed("sales_{date}.csv"))
     )
@@ -123,12 +133,22 @@ def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
             assert isinstance(result, dg.SensorResult)
             return result
 
+        def materialized(version: int, opened: int) -> None:
+            told = {"delta_version": version, "rows_opened": opened}
+            instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=told))
+
         assert not tick(None).run_requests
-        event = dg.AssetMaterialization("dim_customer", metadata={"delta_version": 3})
-        instance.report_runless_asset_event(event)
+        materialized(version=3, opened=2)
         first = tick(None)
-        assert [request.run_key for request in first.run_requests or ()] == ["fct_sale:dim_customer@3"]
+        assert len(first.run_requests or ()) == 1
         assert not tick(first.cursor).run_requests
+        materialized(version=3, opened=0)
+        unchanged = tick(first.cursor)
+        assert not unchanged.run_requests
+        materialized(version=3, opened=2)
+        anew = tick(unchanged.cursor)
+        keys = [request.run_key for result in (first, anew) for request in result.run_requests or ()]
+        assert len(set(keys)) == 2
 
 
 # -- alerts
@@ -190,6 +210,14 @@ def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
     assert posted == [{"text": "it failed: two keys", "run_id": "7"}]
     assert "Subject: it failed" in sent[0]
     assert "run_id: 7" in sent[0]
+
+
+def test_a_way_that_fails_keeps_no_other_from_being_tried() -> None:
+    with mail_server() as (mail, sent):
+        environ = {"SCD_ALERT_WEBHOOK": "http://127.0.0.1:9/", "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "a@b.c"}
+        hook, told = tell("it failed", "two keys", {}, environ)
+    assert hook.startswith("not by webhook: ")
+    assert (told, len(sent)) == ("mail", 1)
 
 
 def test_where_nobody_is_named_nobody_is_told() -> None:

@@ -119,7 +119,6 @@ RULES: dict[str, Rule] = {
             "First means first in business time: a late delivery that was true earlier takes the place.",
             "Of several values at the first time, the last by position is the first value.",
         ),
-        missing="The audit does not tell refused values yet (S21).",
     ),
     "S7": Rule(
         "Type 1: the latest value",
@@ -199,7 +198,6 @@ RULES: dict[str, Rule] = {
             "The row names the delivery that first made the entity exist, also after a return.",
             "`deleted_at` is the time of the last delete, and NULL for one who is back.",
         ),
-        missing="There are no facts yet whose keys would follow a removed row (S23).",
     ),
     "S14": Rule(
         "Convergence",

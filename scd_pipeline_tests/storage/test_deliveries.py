@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.deliveries import discover
+from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load import load
 from scd_pipeline.spec import Dimension, Snapshot, Source
 from scd_pipeline.warehouse import Warehouse
@@ -28,6 +29,27 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     assert [batch.outcome for batch in load(opened, dimension, found).batches] == ["accepted", "accepted"]
     rows = opened.table("dim_customer").read().orderBy("version").select("city", "current_flag").collect()
     assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
+
+
+def test_what_is_no_table_is_told_and_nothing_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    dimension = declared(str(tmp_path / "customers"), versions=True)
+    assert discover(dimension, spark) == []
+    spark.sql("SELECT 'a' AS id").write.parquet(str(tmp_path / "customers"))
+    with pytest.raises(SourceDataError, match="is no delta table; expected one, or nothing yet"):
+        discover(dimension, spark)
+
+
+def test_a_delivery_that_is_known_is_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    """It could not be: old versions of tables, and files, go."""
+    file = tmp_path / "c_2024-01-01.csv"
+    file.write_text("id,city\na,Rome\n")
+    dimension = declared("c_{date}.csv")
+    found = discover(dimension, spark, base=tmp_path)
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    load(opened, dimension, found)
+    file.unlink()
+    (batch,) = load(opened, dimension, found).batches
+    assert (batch.outcome, batch.rows) == ("unchanged", 0)
 
 
 @pytest.mark.parametrize("kind", ["delta", "parquet"])

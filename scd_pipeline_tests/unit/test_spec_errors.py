@@ -43,11 +43,6 @@ def test_a_stopped_batch_tells_how_to_let_it_through() -> None:
     assert (stopped.batch, stopped.rule) == ("crm/2024-01-01", "retire guard")
 
 
-def test_only_a_conflict_is_transient() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ScdError)]
-    assert [kind for kind in kinds if kind.transient] == [errors.ConflictError]
-
-
 @pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchStopped("b", "bad rows", "w", "r")])
 def test_errors_can_be_sent(error: ScdError) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -76,7 +76,7 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
     words = {**draw(st.sampled_from(PLACES)), **draw(given_some(**CHANNEL))}
     if draw(st.booleans()):
         words |= {"effective_at": draw(TEXT), "effective_at_format": draw(MAYBE)}
-    if draw(st.booleans()):
+    if (kind == "feed" or "effective_at" in words) and draw(st.booleans()):
         words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
