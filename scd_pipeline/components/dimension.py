@@ -36,6 +36,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     load_cron: str = Field(default="0 5 * * *", description="When all that lies there is loaded into dimensions.")
     fact_cron: str = Field(default="30 5 * * *", description="The same for facts: after their dimensions.")
     upkeep_cron: str = Field(default="0 3 * * 0", description="When tables are compacted.")
+    status: str | None = Field(
+        default=None,
+        description=(
+            "The name of the asset that tells where everything stands: `scd_status` for a folder of declarations, "
+            "`dim_x_status` for one file, unless it is named here."
+        ),
+    )
     status_cron: str = Field(default="0 6 * * *", description="When it is told where everything stands.")
     timezone: str = Field(default="UTC", description="The zone of all of these.")
     overdue_after_hours: float | None = Field(
@@ -50,10 +57,14 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         """
         if not self.declaration:
             return dg.Definitions()
-        return self.definitions(load_declarations(Path(context.path) / self.declaration))
+        place = Path(context.path) / self.declaration
+        declared = load_declarations(place)
+        names = [*(of.name for of in declared.dimensions), *(of.name for of in declared.facts)]
+        of = names[0] if names and place.is_file() else "scd"
+        return self.definitions(declared, status=self.status or f"{plain(of)}_status")
 
-    def definitions(self, declared: Declarations) -> dg.Definitions:
-        """The same for declarations that are there already."""
+    def definitions(self, declared: Declarations, *, status: str = "scd_status") -> dg.Definitions:
+        """The same for declarations that are there already; `status` names the asset that tells where they stand."""
         freshness = self._freshness()
         made: list[dg.Definitions] = []
         for dimension in declared.dimensions:
@@ -63,7 +74,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             assets = fact_assets(fact, freshness=freshness)
             made.append(self._of(fact.as_dimension(), assets, fact_checks(fact), fact))
         if declared.dimensions:
-            made.append(self._status(declared))
+            made.append(self._status(declared, status))
         return dg.Definitions.merge(*made)
 
     def _of(
@@ -94,17 +105,17 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             assets=[assets], asset_checks=[checks, *overdue], jobs=[job, upkeep], schedules=schedules, sensors=sensors
         )
 
-    def _status(self, declared: Declarations) -> dg.Definitions:
-        asset = status_asset(declared.dimensions, declared.facts)
+    def _status(self, declared: Declarations, name: str) -> dg.Definitions:
+        asset = status_asset(declared.dimensions, declared.facts, name=name)
         told = "Tells where everything stands."
         job = dg.define_asset_job(
-            "scd_status_job",
+            f"{name}_job",
             selection=dg.AssetSelection.assets(asset),
             executor_def=dg.in_process_executor,
             description=told,
         )
         schedule = dg.ScheduleDefinition(
-            name="scd_status_schedule",
+            name=f"{name}_schedule",
             job=job,
             cron_schedule=self.status_cron,
             execution_timezone=self.timezone,

@@ -15,12 +15,14 @@ from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.status import SourceStatus, Status, TableStatus, status
 
 
-def status_asset(dimensions: Sequence[Dimension], facts: Sequence[Fact]) -> dg.AssetsDefinition:
-    """The asset `scd_status`: per source its last delivery and what waits, per table how far it is behind."""
+def status_asset(
+    dimensions: Sequence[Dimension], facts: Sequence[Fact], *, name: str = "scd_status"
+) -> dg.AssetsDefinition:
+    """The asset that tells per source its last delivery and what waits, per table how far it is behind."""
     names = [*(dimension.name for dimension in dimensions), *(fact.name for fact in facts)]
 
     @dg.asset(
-        name="scd_status",
+        name=name,
         deps=names,
         group_name="status",
         kinds={"spark"},

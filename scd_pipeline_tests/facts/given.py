@@ -24,6 +24,20 @@ PLAY = Fact(
     measures={"coins": "int"},
     source=Source("floor", feed=Feed(), bad_row_limit=0.5),
 )
+COUNTRY = Dimension(
+    "dim_country",
+    {"code": "string"},
+    {"name": Attribute(1)},
+    Source("iso", feed=Feed(effective_at="at", deletes="op = 'D'")),
+    deleted_rows="remove",
+)
+VISIT = Fact(
+    "fct_visit",
+    grain={"visit": "int"},
+    event_time="at",
+    dimensions={"player": Role(PLAYER), "country": Role(COUNTRY, "country")},
+    source=Source("desk", feed=Feed()),
+)
 W = """
 | player_id | at         | op | tier   | email | born | by   |
 | p         | 2019-03-01 |    | Bronze | a     | 1990 | NULL |

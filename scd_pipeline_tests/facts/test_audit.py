@@ -74,6 +74,33 @@ def test_every_transition_is_told_exactly_once(opened: Warehouse) -> None:
     } <= moved
 
 
+@rule("S21")
+def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) -> None:
+    """A refusal, for which the dimension has no commit; and a value that came and went within one batch."""
+    head = "| player_id | at         | op | tier   | email | born | by   |"
+    load(opened, PLAYER, [players("1", f"{head}\n| p | 2019-03-01 |  | Bronze | a | 1990 | NULL |")])
+    record(opened, PLAYER)
+    before = opened.table("dim_player").last_commit()
+    load(opened, PLAYER, [players("2", f"{head}\n| p | 2019-04-01 |  | Bronze | a | 1991 | NULL |")])
+    assert opened.table("dim_player").last_commit() == before
+    record(opened, PLAYER)
+    came = "| p | 2019-05-01 |  | Bronze | x | 1990 | NULL |\n| p | 2019-05-02 |  | Bronze | a | 1990 | NULL |"
+    load(opened, PLAYER, [players("3", f"{head}\n{came}")])
+    record(opened, PLAYER)
+    assert record(opened, PLAYER).rows == {}
+    assert_same_rows(
+        """
+        | change_type | change_ts  | columns         | old    | new           | batch |
+        | INSERT      | 2019-03-01 | tier email born | ''     | Bronze a 1990 | 1     |
+        | REFUSED     | 2019-04-01 | born            | '1990' | '1991'        | 2     |
+        | OVERWRITE   | 2019-05-01 | email           | a      | x             | 3     |
+        | OVERWRITE   | 2019-05-02 | email           | x      | a             | 3     |
+        """,
+        told(opened),
+        ("change_type", "change_ts", "columns", "old", "new", "batch"),
+    )
+
+
 @rule("S21", "S22")
 def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(opened: Warehouse) -> None:
     """And the dimension is rebuilt as it was known before."""
@@ -97,6 +124,12 @@ def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(opened: Warehouse) 
     assert [(row[0].isoformat()[:10], row[1]) for row in first] == [("2019-03-01", "1990")]
     now = reading.as_of(opened, PLAYER, before, known_at=after).collect()
     assert [row["born"] for row in now] == ["1989"]
+    rows = opened.spark.sql("SELECT 'p' AS player_id, timestamp'2019-02-15' AS at")
+    tiers = [
+        reading.as_of_join(opened, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
+        for moment in (before, after)
+    ]
+    assert tiers == [None, "Silver"]
 
 
 @rule("S17", "S21")

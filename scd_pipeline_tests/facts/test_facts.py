@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import reading
+from scd_pipeline.check import check_fact
+from scd_pipeline.deliveries import Delivery
 from scd_pipeline.facts import load_fact
 from scd_pipeline.load import load
 from scd_pipeline.record import record
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
+from scd_pipeline_tests.facts.given import COUNTRY, PLAY, PLAYER, PLAYS, VISIT, W, frame, players, plays
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -24,7 +27,7 @@ def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
 
 
 def facts(opened: Warehouse) -> list[dict[str, Any]]:
-    """The facts with the tier that the stored keys name, by an inner join that loses nothing."""
+    """The facts with the tier that the stored keys name."""
     told = reading.with_dimensions(opened, PLAY).select(
         "play", "coins", "player_tier", "partner_tier", "player_key", "partner_key"
     )
@@ -75,7 +78,7 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(opened: Warehouse) ->
 
 @rule("S24", "S25")
 def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(opened: Warehouse) -> None:
-    """And no others; an old key is resolved until then."""
+    """And no others."""
     load(opened, PLAYER, [players("1", W)])
     record(opened, PLAYER)
     load_fact(opened, PLAY, [plays("1", PLAYS)])
@@ -94,6 +97,58 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(ope
     ]
     assert opened.table("fct_play").last_commit().number == before.number + 1
     assert load_fact(opened, PLAY).rows == {}
+
+
+@rule("S24")
+def test_a_key_that_a_late_change_takes_away_is_resolved_until_the_facts_follow(opened: Warehouse) -> None:
+    """The first version begins earlier than was known, so it has another key."""
+    load(opened, PLAYER, [players("1", W)])
+    record(opened, PLAYER)
+    load_fact(opened, PLAY, [plays("1", PLAYS)])
+    load(opened, PLAYER, [players("1", W.replace("2019-03-01", "2019-02-01"), revision=2)])
+    record(opened, PLAYER)
+    assert _joined_on_the_stored_key(opened) == {3}
+    assert {row["play"]: row["player_tier"] for row in facts(opened)} == {1: "Bronze", 2: "Bronze", 3: "Silver"}
+    (dangling,) = check_fact(opened, PLAY, ["dangling_key"])
+    assert (dangling.passed, dangling.count) == (False, 3)
+    load_fact(opened, PLAY)
+    assert _joined_on_the_stored_key(opened) == {1, 2, 3}
+    (dangling,) = check_fact(opened, PLAY, ["dangling_key"])
+    assert dangling.passed
+
+
+def _joined_on_the_stored_key(opened: Warehouse) -> set[int]:
+    """The plays that an inner join of the tables as they are finds a player for."""
+    plays_there, players_there = opened.table("fct_play").read(), opened.table("dim_player").read()
+    return {row["play"] for row in plays_there.join(players_there, "player_key").select("play").collect()}
+
+
+@rule("S23", "S33")
+def test_a_fact_of_two_dimensions_one_of_them_without_windows(opened: Warehouse) -> None:
+    """Its one row holds at all times; where it is removed, nothing does."""
+    load(opened, PLAYER, [players("1", W)])
+    there = "| code | at         | op | name    |\n| at   | 2019-06-01 |    | Austria |"
+    load(opened, COUNTRY, [Delivery("iso", "1", frame=frame(there))])
+    told = """
+    | visit | at         | player_id | country |
+    | 1     | 2019-03-05 | p         | at      |
+    | 2     | 2019-07-01 | p         | xx      |
+    """
+    load_fact(opened, VISIT, [Delivery("desk", "1", at=dt.datetime(2020, 1, 1), frame=frame(told))])
+    shown = ("visit", "player_tier", "country_name")
+    assert_same_rows(
+        """
+        | visit | player_tier | country_name |
+        | 1     | Bronze      | Austria      |
+        | 2     | Silver      | NULL         |
+        """,
+        reading.with_dimensions(opened, VISIT).select(*shown).toArrow().to_pylist(),
+    )
+    gone = "| code | at         | op | name |\n| at   | 2019-09-01 | D  | NULL |"
+    load(opened, COUNTRY, [Delivery("iso", "2", frame=frame(gone))])
+    assert load_fact(opened, VISIT).rows == {"overwrite": 1}
+    keys = opened.table("fct_visit").read().select("visit", "country_key").toArrow().to_pylist()
+    assert {row["visit"]: row["country_key"] for row in keys} == {1: -1, 2: -1}
 
 
 @rule("S23", "S24")

@@ -62,9 +62,9 @@ def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.T
     def now() -> Status:
         return status(store, declared.dimensions, declared.facts, now=NOW)
 
-    found, (first, second) = {"before": now()}, deliveries(customer)
+    found, (first, second) = {"before": now()}, deliveries(customer, spark)
     load_and_record(store, customer, [first])
-    load_fact(store, sale, deliveries(sale.as_dimension()))
+    load_fact(store, sale, deliveries(sale.as_dimension(), spark))
     load(store, customer, [second])
     found["ahead"] = now()
     record(store, customer)
@@ -104,7 +104,7 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
-    for delivery in deliveries(customer):
+    for delivery in deliveries(customer, spark):
         load_and_record(store, customer, [delivery])
     before = reading.history(store, customer).orderBy("id", "version").collect()
     resource = WarehouseResource(path=str(warehouse), remote=remote)
@@ -126,7 +126,7 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
-    first, second = deliveries(customer)
+    first, second = deliveries(customer, spark)
     load_and_record(store, customer, [first])
     at = store.table(customer.name).last_commit()
     assert at.at is not None

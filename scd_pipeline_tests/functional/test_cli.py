@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from scd_pipeline import cli, commands
 from scd_pipeline.errors import LoadError, SetupError
@@ -227,3 +228,39 @@ def test_declarations_need_no_spark() -> None:
         "assert all(hasattr(scd_pipeline, name) for name in scd_pipeline.__all__)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_warehouse_from_its_declarations_by_commands_alone(
+    spark: SparkSession,
+    remote: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Load, status, check and audit; a table damaged by hand fails the check, which names the key."""
+    text = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
+    (tmp_path / "dim_x.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "x_2024-01-01.csv").write_text("id,a\n1,u\n2,v\n", encoding="utf-8")
+    for name, value in (("WAREHOUSE", "warehouse"), ("DECLARATIONS", "dim_x.yaml")):
+        monkeypatch.setenv(f"SCD_{name}", str(tmp_path / value))
+    monkeypatch.setenv("SCD_REMOTE", remote)
+
+    def scd(*arguments: str) -> tuple[int, list[str]]:
+        code = cli.main(arguments)
+        return code, [line.strip() for line in capsys.readouterr().out.splitlines()]
+
+    assert scd("load")[0] == 0
+    (tmp_path / "x_2024-02-01.csv").write_text("id,a\n1,w\n", encoding="utf-8")
+    code, told = scd("status")
+    assert code == 0
+    assert any("2024-01-01" in line and line.startswith("dim_x") for line in told)
+    assert scd("load", "--delivery", "2024-02-01")[0] == 0
+    code, told = scd("audit", "dim_x", "id=2")
+    assert code == 0
+    assert [next(word for word in line.split() if word.isupper()) for line in told[2:4]] == ["INSERT", "LOGICAL_DELETE"]
+    assert scd("check")[0] == 0
+    damaged = Warehouse(spark, tmp_path / "warehouse").table("dim_x").identifier
+    spark.sql(f"UPDATE {damaged} SET current_flag = true WHERE id = '2'")
+    code, told = scd("check")
+    assert code != 0
+    assert any("id=2" in line for line in told)

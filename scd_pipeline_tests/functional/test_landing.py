@@ -6,9 +6,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.landing import EXAMPLE, declaration_folder, declarations_folder, deliveries
+from scd_pipeline.landing import EXAMPLE, declaration_folder, declarations_folder, deliveries, files
 from scd_pipeline.spec import Dimension, Source, load_dimension
 
 TEXT = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'in/x_{date}.csv'}}\nattributes: {a: 2}\n"
@@ -28,7 +29,7 @@ def test_relative_paths_start_at_the_declaration(
     declared: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
-    found = deliveries(declared)
+    found = files(declared)
     assert [delivery.name for delivery in found] == ["2024-01-01", "2024-02-01"]
     assert [delivery.path for delivery in found] == [str(tmp_path / "in" / f"x_{d.name}.csv") for d in found]
     assert found[0].at == datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -40,16 +41,16 @@ def test_a_declaration_in_python_starts_at_the_current_folder(tmp_path: Path, mo
     assert declaration_folder(dimension) == tmp_path
 
 
-def test_some_deliveries_and_what_they_are_let_through(declared: Dimension) -> None:
-    (chosen,) = deliveries(declared, names=["2024-02-01"], allow=["retire guard"])
+def test_some_deliveries_and_what_they_are_let_through(declared: Dimension, spark: SparkSession) -> None:
+    (chosen,) = deliveries(declared, spark, names=["2024-02-01"], allow=["retire guard"])
     assert (chosen.name, chosen.allow) == ("2024-02-01", frozenset({"retire guard"}))
 
 
-def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dimension) -> None:
+def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dimension, spark: SparkSession) -> None:
     with pytest.raises(
         SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "
     ):
-        deliveries(declared, names=["2024-03-01"])
+        deliveries(declared, spark, names=["2024-03-01"])
 
 
 def test_declarations_are_those_named_else_the_example(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import dagster as dg
@@ -11,7 +12,7 @@ from dagster.components.testing.utils import create_defs_folder_sandbox
 
 from scd_pipeline.components import ScdDimension
 from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.spec import Attribute, Dimension, Source
+from scd_pipeline.spec import Attribute, Declarations, Dimension, Source
 
 DECLARATION = """\
 dimension: dim_customer
@@ -42,7 +43,7 @@ def test_a_declaration_beside_the_yaml_becomes_assets() -> None:
         "dim_customer",
         "dim_customer_changes",
         "dim_customer_audit",
-        "scd_status",
+        "dim_customer_status",
     }
 
 
@@ -68,5 +69,18 @@ def test_an_owner_that_dagster_does_not_take_is_left_out(owner: str, owners: lis
 
 
 def test_it_is_a_component_that_dagster_finds() -> None:
+    """By the entry point under which `dg` looks for the components of installed packages."""
+    found = [point.load() for point in entry_points(group="dagster_dg_cli.registry_modules")]
+    assert ScdDimension in {getattr(module, "ScdDimension", None) for module in found}
     assert issubclass(ScdDimension, dg.Component)
-    assert ScdDimension.__module__.startswith("scd_pipeline.components")
+
+
+def test_an_overdue_source_is_a_warning_of_its_own() -> None:
+    """Beside Dagster's policy, which a run that finds nothing new satisfies."""
+    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="in/customers_{date}.csv"))
+    declared = Declarations((customer,), ())
+    made = ScdDimension(overdue_after_hours=30).definitions(declared)
+    checks = {key.to_user_string() for check in made.asset_checks or () for key in check.check_keys}
+    assert "dim_customer_changes:source_overdue" in checks
+    (asset,) = [a for a in made.assets or () if dg.AssetKey("dim_customer") in a.keys]
+    assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
