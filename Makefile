@@ -9,7 +9,7 @@ PY    := .venv/bin/python
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
 # The tests of what is written, and not of how it is called.
-ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative)
+ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 
 .PHONY: help
 help: ## Show the targets
@@ -48,9 +48,9 @@ test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to py
 	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: lint ## Lint, then all tests: over Spark Connect, embedded, and without replaceUsing
+test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
 	$(PY) -m pytest $(PYTEST_ARGS)
-	SCD_TEST_SPARK=embedded $(PY) -m pytest $(PYTEST_ARGS)
+	SCD_TEST_SPARK=embedded $(PY) -m pytest $(ENGINE_TESTS) $(PYTEST_ARGS)
 	SCD_TEST_WRITES=merge $(PY) -m pytest $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak

@@ -41,7 +41,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "repeated_surrogate_key": "A surrogate key names several versions (S14).",
     "reserved_surrogate_key": "A version has the key of a reserved member (S14, S23).",
     AUDIT_DIFFERS: "The dimension that the audit tells of is not the one that is there (S22).",
-    FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand (F52).",
+    FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand.",
     APPEND_ONLY_UNSET: "The log or the audit may be changed: delta.appendOnly is not set (S22).",
     DANGLING_KEY: "A fact stores a key that its dimension does not have (S24).",
     FACT_WITHOUT_ITS_VERSION: "A fact stores another key than the one that held at its event time (S23, S24).",

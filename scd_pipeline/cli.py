@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scd_pipeline import asking, commands, watching
-from scd_pipeline.errors import ScdError
-from scd_pipeline.landing import STOPPING_RULES, declarations_folder
+from scd_pipeline.errors import STOPPING_RULES, ScdError
+from scd_pipeline.landing import declarations_folder
 
 INTERRUPTED = 130
 _EXIT_CODES = """exit codes:
@@ -112,7 +112,12 @@ class _Commands:
         setup = self._add("setup", commands.setup, "fetch what Spark needs besides Python packages, once")
         setup.add_argument("--ivy-settings", type=Path, metavar="FILE", help="for machines behind a mirror")
         doctor = self._add("doctor", commands.doctor, "say what is installed, what is missing, and what to do")
-        doctor.add_argument("--spark", action="store_true", help="also start Spark, and try how Delta can write")
+        doctor.add_argument(
+            "--spark",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help="start Spark, and try how Delta can write (it takes some seconds)",
+        )
         self._add("demo", commands.demo, "load a real example by Dagster, and show what came of it")
         self._add_loads()
         self._add_readings()

@@ -16,10 +16,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch, rank, token, utc
 from scd_pipeline.columns import col, quoted
-from scd_pipeline.errors import SourceDataError
+from scd_pipeline.errors import STOPPING_RULES, SourceDataError
 from scd_pipeline.frames import small_frame
 from scd_pipeline.history.statements import DELIVERY
-from scd_pipeline.landing import STOPPING_RULES
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
 if TYPE_CHECKING:

@@ -152,7 +152,7 @@ def _dagster_home(environ: Mapping[str, str]) -> Finding:
     name = "Dagster home"
     value = environ.get("DAGSTER_HOME")
     if not value:
-        return Finding(name, "DAGSTER_HOME is not set", "set it to a folder, or runs are forgotten at exit")
+        return Finding(name, "DAGSTER_HOME is not set: `scd demo` and `scd dev` use .dagster of the current folder")
     home = Path(value)
     if not home.is_absolute():
         return Finding(name, f"{value} is not an absolute path", "set DAGSTER_HOME to an absolute path")

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+STOPPING_RULES = ("bad rows", "retire guard")
+"""The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
+
 
 class ScdError(Exception):
     """Base of all errors of this package."""

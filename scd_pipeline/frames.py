@@ -1,4 +1,7 @@
-"""Small frames made by the driver. They go through Arrow: rows given one by one would start Python workers."""
+"""Frames: small ones made by the driver, unions of many, and frames that are computed once.
+
+What the driver makes goes through Arrow: rows given one by one would start Python workers.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.utils import is_remote
 
 
 def small_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
@@ -42,3 +46,16 @@ def _record(value: Any, kind: pyarrow.DataType) -> Any:
     if not pyarrow.types.is_struct(kind) or value is None:
         return value
     return {kind.field(number).name: part for number, part in enumerate(value)}
+
+
+def settled(frame: DataFrame) -> DataFrame:
+    """The frame, computed once: what is made of it does not compute it again.
+
+    Over Connect PySpark gives what it computed to the session that is active in the process; here it stays with the
+    frame's own.
+    """
+    found = frame.localCheckpoint()
+    if found.sparkSession is frame.sparkSession or not is_remote():
+        return found
+    found._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # of Connect
+    return type(found)(found._plan, frame.sparkSession)

@@ -21,7 +21,7 @@ from scd_pipeline.batch import Batch, rank, standing
 from scd_pipeline.columns import BATCH, KIND, attribute_types, col, key_text
 from scd_pipeline.deliveries import Delivery, as_frame, epoch, marked, read_delta, read_path
 from scd_pipeline.errors import BatchStopped, SourceDataError
-from scd_pipeline.frames import no_rows, small_frame, united
+from scd_pipeline.frames import no_rows, settled, small_frame, united
 from scd_pipeline.history.statements import (
     HASH,
     KEY_READABLE,
@@ -238,7 +238,7 @@ def take(
     for group in _groups(spark, scoped, results, dimension):
         frames.append(group.frame)
         read += group.entries
-    rows = united(frames).localCheckpoint() if frames else _no_rows(spark, dimension)
+    rows = settled(united(frames)) if frames else _no_rows(spark, dimension)
     if frames:
         progress(f"reading {len(read)} deliveries")
     measured = _measured(rows, read, dimension) if frames else []

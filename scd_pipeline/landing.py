@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from scd_pipeline.deliveries import Delivery
 
-STOPPING_RULES = ("bad rows", "retire guard")
-"""The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
-
 KINDS = ("changes", "audit", "keys")
 """The kinds of table beside dimensions and facts themselves; a table's name ends with its kind."""
 

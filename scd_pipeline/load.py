@@ -28,7 +28,7 @@ def silent(message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often a load that lost against a rival is computed anew, and how long it waits before (F50).
+    """How often a load that lost against a rival is computed anew, and how long it waits before.
 
     The n-th wait, counted from 0, is 2^n + 0.1 n seconds, plus up to `jitter` of that by `random`.
     """

@@ -29,6 +29,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT
 from scd_pipeline.delta.table import Table
+from scd_pipeline.frames import settled
 from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, UPDATE, build_transitions, key_columns
 from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
 from scd_pipeline.plan import changed_entities, counted_rows, open_log
@@ -174,34 +175,38 @@ def _rows(
     """The audit rows of a step, and the surrogate keys that its versions were given."""
     names = list(dimension.key_names)
     after = [batch for number, batch in batches if number <= step.upto]
-    causes = changed_entities(log, batches, dimension, after=behind, upto=step.upto).localCheckpoint()
+    causes = settled(changed_entities(log, batches, dimension, after=behind, upto=step.upto))
     causes = F.broadcast(causes)
     statements = counted_rows(log, after).where(F.col(COMMIT) <= step.upto).drop(COMMIT)
-    now = build_transitions(
-        statements.join(causes, names, "left_semi"),
-        dimension,
-        row_timed=any(batch.row_times for batch in after),
-        key_hash=warehouse.key_hash,
-    ).localCheckpoint()
+    now = settled(
+        build_transitions(
+            statements.join(causes, names, "left_semi"),
+            dimension,
+            row_timed=any(batch.row_times for batch in after),
+            key_hash=warehouse.key_hash,
+        )
+    )
     standing = standing_transitions(audit.read().join(causes, names, "left_semi"), dimension)
-    rows = audit_rows(
-        standing,
-        now,
-        causes,
-        dimension,
-        step=step.upto,
-        at=instant(step.at),
-        version=F.lit(step.version if step.version >= 0 else None),
-    ).localCheckpoint()
+    rows = settled(
+        audit_rows(
+            standing,
+            now,
+            causes,
+            dimension,
+            step=step.upto,
+            at=instant(step.at),
+            version=F.lit(step.version if step.version >= 0 else None),
+        )
+    )
     opens = now.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
     return rows, opens.select(new_key, *[col(n) for n in names], EFFECTIVE_FROM).distinct()
 
 
 def _append_keys(keys: Table, given: DataFrame, dimension: Dimension, run_id: str) -> None:
-    """Keep the keys that are not there yet; before the audit's commit, so that a killed step does it again (F33)."""
+    """Keep the keys that are not there yet; before the audit's commit, so that a killed step does it again (S14)."""
     name = dimension.surrogate_key
-    new = given.join(keys.read().select(col(name)), name, "left_anti").localCheckpoint()
+    new = settled(given.join(keys.read().select(col(name)), name, "left_anti"))
     if not new.isEmpty():
         columns = [col(column) for column, _ in keys_schema(dimension)]
         keys.append(new.select(*columns), keys.last_commit().next(took={}, batches=(), run_id=run_id))

@@ -37,7 +37,7 @@ def overlapping_window(dimension: Dimension) -> Column:
 
 
 def null_end(dimension: Dimension) -> Column:
-    """S2, F23: a window always has both ends; the open end is the declared one."""
+    """S2: a window always has both ends; the open end is the declared one."""
     return F.col(EFFECTIVE_TO).isNull() | F.col(EFFECTIVE_FROM).isNull()
 
 
@@ -47,12 +47,12 @@ def empty_window(dimension: Dimension) -> Column:
 
 
 def current_without_open_end(dimension: Dimension) -> Column:
-    """F23: a version is current exactly if its window has no end."""
+    """S2: a version is current exactly if its window has no end."""
     return F.col(CURRENT_FLAG) != (F.col(EFFECTIVE_TO) == open_end(dimension))
 
 
 def hole_in_versions(dimension: Dimension) -> Column:
-    """F24: versions count from 1 without holes, in order of time."""
+    """S3: versions count from 1 without holes, in order of time."""
     return F.col(_NUMBER) != F.col(VERSION)
 
 

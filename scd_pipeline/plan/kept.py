@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.batch import Batch, counted
 from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, SOURCE, col
 from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.frames import settled
 from scd_pipeline.history.differences import (
     ALIVE_BEFORE,
     ALIVE_ELSEWHERE,
@@ -61,9 +62,7 @@ def _kept_once(
         keys = [col(name) for name in dimension.key_names]
         spoken = raw.select(*keys).unionByName(of_batches(stored, removed_ids).select(*keys)).distinct()
         stored = stored.join(F.broadcast(spoken), list(dimension.key_names), "left_semi")
-    return changes(
-        warehouse.spark, stored, raw, intake, dimension, lambda frame: frame.localCheckpoint()
-    ).localCheckpoint()
+    return settled(changes(warehouse.spark, stored, raw, intake, dimension, settled))
 
 
 def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str, int]]:

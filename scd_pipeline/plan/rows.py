@@ -15,7 +15,7 @@ from scd_pipeline.delta.audit_table import KEYS_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.fit import renames
 from scd_pipeline.errors import InvariantBroken, KeyCollision
-from scd_pipeline.frames import no_rows, united
+from scd_pipeline.frames import no_rows, settled, united
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
@@ -63,10 +63,10 @@ def actions_of(
         after = _versions(warehouse, log, taken, kept, dimension, keys)
     if again is not None:
         others = again if keys is None else again.join(keys, names, "left_anti")
-        others = others.localCheckpoint()
+        others = settled(others)
         affected, after = affected.unionByName(others), after.unionByName(others)
-    after = (extension.finish(after) if extension else after).localCheckpoint()
-    actions = row_actions(affected, after, dimension).localCheckpoint()
+    after = settled(extension.finish(after) if extension else after)
+    actions = settled(row_actions(affected, after, dimension))
     rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
     _check(after, actions, _known_keys(warehouse, before, dimension) if there else None, dimension)
     return actions, rows
@@ -88,7 +88,7 @@ def _versions(
 
 
 def _known_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
-    """Every surrogate key that stands or was ever given, with the version that it names (F33)."""
+    """Every surrogate key that stands or was ever given, with the version that it names (S14)."""
     names = [dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM]
     if not dimension.has_windows:
         return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])

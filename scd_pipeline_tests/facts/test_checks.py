@@ -99,7 +99,7 @@ def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
 
 @rule("S22")
 def test_the_audit_refuses_to_be_changed(sound: Warehouse) -> None:
-    """F55."""
+    """S22."""
     audit = sound.table("dim_player_audit").identifier
     with pytest.raises(Exception, match=r"appendOnly|append-only|APPEND_ONLY"):
         sound.spark.sql(f"DELETE FROM {audit} WHERE player_id = 'p'")

@@ -73,6 +73,7 @@ class Hunt:
                 ground.load(Slot.of(slot).way)
                 found = differences(ground, wanted)
             except Exception as error:  # whatever a fault makes the engine raise
+                self.site.spark.range(1).count()  # and not that the server is gone, which would raise here too
                 return f"{type(error).__name__}: {str(error)[:200]}"
         return f"{len(found)} worlds differ, world {min(found)} first:\n{found[min(found)]}" if found else ""
 

@@ -145,7 +145,7 @@ CITIES_BY_REGION = snapshots(
 
 EXAMPLES = (
     Example(
-        "F17 to F20, S7, S8, S18: change, overwrite, delete and return",
+        "S7, S8, S18: change, overwrite, delete and return",
         PLAYER,
         WALK,
         """
@@ -157,7 +157,7 @@ EXAMPLES = (
         {"risk": "int"},
     ),
     Example(
-        "F21, S19: a late snapshot is fitted in between its neighbours",
+        "S19: a late snapshot is fitted in between its neighbours",
         PLAYER,
         WALK + GOLD_IN_MARCH,
         """
@@ -170,7 +170,7 @@ EXAMPLES = (
         {"risk": "int"},
     ),
     Example(
-        "F21: a late change that a later one only repeats takes the start from it",
+        "A late change that a later one only repeats takes the start from it",
         PLAYER,
         WALK + SILVER_IN_MAY,
         """
@@ -182,7 +182,7 @@ EXAMPLES = (
         {"risk": "int"},
     ),
     Example(
-        "F12, S6: type 0 keeps the first value that is not NULL",
+        "S6: type 0 keeps the first value that is not NULL",
         dim(born=0, tier=2),
         feed(
             """
@@ -221,7 +221,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F13, S33: type 1 overwrites; an unchanged entity keeps its last_updated",
+        "S33: type 1 overwrites; an unchanged entity keeps its last_updated",
         dim(country=1, region=1),
         snapshots(
             """
@@ -239,7 +239,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F14: to NULL and from NULL are changes of types 1 and 3",
+        "To NULL and from NULL are changes of types 1 and 3",
         dim(region=1, manager=3),
         snapshots(
             """
@@ -257,7 +257,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F34, S9: type 3 with one value",
+        "S9: type 3 with one value",
         dim(manager=3),
         MANAGERS[:1],
         """
@@ -266,7 +266,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F34, S9: type 3 with a second value",
+        "S9: type 3 with a second value",
         dim(manager=3),
         MANAGERS[:2],
         """
@@ -275,7 +275,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F34, F35, S9: type 3 with a third value; the first is gone from the row",
+        "S9: type 3 with a third value; the first is gone from the row",
         dim(manager=3),
         MANAGERS,
         """
@@ -326,7 +326,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F40, S10: type 6 with the value of the version before",
+        "S10: type 6 with the value of the version before",
         dim(Attr("rate", 6, "crm", previous=True), title=1, cap=6),
         feed(
             """
@@ -364,7 +364,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F42: one whom a snapshot leaves out is gone",
+        "One whom a snapshot leaves out is gone",
         dim(city=2),
         snapshots(
             """
@@ -381,7 +381,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F42: one whom a feed leaves out is unchanged",
+        "One whom a feed leaves out is unchanged",
         dim(city=2),
         feed(
             """
@@ -398,7 +398,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F27, S5: several changes of one batch all become history",
+        "S5: several changes of one batch all become history",
         dim(city=2),
         feed(
             """
@@ -860,7 +860,7 @@ EXAMPLES = (
         {"region": "string"},
     ),
     Example(
-        "D27, D28: the scope is read off the rows, or declared, and then the batch may be empty",
+        "The scope is read off the rows, or declared, and then the batch may be empty",
         dim(city=2, key="region id"),
         CITIES_BY_REGION
         + snapshots(
@@ -1013,7 +1013,7 @@ EXAMPLES = (
         """,
     ),
     Example(
-        "F25: the reason is the row's, else the batch's, else source_load",
+        "The reason is the row's, else the batch's, else source_load",
         dim(city=2),
         feed(
             """

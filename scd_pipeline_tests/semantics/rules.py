@@ -57,6 +57,8 @@ RULES: dict[str, Rule] = {
             "comes twice is the first of the two. With an offset beside it, it is what the offset says.",
             "A `timestamp_ntz` attribute is no instant: it stays what the source wrote. A date as a time is the "
             "midnight at which it begins in the source's zone.",
+            "A time of day without a date is no time. A date in a file's name is the midnight at which it begins in "
+            "UTC, whatever zone the source's columns are in.",
         ),
     ),
     "S2": Rule(

@@ -71,7 +71,7 @@ def test_everything_missing(tmp_path: Path) -> None:
         "FAIL Spark: not installed; `pip install pyspark==4.2.0`",
         "FAIL Delta: not installed; `pip install delta-spark==4.4.0`",
         "FAIL Warehouse: none named; name a folder: --warehouse FOLDER",
-        "FAIL Dagster home: DAGSTER_HOME is not set; set it to a folder, or runs are forgotten at exit",
+        "ok   Dagster home: DAGSTER_HOME is not set: `scd demo` and `scd dev` use .dagster of the current folder",
     ]
 
 

