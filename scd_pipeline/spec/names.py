@@ -9,12 +9,15 @@ from collections.abc import Iterable
 _FORBIDDEN = "`,;{}()="
 _FORBIDDEN_SHOWN = " ".join(_FORBIDDEN)
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_BESIDE = ("_changes", "_audit", "_keys")
 
 COLUMN_NAME_RULE = (
     "a name does not begin with `_` or begin or end with a space, "
     f"and has none of {_FORBIDDEN_SHOWN} and no control character"
 )
-TABLE_NAME_RULE = "write letters, digits and `_`, beginning with a letter"
+TABLE_NAME_RULE = (
+    "write letters, digits and `_`, beginning with a letter, and not ending with _changes, _audit or _keys"
+)
 
 
 def is_text(value: str) -> bool:
@@ -37,8 +40,11 @@ def is_column_name(name: str) -> bool:
 
 
 def is_table_name(name: str) -> bool:
-    """Whether a dimension may be called so: it names a folder, tables and views."""
-    return _TABLE_NAME.fullmatch(name) is not None
+    """Whether a dimension or a fact may be called so: it names a folder, tables and views.
+
+    The tables beside it have names of their own, which it must not take.
+    """
+    return _TABLE_NAME.fullmatch(name) is not None and not name.lower().endswith(_BESIDE)
 
 
 def default_surrogate_key(table: object) -> str:

@@ -14,7 +14,12 @@ ONE | dimension: dim_customer\n | <nothing>
 # table name
 ONE | dim_customer | dim-customer
 1: dimension: 'dim-customer' cannot be the name of a table; write letters, digits and `_`, beginning with
-a letter
+a letter, and not ending with _changes, _audit or _keys
+
+# name of a table beside another
+ONE | dim_customer | dim_customer_audit
+1: dimension: 'dim_customer_audit' cannot be the name of a table; write letters, digits and `_`, beginning with
+a letter, and not ending with _changes, _audit or _keys
 
 # surrogate key name
 ONE | attributes: | surrogate_key: _key\nattributes:
