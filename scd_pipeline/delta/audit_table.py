@@ -107,12 +107,18 @@ def audit_rows(
 
 
 def _content(dimension: Dimension) -> Column:
-    """64 bits of all that a transition says; the times in microseconds, which JSON would cut."""
-    parts = [
-        (F.unix_micros(name) if ddl == "timestamp" else col(name)).alias(name)
-        for name, ddl in transition_schema(dimension)
-    ]
+    """64 bits of all that a transition says, in whatever order its attributes are declared."""
+    parts = [_orderless(name, ddl).alias(name) for name, ddl in transition_schema(dimension)]
     return F.xxhash64(F.to_json(F.struct(*parts)))
+
+
+def _orderless(name: str, ddl: str) -> Column:
+    """A column as JSON may tell it: times in microseconds, which it would cut, names of attributes sorted."""
+    if ddl == "timestamp":
+        return F.unix_micros(name)
+    if ddl.startswith("map<"):
+        return F.array_sort(F.map_entries(name))
+    return F.array_sort(name) if ddl.startswith("array<") else col(name)
 
 
 def _in_new_names(rows: DataFrame, dimension: Dimension) -> DataFrame:

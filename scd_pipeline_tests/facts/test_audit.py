@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline import reading
 from scd_pipeline.load import load
 from scd_pipeline.record import record
+from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.facts.given import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import rule
@@ -99,6 +100,17 @@ def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) ->
         told(opened),
         ("change_type", "change_ts", "columns", "old", "new", "batch"),
     )
+
+
+@rule("S21")
+def test_the_order_in_which_attributes_are_declared_says_nothing(opened: Warehouse) -> None:
+    load(opened, PLAYER, [players("1", W)])
+    record(opened, PLAYER)
+    attributes = {attribute.name: attribute for attribute in reversed(PLAYER.attributes)}
+    turned = Dimension(PLAYER.name, {"player_id": "string"}, attributes, PLAYER.sources)
+    head = "| player_id | at         | op | tier   | email | born | by   |"
+    load(opened, turned, [players("2", f"{head}\n| p | 2020-01-01 |  | Gold | c | 1990 | NULL |")])
+    assert record(opened, turned).rows == {"OVERWRITE": 1}
 
 
 @rule("S21", "S22")
