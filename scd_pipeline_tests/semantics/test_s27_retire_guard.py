@@ -6,8 +6,8 @@ import pytest
 
 from scd_pipeline.errors import BatchStopped
 from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
-from scd_pipeline_tests.semantics.ground import Ground
-from scd_pipeline_tests.semantics.specification import Case, Declaration, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.ground import Ground, OwnTables
+from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots
 
 
 @rule("S27")
@@ -525,3 +525,26 @@ def test_a_feed_deletes_as_many_as_it_says() -> Case:
         | 1..24 | 2024-02-01   |
         """,
     )
+
+
+@rule("S27")
+def test_where_it_is_declared_so_a_key_that_cannot_be_read_keeps_nobody(own_tables: OwnTables) -> None:
+    lenient = declared(
+        """
+        dimension: dim_customer
+        business_key: {id: int}
+        sources: {crm: {snapshot: {unreadable_keys: retire}, bad_row_limit: 0.5}}
+        attributes: {city: 2}
+        """
+    ).dimension
+    told = snapshots(
+        """
+        | delivery | at         | id   | city |
+        | 1        | 2024-01-01 | 1    | Bonn |
+        | 1        | 2024-01-01 | 2    | Bonn |
+        | 2        | 2024-02-01 | 1    | Bonn |
+        | 2        | 2024-02-01 | NULL | Ulm  |
+        """
+    )
+    own_tables.load(lenient, told)
+    assert {row["id"]: row["current_flag"] for row in own_tables.rows(lenient)} == {1: True, 2: False}

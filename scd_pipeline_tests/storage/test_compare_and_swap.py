@@ -60,13 +60,29 @@ def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Wa
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
-def test_an_optimize_in_between_does_no_harm(loaded: Warehouse) -> None:
+@pytest.mark.parametrize("rival", [False, True], ids=["alone", "beside a rival"])
+def test_an_optimize_in_between_does_no_harm(loaded: Warehouse, rival: bool) -> None:
+    """It makes a commit of Delta's that is none of ours: alone the write goes on, and a rival's is still seen."""
+    load(loaded, CUSTOMER, [feed("zero", ("b", 1, "Bonn"))])
     made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     for name in (CUSTOMER.name, f"{CUSTOMER.name}_changes"):
-        loaded.spark.sql(f"OPTIMIZE {loaded.table(name).identifier}")
-    commit_dimension(loaded, made, commit_log(loaded, made))
-    load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
-    assert_same_rows(BOTH_CHANGES, history(loaded))
+        before = _delta_version(loaded, name)
+        loaded.table(name).compact()
+        assert _delta_version(loaded, name) == before + 1
+    if rival:
+        load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+        with pytest.raises(ConflictError):
+            commit_log(loaded, made)
+        load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    else:
+        commit_dimension(loaded, made, commit_log(loaded, made))
+        load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+    assert_same_rows(BOTH_CHANGES, [row for row in history(loaded) if row["id"] == "a"])
+
+
+def _delta_version(warehouse: Warehouse, name: str) -> int:
+    rows = warehouse.spark.sql(f"DESCRIBE HISTORY {warehouse.table(name).identifier} LIMIT 1").collect()
+    return int(rows[0]["version"])
 
 
 def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:
@@ -129,7 +145,7 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse, rivalled: Any) -> None:
     """1.0, 2.1, 4.2 seconds, then it wins."""
     rival = rivalled(3)
-    load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=rival.sleep))
+    load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=rival.sleep, random=lambda: 0.0))
     assert rival.waits == [1.0, 2.1, 4.2]
     rows = [row for row in history(loaded) if row["id"] == "a"]
     assert {row["city"] for row in rows} == {"Rome", "Oslo"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from pyspark.sql import SparkSession
 from scd_pipeline.deliveries import discover
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load import load
-from scd_pipeline.spec import Dimension, Snapshot, Source
+from scd_pipeline.spec import Dimension, Snapshot, Source, load_dimension
 from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 
 def declared(path: str, **how: object) -> Dimension:
@@ -89,3 +91,54 @@ def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None
         ("2024-01-01", "snapshot", "2024-01-01"),
         ("2024-02-01", "snapshot", "2024-02-01"),
     ]
+
+
+ITEMS = """\
+dimension: dim_item
+business_key: id
+sources:
+  shop:
+    timezone: Europe/Vienna
+    feed:
+      path: "items_{date}.%s"
+      effective_at: changed
+      effective_at_format: dd.MM.yyyy HH:mm
+      sequence: counted
+      sequence_type: timestamp
+      %s
+    columns:
+      id: code
+      label: {expression: upper(name)}
+      size: {default: M}
+attributes: {label: 2, size: 2}
+"""
+ROWS = [
+    {"code": "7", "name": "shirt", "size": "", "changed": "05.01.2024 10:00", "counted": "2024-01-05 09:00:02"},
+    {"code": "7", "name": "jacket", "size": "L", "changed": "05.01.2024 10:00", "counted": "2024-01-05 09:00:10"},
+    {"code": "8", "name": "cap", "size": "", "changed": "06.01.2024 10:00", "counted": "2024-01-06 09:00:00"},
+]
+
+
+@pytest.mark.parametrize(("kind", "option"), [("csv", 'options: {sep: ";"}'), ("json", "deletes: name = 'gone'")])
+def test_the_words_of_a_channel_and_of_its_columns_are_heeded(
+    spark: SparkSession, tmp_path: Path, kind: str, option: str
+) -> None:
+    """Of two changes at one time the one that counts higher stands; an empty size is the default."""
+    (tmp_path / "dim_item.yaml").write_text(ITEMS % (kind, option), encoding="utf-8")
+    lines = [";".join(ROWS[0]), *(";".join(row.values()) for row in ROWS)]
+    if kind == "json":
+        lines = [json.dumps({name: value or None for name, value in row.items()}) for row in ROWS]
+    (tmp_path / f"items_2024-02-01.{kind}").write_text("\n".join(lines), encoding="utf-8")
+    dimension = load_dimension(tmp_path / "dim_item.yaml")
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    names = ("id", "label", "size", "effective_from")
+    rows = opened.table("dim_item").read().select(*names).toArrow().to_pylist()
+    assert_same_rows(
+        """
+        | id  | label  | size | effective_from      |
+        | '7' | JACKET | L    | 2024-01-05 09:00:00 |
+        | '8' | CAP    | M    | 2024-01-06 09:00:00 |
+        """,
+        rows,
+    )

@@ -1,0 +1,75 @@
+"""Which errors are conflicts with another writer, and how those are met."""
+
+from __future__ import annotations
+
+import pytest
+
+from scd_pipeline.delta.table import is_conflict
+from scd_pipeline.errors import ConflictError, RetriesExhausted
+from scd_pipeline.load import Retry, silent, with_retries
+
+
+class Loser:
+    """An attempt that loses some times, and how long was waited in between."""
+
+    def __init__(self, losses: int, error: type[Exception] = ConflictError) -> None:
+        self.losses, self.error, self.tries = losses, error, 0
+        self.waits: list[float] = []
+
+    def __call__(self) -> str:
+        self.tries += 1
+        if self.tries <= self.losses:
+            raise self.error("a rival was faster")
+        return "done"
+
+    def meet(self, share: float = 0.0) -> str:
+        return with_retries("dim_x", self, Retry(sleep=self.waits.append, random=lambda: share), silent)
+
+
+@pytest.mark.parametrize(("losses", "waits"), [(0, []), (1, [1.0]), (4, [1.0, 2.1, 4.2, 8.3])])
+def test_waits_grow_with_each_loss(losses: int, waits: list[float]) -> None:
+    loser = Loser(losses)
+    assert loser.meet() == "done"
+    assert [round(wait, 3) for wait in loser.waits] == waits
+
+
+def test_a_wait_is_longer_by_up_to_a_quarter() -> None:
+    """So that two that lost do not meet again."""
+    loser = Loser(2)
+    loser.meet(share=1.0)
+    assert [round(wait, 3) for wait in loser.waits] == [1.25, 2.625]
+    assert len({Retry().random() for _ in range(9)}) > 1
+
+
+def test_after_five_losses_the_load_fails_and_says_what_to_do() -> None:
+    loser = Loser(5)
+    told = "dim_x: 5 attempts lost against another writer, the last because: a rival was faster; run the load again"
+    with pytest.raises(RetriesExhausted, match=told):
+        loser.meet()
+    assert (loser.tries, len(loser.waits)) == (5, 4)
+
+
+def test_no_other_error_is_tried_again() -> None:
+    loser = Loser(1, ValueError)
+    with pytest.raises(ValueError, match="a rival was faster"):
+        loser.meet()
+    assert (loser.tries, loser.waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "conflict"),
+    [
+        ("[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] Transaction conflict detected.", True),
+        ("[DELTA_CONCURRENT_DELETE_READ] This transaction attempted to read files that were deleted", True),
+        ("[DELTA_METADATA_CHANGED] The metadata of the Delta table has been changed by a concurrent update.", True),
+        ("[DELTA_PROTOCOL_CHANGED] The protocol version has been changed by a concurrent update.", True),
+        ("(io.delta.exceptions.ConcurrentTransactionException) This error occurs when multiple streams", True),
+        ("io.delta.exceptions.ConcurrentWriteException: A concurrent transaction has written new data", True),
+        ("[DELTA_TABLE_NOT_FOUND] Delta table `dim_x` doesn't exist.", False),
+        ("[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `concurrent` cannot be resolved.", False),
+        ("java.io.IOException: No space left on device", False),
+    ],
+)
+def test_conflicts_are_told_from_other_failures(text: str, conflict: bool) -> None:
+    """By what Delta says, as Connect hands over no more."""
+    assert is_conflict(RuntimeError(text)) is conflict
