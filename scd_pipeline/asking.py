@@ -79,13 +79,14 @@ def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) 
 
 
 def _declared_dimension(name: str, settings: Settings) -> Dimension:
-    """Errors: UsageError if no dimension of that name is declared."""
+    """Errors: UsageError unless the name, or the file, means one dimension."""
     from scd_pipeline.spec import Dimension
 
-    (declared,) = declared_of(name, settings)
-    if not isinstance(declared, Dimension):
-        raise UsageError(f"{name}: this is a fact; expected a dimension")
-    return declared
+    declared = declared_of(name, settings)
+    dimensions = [of for of in declared if isinstance(of, Dimension)]
+    if len(dimensions) != 1:
+        raise UsageError(f"{name}: this means {', '.join(of.name for of in declared)}; expected one dimension")
+    return dimensions[0]
 
 
 def audit(options: Namespace, settings: Settings) -> None:
