@@ -349,7 +349,7 @@ SWITCHES: dict[str, float] = {
     "brought_back": 0.6,
     "unordered": 0.12,
     "retries": 0.5,
-    "guard": 0.3,
+    "guard": 0.34,
 }
 LATER_SWITCHES: dict[str, float] = {"shared_names": 0.25, "bad_twin": 0.25, "guard_twists": 0.5}
 
