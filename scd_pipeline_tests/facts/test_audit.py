@@ -102,6 +102,7 @@ def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) ->
     )
 
 
+@pytest.mark.slow
 @rule("S21")
 def test_the_order_in_which_attributes_are_declared_says_nothing(opened: Warehouse) -> None:
     load(opened, PLAYER, [players("1", W)])
@@ -144,6 +145,7 @@ def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(opened: Warehouse) 
     assert tiers == [None, "Silver"]
 
 
+@pytest.mark.slow
 @rule("S17", "S21")
 def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the list of keys and the audit."""

@@ -100,6 +100,7 @@ def test_when_all_has_followed_nothing_is_behind(told: dict[str, Status]) -> Non
     assert tables(told["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
+@pytest.mark.slow
 def test_upkeep_makes_files_fewer_and_leaves_the_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
 
 
+@pytest.mark.slow
 def test_an_own_commit_is_repeated_before_delta_forgets_it(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:

@@ -230,6 +230,7 @@ def test_declarations_need_no_spark() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 def test_a_warehouse_from_its_declarations_by_commands_alone(
     spark: SparkSession,
     remote: str,

@@ -60,7 +60,7 @@ def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Wa
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
-@pytest.mark.parametrize("rival", [False, True], ids=["alone", "beside a rival"])
+@pytest.mark.parametrize("rival", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "beside a rival"])
 def test_an_optimize_in_between_does_no_harm(loaded: Warehouse, rival: bool) -> None:
     """It makes a commit of Delta's that is none of ours: alone the write goes on, and a rival's is still seen."""
     load(loaded, CUSTOMER, [feed("zero", ("b", 1, "Bonn"))])
