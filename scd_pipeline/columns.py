@@ -154,8 +154,7 @@ def position(*, with_presence: bool = False) -> list[Column]:
         F.col(CHANNEL).asc(),
     ]
     if with_presence:
-        order += [F.col("_row_at").isNotNull().asc()]
-        order += [F.col("_row_at").desc_nulls_last(), F.col("_row_sequence").desc_nulls_last()]
+        order += [F.col("_row_at").desc_nulls_first(), F.col("_row_sequence").desc_nulls_last()]
     return order
 
 

@@ -320,8 +320,7 @@ def _groups(
         names = [name for name in frame.columns if name != "_scd_file"]
         read = reading(names, source, first.channel, dimension)
         if read.missing:
-            for number, entry in members:
-                results[number] = entry.result("stopped", _lacking(entry, read, names))
+            _stop(members, f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}", results)
             continue
         hashed = marked(
             frame, [(e.delivery, e.batch, e.mark) for _, e in members], F.col("_scd_file") if by_file else None
@@ -332,22 +331,17 @@ def _groups(
         except AnalysisException as error:
             if error.getCondition() not in _UNKNOWN_COLUMN:
                 raise
-            for number, entry in members:
-                results[number] = entry.result("stopped", _unknown(entry, error))
+            told = str(error).splitlines()[0]
+            _stop(members, f"an expression of the declaration names what it has not: {told}", results)
             continue
-        told = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
-        groups.append(_Group(conformed, told))
+        entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
+        groups.append(_Group(conformed, entered))
     return groups
 
 
-def _lacking(entry: _Entry, read: Reading, names: Sequence[str]) -> BatchStopped:
-    wrong = f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}"
-    return BatchStopped(entry.batch.id, "missing column", wrong)
-
-
-def _unknown(entry: _Entry, error: AnalysisException) -> BatchStopped:
-    wrong = f"an expression of the declaration names what it has not: {str(error).splitlines()[0]}"
-    return BatchStopped(entry.batch.id, "missing column", wrong)
+def _stop(members: Sequence[tuple[int, _Entry]], wrong: str, results: dict[int, BatchResult]) -> None:
+    for number, entry in members:
+        results[number] = entry.result("stopped", BatchStopped(entry.batch.id, "missing column", wrong))
 
 
 def _signature(spark: SparkSession, number: int, entry: _Entry) -> tuple[str, ...]:

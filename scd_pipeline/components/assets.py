@@ -163,8 +163,8 @@ def _materialized(
         context.instance.add_dynamic_partitions(partitions, sorted(set(keys)))
     if asked is None or stopped:
         new = {k for k, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "accepted"}
-        marked = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name))
-        for key in [k for k in stored if asked is not None or k in new or k not in marked]:
+        shown = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name)) if asked is None else set()
+        for key in [key for key in stored if key not in shown - new]:
             for asset, told in loaded.told.items():
                 context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
     if not (by_partition and stopped):

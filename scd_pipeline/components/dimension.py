@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +80,9 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     ) -> dg.Definitions:
         name, hours = plain(shape.name), self.overdue_after_hours
         overdue = [] if hours is None else [overdue_check(shape, hours)]
-        asked = [dg.AssetSelection.checks(one) for one in (checks, *overdue)]
         job = dg.define_asset_job(
             f"{name}_job",
-            selection=reduce(or_, asked, dg.AssetSelection.assets(assets)),
+            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks, *overdue),
             executor_def=dg.in_process_executor,
             description=f"Loads what was delivered for {shape.name}, and asks its checks.",
         )

@@ -198,7 +198,7 @@ def _absences(spark: SparkSession, known: DataFrame, snapshots: Sequence[Batch],
 def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     """Drop what is implied: a plain snapshot's statement that repeats what its source had stated before it."""
     counts = F.col(ORIGIN) != "removed"
-    state = _before(known, counts, intake, dimension)
+    state = _with_alive_elsewhere(_before(known, counts, intake, dimension), intake, dimension)
     types = attribute_types(dimension)
     differs = _differs(types)
     opening = {a.name: types[a.name] for a in dimension.attributes if a.opens_versions}
@@ -214,14 +214,10 @@ def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     told = {
         DIFFERS: differs,
         VERSION_DIFFERS: _differs(opening),
-        ALIVE_ELSEWHERE: _alive_elsewhere(dimension) if intake.row_timed else F.col(ALIVE_BEFORE),
         _BESIDE_A_BAD_ROW: _beside_a_bad_row(intake, dimension),
     }
-    return (
-        state.withColumns(told)
-        .where(~implied)
-        .drop(_BATCH_BEFORE, _BESIDE_A_BAD_ROW, *[_before_name(name) for name in types])
-    )
+    before = [_before_name(name) for name in types]
+    return state.withColumns(told).where(~implied).drop(_BESIDE_A_BAD_ROW, *before)
 
 
 def _told(batch: Batch) -> tuple[str | None, str | None, str | None]:
@@ -275,11 +271,10 @@ def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimensi
     Only rows for which `counts` holds are taken into account. A "present" row gives its values only where the
     entity was not alive (S4).
     """
-    window = _so_far(dimension).rowsBetween(Window.unboundedPreceding, -1)
+    window = rows_before(dimension)
     exists = F.when(counts & F.col(KIND).isin("values", "present"), True).when(counts & (F.col(KIND) == "gone"), False)
     alive = F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False))
-    spoke = F.when(exists.isNotNull(), F.col(BATCH))
-    known = known.withColumns({ALIVE_BEFORE: alive, _BATCH_BEFORE: F.last(spoke, ignorenulls=True).over(window)})
+    known = known.withColumn(ALIVE_BEFORE, alive)
     sets = counts & (F.col(KIND) == "values")
     if intake.row_timed:
         sets = sets | (counts & (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE))
@@ -291,20 +286,26 @@ def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimensi
     )
 
 
-def _alive_elsewhere(dimension: Dimension) -> Column:
-    """Whether an entity was alive just before the row by the statements of other batches than the row's own.
+def _with_alive_elsewhere(state: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
+    """Add whether an entity was alive just before the row by the statements of other batches than the row's own.
 
     That is its state where the row's batch began to speak of it, if no other batch has spoken since.
     """
-    begins = ~F.col(_BATCH_BEFORE).eqNullSafe(F.col(BATCH))
+    if not intake.row_timed:
+        return state.withColumn(ALIVE_ELSEWHERE, F.col(ALIVE_BEFORE))
+    window = rows_before(dimension)
     speaks = (F.col(ORIGIN) != "removed") & F.col(KIND).isin("values", "present", "gone")
-    window = _so_far(dimension).rowsBetween(Window.unboundedPreceding, -1)
+    spoke = F.last(F.when(speaks, F.col(BATCH)), ignorenulls=True).over(window)
+    begins = ~F.col(_BATCH_BEFORE).eqNullSafe(F.col(BATCH))
     began = F.last(F.when(begins & speaks, F.col(ALIVE_BEFORE)), ignorenulls=True).over(window)
-    return F.when(begins, F.col(ALIVE_BEFORE)).otherwise(began)
+    elsewhere = F.when(begins, F.col(ALIVE_BEFORE)).otherwise(began)
+    return state.withColumn(_BATCH_BEFORE, spoke).withColumn(ALIVE_ELSEWHERE, elsewhere).drop(_BATCH_BEFORE)
 
 
-def _so_far(dimension: Dimension) -> WindowSpec:
-    return Window.partitionBy(SOURCE, *[col(n) for n in dimension.key_names]).orderBy(*position(with_presence=True))
+def rows_before(dimension: Dimension) -> WindowSpec:
+    """What one source said of one entity before the row; presence included, as `presence` adds it."""
+    window = Window.partitionBy(SOURCE, *[col(n) for n in dimension.key_names])
+    return window.orderBy(*position(with_presence=True)).rowsBetween(Window.unboundedPreceding, -1)
 
 
 def _differs(types: Mapping[str, DataType]) -> Column:
@@ -401,5 +402,4 @@ def _resolved(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFra
         restated = probe & F.col(ALIVE_BEFORE) & F.array_contains("_probe_columns", name)
         resolved[name] = F.when(restated, col(_before_name(name))).otherwise(col(name))
     before = [_before_name(name) for name in attribute_types(dimension)]
-    looked_at = (ALIVE_BEFORE, _BATCH_BEFORE, "_probe_retires", "_probe_columns")
-    return state.withColumns(resolved).drop(*before, *looked_at)
+    return state.withColumns(resolved).drop(*before, ALIVE_BEFORE, "_probe_retires", "_probe_columns")

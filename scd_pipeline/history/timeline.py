@@ -38,7 +38,7 @@ from scd_pipeline.columns import (
     position,
     with_columns,
 )
-from scd_pipeline.history.differences import presence
+from scd_pipeline.history.differences import presence, rows_before
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.spec import Attribute, Dimension, ScdType
 from scd_pipeline.spec.types import parse_type
@@ -103,12 +103,7 @@ def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
     rows = presence(
         rows.withColumns({"_row_at": F.lit(None).cast("timestamp"), "_row_sequence": F.lit(None).cast("bigint")})
     )
-    before = (
-        Window.partitionBy(*entity(dimension), F.col(SOURCE))
-        .orderBy(*position(with_presence=True))
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
-    alive = F.coalesce(F.last(F.col(KIND) != "gone").over(before), F.lit(False))
+    alive = F.coalesce(F.last(F.col(KIND) != "gone").over(rows_before(dimension)), F.lit(False))
     return (
         rows.withColumn(ALIVE, alive)
         .where((F.col(KIND) != "present") | ~F.col(ALIVE))

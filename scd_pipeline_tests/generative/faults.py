@@ -228,7 +228,7 @@ _SNAPSHOTS = (
         "present_by_the_lowest_row",
         "S4",
         "partner pass, machine pass",
-        Edit("columns:position", 'F.col("_row_at").desc_nulls_last()', 'F.col("_row_at").asc_nulls_last()'),
+        Edit("columns:position", 'F.col("_row_at").desc_nulls_first()', 'F.col("_row_at").asc_nulls_first()'),
     ),
     _fault(
         "present_by_the_lowest_sequence",
