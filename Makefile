@@ -27,18 +27,19 @@ $(STAMP): | .venv/.made
 	@touch $@
 
 .venv/.made:
-	@python=; \
+	@python=; without_venv=; \
 	for name in $(PYTHON) python3.12 python3.11 python3.10 python3 python; do \
 	  if $$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; then \
-	    python=$$name; break; \
+	    if $$name -c 'import ensurepip, venv' 2>/dev/null; then python=$$name; break; fi; \
+	    without_venv="$$without_venv $$name"; \
 	  fi; \
 	done; \
-	if [ -z "$$python" ]; then \
-	  echo "no Python 3.10, 3.11 or 3.12 found on the PATH; install one, or name it: make setup PYTHON=/path/to/python3" >&2; \
+	if [ -z "$$python" ] && [ -n "$$without_venv" ]; then \
+	  echo "these cannot make environments, their modules venv and ensurepip are missing:$$without_venv; on Debian and Ubuntu install python3-venv" >&2; \
 	  exit 1; \
 	fi; \
-	if ! $$python -c 'import ensurepip, venv' 2>/dev/null; then \
-	  echo "$$python cannot make environments: its modules venv and ensurepip are missing; on Debian and Ubuntu install python3-venv" >&2; \
+	if [ -z "$$python" ]; then \
+	  echo "no Python 3.10, 3.11 or 3.12 found on the PATH; install one, or name it: make setup PYTHON=/path/to/python3" >&2; \
 	  exit 1; \
 	fi; \
 	rm -rf .venv && $$python -m venv .venv && touch $@

@@ -15,7 +15,7 @@ from scd_pipeline.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from scd_pipeline.spec import Dimension, Fact
+    from scd_pipeline.spec import Dimension
     from scd_pipeline.texts import Texts
 
 FORMATS = ("table", "csv", "json")
@@ -24,22 +24,18 @@ FORMATS = ("table", "csv", "json")
 def sql(options: Namespace, settings: Settings) -> None:
     """`scd sql`"""
     from scd_pipeline import reading
+    from scd_pipeline.spec import Declarations, load_declarations
 
-    facts = _declared_facts(settings)
-    with settings.open() as warehouse:
+    declared = load_declarations(settings.declarations) if settings.declarations else Declarations(())
+    facts = declared.facts
+    names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
+    with settings.open(declared=names) as warehouse:
         if not options.query:
             print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.path} yet")
             return
         reading.register(warehouse, facts=facts, query=options.query)
         with _query_errors(lambda: reading.views(warehouse, facts)):
             _show(warehouse.spark.sql(options.query), options, settings)
-
-
-def _declared_facts(settings: Settings) -> tuple[Fact, ...]:
-    """The facts whose tables can be joined with their dimensions, as far as declarations are at hand."""
-    from scd_pipeline.spec import load_declarations
-
-    return load_declarations(settings.declarations).facts if settings.declarations else ()
 
 
 def as_of(options: Namespace, settings: Settings) -> None:

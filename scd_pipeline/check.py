@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
 from scd_pipeline.facts import with_keys
 from scd_pipeline.frames import united
@@ -29,7 +29,7 @@ from scd_pipeline.warehouse import Warehouse
 
 SHOWN = 20
 AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET = "audit_differs", "foreign_commit", "append_only_unset"
-DANGLING_KEY, FACT_WITHOUT_ITS_VERSION = "dangling_key", "fact_without_its_version"
+DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN = "dangling_key", "fact_without_its_version", "repeated_grain"
 
 DESCRIPTIONS: Mapping[str, str] = {
     "duplicate_current": "An entity has more than one current version (S3).",
@@ -42,7 +42,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "reserved_surrogate_key": "A version has the key of a reserved member (S14, S23).",
     AUDIT_DIFFERS: "The dimension that the audit tells of is not the one that is there (S22).",
     FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand.",
-    APPEND_ONLY_UNSET: "The log or the audit may be changed: delta.appendOnly is not set (S22).",
+    REPEATED_GRAIN: "A fact is there more than once.",
+    APPEND_ONLY_UNSET: "The log, the audit or the list of keys may be changed: delta.appendOnly is not set (S22).",
     DANGLING_KEY: "A fact stores a key that its dimension does not have (S24).",
     FACT_WITHOUT_ITS_VERSION: "A fact stores another key than the one that held at its event time (S23, S24).",
 }
@@ -73,7 +74,7 @@ def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
     return (*invariants(dimension), AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
 
 
-FACT_RULES = (DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, FOREIGN_COMMIT)
+FACT_RULES = (DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
 
 
 def check_dimension(
@@ -88,7 +89,7 @@ def check_dimension(
     wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
     own = [rule for rule in wanted if rule in invariants(dimension)]
     found = _findings(dimension.name, own, violations(rows, dimension)) if own else []
-    tables = [dimension.name + suffix for suffix in ("", LOG_SUFFIX, AUDIT_SUFFIX)]
+    tables = [dimension.name + suffix for suffix in ("", LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)]
     others: dict[str, Callable[[], Finding | None]] = {
         AUDIT_DIFFERS: lambda: _audit_differs(warehouse, dimension, rows),
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, dimension.name, tables),
@@ -112,7 +113,9 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
         FACT_WITHOUT_ITS_VERSION: lambda: _findings(
             fact.name, [FACT_WITHOUT_ITS_VERSION], wrong_keys(warehouse, rows, fact)
         )[0],
+        REPEATED_GRAIN: lambda: _findings(fact.name, [REPEATED_GRAIN], repeated_grain(rows, fact))[0],
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
+        APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
     }
     return tuple(query() for rule, query in queries.items() if rules is None or rule in rules)
 
@@ -133,10 +136,17 @@ def wrong_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
     stored = {column: f"_stored_{number}" for number, column in enumerate(fact.key_columns)}
     fresh = with_keys(rows.withColumns({kept: col(c) for c, kept in stored.items()}), fact, versions)
     differ = [
-        _told(fresh.where(col(column) != F.col(kept)), FACT_WITHOUT_ITS_VERSION, column, fact)
+        _told(fresh.where(~col(column).eqNullSafe(F.col(kept))), FACT_WITHOUT_ITS_VERSION, column, fact)
         for column, kept in stored.items()
     ]
     return united(differ)
+
+
+def repeated_grain(rows: DataFrame, fact: Fact) -> DataFrame:
+    """Facts that are there more than once.  Out: `rule`, `key`."""
+    grain = [col(key.name) for key in fact.grain]
+    repeated = rows.groupBy(*grain).count().where(F.col("count") > 1)
+    return repeated.select(F.lit(REPEATED_GRAIN).alias(RULE), readable_key([k.name for k in fact.grain]).alias(KEY))
 
 
 def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:

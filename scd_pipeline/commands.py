@@ -12,7 +12,7 @@ import re
 import socket
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -54,9 +54,10 @@ class Settings:
         return str(self.folder or self.warehouse)
 
     @contextlib.contextmanager
-    def open(self, *, quick: bool = True) -> Iterator[Warehouse]:
+    def open(self, *, quick: bool = True, declared: Sequence[str] = ()) -> Iterator[Warehouse]:
         """The warehouse, on an embedded Spark or on the server that is named; `quick` compiles less.
 
+        `declared` are names of dimensions and facts whose tables may be there.
         Errors: SetupError.
         """
         from scd_pipeline import session
@@ -70,12 +71,12 @@ class Settings:
             scratch = installation.cache_folder(self.environ) / "spark-warehouse"
             # It ends with this process, whose one session it is.
             spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home, quick=quick)
-            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ))
+            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ), declared=declared)
             return
         _expect_server(self.remote)
         spark = session.connect_spark(self.remote)
         try:
-            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ))
+            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ), declared=declared)
         finally:
             with contextlib.suppress(Exception):
                 spark.stop()
@@ -179,6 +180,7 @@ def dev(options: Namespace, settings: Settings) -> int:
 def load(options: Namespace, settings: Settings) -> int:
     """`scd load`"""
     from scd_pipeline.facts import load_fact
+    from scd_pipeline.reading import create_views
     from scd_pipeline.record import load_and_record
     from scd_pipeline.spec import Dimension
 
@@ -190,8 +192,10 @@ def load(options: Namespace, settings: Settings) -> int:
             say(f"{of.name}: {len(lying)} deliveries")
             if isinstance(of, Dimension):
                 result, _ = load_and_record(warehouse, of, lying, progress=say)
+                create_views(warehouse, [of.name])
             else:
                 result = load_fact(warehouse, of, lying, progress=say)
+                create_views(warehouse, [of.name], [of])
             print(_result_text(result))
             for batch in result.stopped:
                 say(f"error: {batch}")

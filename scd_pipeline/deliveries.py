@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+_TIME_OF_PARTITION = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
 _PATTERNS = {
     "date": r"\d{4}-\d{2}-\d{2}",
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
@@ -59,6 +60,19 @@ class Delivery:
     partition: str | None = None
     table_version: int | None = None
     sealed: bool = False
+
+    def __post_init__(self) -> None:
+        """Errors: SourceDataError for a time that is none, or a scope that is no list of lists."""
+        if self.at is not None and not isinstance(self.at, datetime):
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: at={self.at!r} is no datetime; expected one, as "
+                f"datetime(2024, 1, 31, tzinfo=timezone.utc)"
+            )
+        if self.scope is not None and not all(isinstance(values, list | tuple) for values in self.scope):
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: scope={self.scope!r} is no list of lists; expected for each part "
+                f"of the scope its values in the order of the scope's columns, as [['EU'], ['US']]"
+            )
 
     def channel_of(self, dimension: Dimension) -> Snapshot | Feed:
         """The declared channel.  Errors: SourceDataError if the dimension has none of that name."""
@@ -120,15 +134,24 @@ def as_frame(spark: SparkSession, given: Any) -> DataFrame:
 
 
 def _micros(table: pyarrow.Table) -> pyarrow.Table:
-    """Spark knows microseconds only; a column of nothing but NULLs is text.
+    """Spark knows microseconds only, what is finer is cut off; a column of nothing but NULLs is text.
 
     A time without a zone is handed over as text too: as a timestamp it would be taken for one of UTC, before the zone
     that its source declares is known (S1).
     """
     import pyarrow
 
-    micros = table.cast(pyarrow.schema([(entry.name, _as_micros(entry.type)) for entry in table.schema]))
+    finest = pyarrow.schema([(entry.name, _as_micros(entry.type)) for entry in table.schema])
+    micros = pyarrow.Table.from_arrays(
+        [_cut(c, finest.field(n).type) for n, c in enumerate(table.columns)], schema=finest
+    )
     return micros.cast(pyarrow.schema([(entry.name, _zoned(entry.type)) for entry in micros.schema]))
+
+
+def _cut(column: pyarrow.ChunkedArray, kind: pyarrow.DataType) -> pyarrow.ChunkedArray:
+    import pyarrow
+
+    return column.cast(kind, safe=not pyarrow.types.is_timestamp(column.type))
 
 
 def _as_micros(kind: pyarrow.DataType) -> pyarrow.DataType:
@@ -329,7 +352,9 @@ def _after_epoch(micros: int) -> datetime:
 
 
 def _date_of(name: str) -> datetime | None:
-    """The time that a name is, if it is one."""
+    """The time that a name is, if it is one: `2024-01-31`, or `2024-01-31 12:30:00` with a blank or a T."""
+    if not _TIME_OF_PARTITION.fullmatch(name):
+        return None
     try:
         return utc(datetime.fromisoformat(name))
     except ValueError:
@@ -340,7 +365,12 @@ def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery
     at = None
     if word in ("date", "datetime"):
         text = name if word == "date" else f"{name[:10]}T{name[11:].replace('-', ':')}"
-        at = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+        try:
+            at = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+        except ValueError as error:
+            raise SourceDataError(
+                f"{source}: {path} has {name} in its name, and {error}; expected a {word}; rename the file"
+            ) from error
     changed = path.stat().st_mtime_ns // 1000
     return Delivery(source, name, channel=kind, at=at, revision=changed, path=str(path), sealed=True)
 

@@ -58,6 +58,8 @@ _REMEDIES = {
     "retire guard": 'deliver the whole snapshot again, or let it through with allow={"retire guard"}',
     "unordered changes": "declare a `sequence` column that orders the changes, or deliver one change per key",
     "revision": "give a revision higher than the standing one, or withdraw the delivery first",
+    "unreadable": "deliver it whole under a higher revision, or withdraw it",
+    "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
     "missing column": "deliver the column, or declare its attribute `optional: true` or `retired: true`",
 }
 

@@ -6,6 +6,8 @@ those of a dimension are. What is added are the surrogate keys, and a second loo
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -32,9 +34,11 @@ from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING, dimension_schema
 from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
-from scd_pipeline.plan import Extension, LoadPlan, changed_entities, make_plan, open_log
+from scd_pipeline.plan import Extension, LoadPlan, changed_entities, make_plan, open_log, took_of
 from scd_pipeline.spec import Dimension, Fact, Role
 from scd_pipeline.warehouse import Warehouse
+
+_ROLES = "@roles"
 
 
 def load_fact(
@@ -87,12 +91,15 @@ class Pinned:
 
 
 def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
-    """The dimension as it stands now; without rows where there is no table yet."""
+    """The dimension as it stands now; without rows where there is no table yet.
+
+    Read at its newest version: Delta refuses one before an OPTIMIZE or a VACUUM once its files' retention has passed.
+    """
     table = warehouse.table(dimension.name)
     if not table.exists():
         return Pinned(dimension, OwnCommit(dimension.name, 0), None)
     commit = table.last_commit()
-    return Pinned(dimension, commit, table.read(commit.table_version))
+    return Pinned(dimension, commit, table.read(commit.newest))
 
 
 def extension(warehouse: Warehouse, fact: Fact) -> Extension:
@@ -101,7 +108,11 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     table = warehouse.table(fact.name)
     known = dict(table.last_commit().took) if table.exists() else {}
 
+    roles = _fingerprint(fact)
+
     def again(before: DataFrame) -> DataFrame | None:
+        if known.get(_ROLES, roles) != roles:
+            return before
         changed = {name: _changed(warehouse, at, known.get(name, 0)) for name, at in pinned.items()}
         moved = [
             _rows_of(before, fact, role, keys)
@@ -115,8 +126,14 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     def finish(rows: DataFrame) -> DataFrame:
         return with_keys(rows, fact, {name: at.rows for name, at in pinned.items()})
 
-    took = {name: number for at in pinned.values() for name, number in at.took.items()}
+    took = {_ROLES: roles, **{name: number for at in pinned.values() for name, number in at.took.items()}}
     return Extension(again, finish, took)
+
+
+def _fingerprint(fact: Fact) -> int:
+    """Tells other roles from these: another dimension, or other columns that name its entity."""
+    roles = sorted((name, role.dimension.name, role.key) for name, role in fact.roles)
+    return zlib.crc32(json.dumps(roles).encode())
 
 
 def _changed(warehouse: Warehouse, at: Pinned, looked: int) -> DataFrame | None:
@@ -162,10 +179,10 @@ def add_reserved_member(
         if not table.exists():
             return False
         commit = table.last_commit()
-        there = table.read(max(commit.table_version, 0)).where(col(dimension.surrogate_key) == UNKNOWN_KEY)
+        there = table.read().where(col(dimension.surrogate_key) == UNKNOWN_KEY)
         if not there.isEmpty():
             return False
-        took = dict(commit.took)
+        took = {**commit.took, "log": took_of(open_log(warehouse, dimension).commit, commit)}
         table.append(unknown_member(warehouse, dimension), commit.next(took=took, batches=(), run_id=run_id))
         return True
 

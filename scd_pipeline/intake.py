@@ -7,13 +7,15 @@ under a known revision (S34). The retire guard (S27) needs what came before and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import AnalysisException
+import pyarrow.parquet
+from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -37,6 +39,8 @@ from scd_pipeline.history.statements import (
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
+_OTHER_TYPE = ("other type", "a column does not fit the declaration")
+_SHOWN_KEYS = 10
 GUARDED_FROM = 20
 """The retire guard is asked where at least so many entities are alive (S27)."""
 
@@ -233,15 +237,12 @@ def take(
     entries = _numbered([_entry(delivery, dimension, run_id) for delivery in deliveries])
     scoped = _encoded_scopes(spark, dimension, entries)
     results = _known(scoped, old)
-    frames: list[DataFrame] = []
-    read: list[tuple[int, _Entry]] = []
-    for group in _groups(spark, scoped, results, dimension):
-        frames.append(group.frame)
-        read += group.entries
-    rows = settled(united(frames)) if frames else _no_rows(spark, dimension)
-    if frames:
+    groups = _groups(spark, scoped, results, dimension)
+    rows, groups = _rows(spark, groups, results, dimension)
+    read = [entry for group in groups for entry in group.entries]
+    if read:
         progress(f"reading {len(read)} deliveries")
-    measured = _measured(rows, read, dimension) if frames else []
+    measured = _measured(rows, read, dimension) if read else []
     measured += [(number, entry) for number, entry in enumerate(scoped) if entry.batch.withdrawn]
     unordered = _unordered(rows, measured, dimension)
 
@@ -311,55 +312,107 @@ def _groups(
     for number, entry in enumerate(entries):
         if entry.batch.withdrawn or number in results:
             continue
-        together.setdefault(_signature(spark, number, entry), []).append((number, entry))
+        try:
+            together.setdefault(_signature(spark, number, entry), []).append((number, entry))
+        except _Unfit as unfit:
+            results[number] = _stopped(entry, unfit)
     groups = []
     for members in together.values():
-        first = members[0][1]
-        frame, by_file = _frame(spark, first, [entry for _, entry in members])
-        source = dimension.source(first.batch.source)
-        names = [name for name in frame.columns if name != "_scd_file"]
-        read = reading(names, source, first.channel, dimension)
-        if read.missing:
-            _stop(members, f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}", results)
-            continue
-        hashed = marked(
-            frame, [(e.delivery, e.batch, e.mark) for _, e in members], F.col("_scd_file") if by_file else None
-        )
-        hashed = content_hash(hashed.drop("_scd_file"))
         try:
-            conformed = conform(hashed, read, source, first.channel, dimension)
-        except AnalysisException as error:
-            if error.getCondition() not in _UNKNOWN_COLUMN:
-                raise
-            told = str(error).splitlines()[0]
-            _stop(members, f"an expression of the declaration names what it has not: {told}", results)
-            continue
-        entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
-        groups.append(_Group(conformed, entered))
+            groups.append(_group(spark, members, dimension))
+        except _Unfit as unfit:
+            results.update({number: _stopped(entry, unfit) for number, entry in members})
     return groups
 
 
-def _stop(members: Sequence[tuple[int, _Entry]], wrong: str, results: dict[int, BatchResult]) -> None:
-    for number, entry in members:
-        results[number] = entry.result("stopped", BatchStopped(entry.batch.id, "missing column", wrong))
+def _stopped(entry: _Entry, unfit: _Unfit) -> BatchResult:
+    return entry.result("stopped", BatchStopped(entry.batch.id, unfit.rule, str(unfit)))
+
+
+def _rows(
+    spark: SparkSession, groups: Sequence[_Group], results: dict[int, BatchResult], dimension: Dimension
+) -> tuple[DataFrame, list[_Group]]:
+    """The conformed rows of the groups, read once, and the groups whose columns can be cast at all.
+
+    Over Connect a cast that no value could pass is refused only here; then each group is asked for itself.
+    """
+    if not groups:
+        return _no_rows(spark, dimension), []
+    try:
+        return settled(united([group.frame for group in groups])), list(groups)
+    except AnalysisException:
+        fit = [group for group in groups if _fits(group, results)]
+        if len(fit) == len(groups):
+            raise
+        return _rows(spark, fit, results, dimension)
+
+
+def _fits(group: _Group, results: dict[int, BatchResult]) -> bool:
+    try:
+        with _unfit(*_OTHER_TYPE):
+            return bool(group.frame.schema)
+    except _Unfit as unfit:
+        results.update({number: _stopped(entry, unfit) for number, entry in group.entries})
+        return False
+
+
+class _Unfit(Exception):
+    """Deliveries that cannot be read as they are declared, by which rule."""
+
+    def __init__(self, rule: str, wrong: str) -> None:
+        self.rule = rule
+        super().__init__(wrong)
+
+
+def _group(spark: SparkSession, members: list[tuple[int, _Entry]], dimension: Dimension) -> _Group:
+    """Deliveries of the same columns as one frame.  Errors: _Unfit."""
+    first = members[0][1]
+    source = dimension.source(first.batch.source)
+    with _unfit("unreadable", "it cannot be read"):
+        frame, by_file = _frame(spark, first, [entry for _, entry in members])
+        names = [name for name in frame.columns if name != "_scd_file"]
+    read = reading(names, source, first.channel, dimension)
+    if read.missing:
+        raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}")
+    marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
+    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"))
+    with _unfit(*_OTHER_TYPE):
+        conformed = conform(hashed, read, source, first.channel, dimension)
+    entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
+    return _Group(conformed, entered)
+
+
+@contextmanager
+def _unfit(rule: str, wrong: str) -> Iterator[None]:
+    """What Spark or Arrow refuses as a fault of the deliveries; nothing but their schema has been looked at."""
+    try:
+        yield
+    except (AnalysisException, IllegalArgumentException, pyarrow.ArrowException, OSError) as error:
+        told = next((line for line in str(error).splitlines() if line), type(error).__name__)
+        if isinstance(error, AnalysisException) and error.getCondition() in _UNKNOWN_COLUMN:
+            named = f"an expression of the declaration names what it has not: {told}"
+            raise _Unfit("missing column", named) from error
+        raise _Unfit(rule, f"{wrong}: {told}") from error
 
 
 def _signature(spark: SparkSession, number: int, entry: _Entry) -> tuple[str, ...]:
     """What deliveries have to share so that one frame can read them: channel, and the columns of their files.
 
-    A file that is given twice is read twice, each time by a frame of its own: rows are told apart by their files.
+    Rows are told apart by their files. So a file that is given twice is read twice, each time by a frame of its own,
+    and so is a folder.
     """
     lineage = (entry.batch.source, entry.batch.channel, str(entry.time))
     alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
     if alone or entry.delivery.partition is not None:
         return (*lineage, str(number))
     path = str(entry.delivery.path)
-    if entry.channel.format == "parquet" and Path(path).is_file():
-        import pyarrow.parquet
-
-        schema = pyarrow.parquet.read_schema(path)
-        return (*lineage, json.dumps([[f.name, str(f.type)] for f in schema]))
-    return (*lineage, read_path(spark, entry.channel, [path]).schema.json())
+    if Path(path).is_dir():
+        return (*lineage, str(number))
+    with _unfit("unreadable", f"{path} cannot be read"):
+        if entry.channel.format == "parquet" and Path(path).is_file():
+            schema = pyarrow.parquet.read_schema(path)
+            return (*lineage, json.dumps([[f.name, str(f.type)] for f in schema]))
+        return (*lineage, read_path(spark, entry.channel, [path]).schema.json())
 
 
 def _frame(spark: SparkSession, first: _Entry, members: Sequence[_Entry]) -> tuple[DataFrame, bool]:
@@ -430,17 +483,18 @@ def _moment(micros: int | None) -> Any:
     return None if micros is None else epoch() + timedelta(microseconds=micros)
 
 
-def _unordered(rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimension: Dimension) -> dict[str, list[str]]:
-    """Of batches in which a key comes twice at one time: the keys whose values nothing orders (S5)."""
+def _unordered(rows: DataFrame, measured: Sequence[tuple[int, _Entry]], dimension: Dimension) -> dict[str, str]:
+    """Of batches in which a key comes twice at one time: the keys whose values nothing orders, as text (S5)."""
     ids = [entry.mark for _, entry in measured if entry.repeated]
     if not ids:
         return {}
-    names = [col(name).cast("string").alias(name) for name in dimension.key_names]
     found: dict[str, list[str]] = {}
-    for row in conflicts(rows.where(F.col(BATCH).isin(ids)), dimension).select(BATCH, *names).limit(1000).collect():
-        key = ", ".join(f"{name}={row[name]}" for name in dimension.key_names)
-        found.setdefault(row[BATCH], []).append(key)
-    return found
+    for row in conflicts(rows.where(F.col(BATCH).isin(ids)), dimension, _SHOWN_KEYS + 1).collect():
+        found.setdefault(row[BATCH], []).append(row["key"])
+    return {
+        batch: "; ".join(sorted(keys)[:_SHOWN_KEYS]) + (" and more" if len(keys) > _SHOWN_KEYS else "")
+        for batch, keys in found.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +513,7 @@ def _decided(
     measured: Sequence[tuple[int, _Entry]],
     known: Mapping[int, BatchResult],
     old: Sequence[Batch],
-    unordered: Mapping[str, Sequence[str]],
+    unordered: Mapping[str, str],
     stops: Mapping[str, BatchStopped],
     dimension: Dimension,
 ) -> _Decided:
@@ -474,7 +528,7 @@ def _decided(
         displaced = coming.get(lineage)
         rival = recorded.get(lineage) or displaced
         stands = rival.batch if rival else stood.get(lineage)
-        stop = stops.get(entry.batch.id) or _stops(entry, unordered.get(entry.mark, ()), dimension)
+        stop = stops.get(entry.batch.id) or _stops(entry, unordered.get(entry.mark, ""), dimension)
         results[number] = _decide(entry, stands, stop)
         if results[number].outcome == "accepted":
             coming[lineage] = entry
@@ -519,11 +573,10 @@ def _other_content(entry: _Entry) -> BatchStopped:
     return BatchStopped(entry.batch.id, "revision", wrong)
 
 
-def _stops(entry: _Entry, unordered: Sequence[str], dimension: Dimension) -> BatchStopped | None:
+def _stops(entry: _Entry, unordered: str, dimension: Dimension) -> BatchStopped | None:
     batch = entry.batch
     if unordered:
-        keys = "; ".join(sorted(unordered)[:10]) + (" and more" if len(unordered) > 10 else "")
-        wrong = f"nothing orders different changes of {keys}"
+        wrong = f"nothing orders different changes of {unordered}"
         return BatchStopped(batch.id, "unordered changes", wrong)
     limit = dimension.source(batch.source).bad_row_limit
     if batch.rows and batch.bad_rows > limit * batch.rows and "bad rows" not in entry.delivery.allow:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, silent, with_retries
+from scd_pipeline.plan import took_of
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.warehouse import Warehouse
 
@@ -17,6 +19,8 @@ LEAST_HOURS = 168
 
 RENEWED_AFTER = timedelta(days=15)
 """Half of the time for which Delta keeps a table's history by default; an own commit that is older is repeated."""
+
+_RETENTION = "delta.deletedFileRetentionDuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,17 @@ def _maintained(
     spark = warehouse.spark
     before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
     with_retries(name, table.compact, retry or Retry(), silent)
+    if table.properties().get(_RETENTION, _interval(LEAST_HOURS)) != _interval(hours):
+        # VACUUM goes by the table's own setting, whatever it is told.
+        table.set_properties({_RETENTION: _interval(hours)})
     spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
     renewed = with_retries(name, lambda: _renewed(warehouse, name, now, run_id), retry or Retry(), silent)
     after = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles", "sizeInBytes").collect()[0]
     return Maintained(name, int(before), int(after[0]), int(after[1]), renewed)
+
+
+def _interval(hours: int) -> str:
+    return f"interval {hours} hours"
 
 
 def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:
@@ -77,5 +88,19 @@ def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> boo
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    table.mark(commit.next(took=dict(commit.took), batches=(), run_id=run_id))
+    took = {**commit.took, **_stands(warehouse, name, commit)}
+    table.mark(commit.next(took=took, batches=(), run_id=run_id))
     return True
+
+
+def _stands(warehouse: Warehouse, name: str, commit: OwnCommit) -> dict[str, int]:
+    """What the commit that repeats `commit` has to tell, so that a dimension stands no further behind its log by it."""
+    if name.endswith(LOG_SUFFIX):
+        dimension = warehouse.table(name.removesuffix(LOG_SUFFIX))
+        if not dimension.exists():
+            return {}
+        stood = dimension.last_commit()
+        there = took_of(commit, stood) == commit.number
+        return {"dimension_commit": stood.number, "dimension_log": commit.number + 1} if there else {}
+    log = warehouse.table(name + LOG_SUFFIX)
+    return {"log": took_of(log.last_commit(), commit)} if log.exists() else {}

@@ -205,8 +205,8 @@ def _rows(
 
 def _append_keys(keys: Table, given: DataFrame, dimension: Dimension, run_id: str) -> None:
     """Keep the keys that are not there yet; before the audit's commit, so that a killed step does it again (S14)."""
-    name = dimension.surrogate_key
+    name, last = dimension.surrogate_key, keys.last_commit()
     new = settled(given.join(keys.read().select(col(name)), name, "left_anti"))
     if not new.isEmpty():
         columns = [col(column) for column, _ in keys_schema(dimension)]
-        keys.append(new.select(*columns), keys.last_commit().next(took={}, batches=(), run_id=run_id))
+        keys.append(new.select(*columns), last.next(took={}, batches=(), run_id=run_id))

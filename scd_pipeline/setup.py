@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from scd_pipeline.errors import SetupError
+from scd_pipeline.network import java_options
 
 SUPPORTED_JAVA = (17, 21, 25)
 """The Java releases Spark 4.2 runs on."""
@@ -101,6 +102,10 @@ def run(
     Raises SetupError where no Java is found, or the jars cannot be had or are not those of the lock.
     """
     cache = cache_folder(environ)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(f"{cache} cannot be made: {error}; name another folder in SCD_HOME") from error
     java = require_java(environ)
     java_home = wrap_java(cache, java)
     progress(f"Java {java.release}: {java.program} (by {java.found_by})")
@@ -286,10 +291,12 @@ def _run_ivy(scratch: Path, java_home: Path, environ: Mapping[str, str], lock: P
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", "local[1]"]
     for name, value in conf.items():
         command += ["--conf", f"{name}={value}"]
+    launched = launch_environment(environ, java_home)
+    options = [launched.get("SPARK_SUBMIT_OPTS", ""), *java_options(environ, scratch)]
     try:
         done = subprocess.run(
             [*command, str(program)],
-            env=launch_environment(environ, java_home),
+            env={**launched, "SPARK_SUBMIT_OPTS": " ".join(options).strip()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -343,6 +350,11 @@ def launch_environment(environ: Mapping[str, str], java_home: Path | None) -> di
     """
     elsewhere = {"SPARK_REMOTE", "SPARK_MASTER", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_SUBMIT_ARGS"}
     kept = {name: value for name, value in environ.items() if name not in elsewhere}
+    locale = next((kept[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if kept.get(name)), "")
+    if not re.search("utf-?8", locale, re.IGNORECASE):
+        # Java reads the names of files by it, and fails on one that has more than ASCII.
+        kept.pop("LC_ALL", None)
+        kept["LC_CTYPE"] = "C.UTF-8"
     kept.update(SPARK_HOME=str(spark_home()), PYSPARK_PYTHON=sys.executable)
     kept["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Spares Spark the look-up of this machine's name, which takes long, and warns, where there is no network.

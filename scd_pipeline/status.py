@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scd_pipeline.batch import counted, rank, utc
+from scd_pipeline.batch import Batch, counted, rank, utc
 from scd_pipeline.columns import BATCH, KIND
+from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
+from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.facts import pin
+from scd_pipeline.facts import pin, plan_fact
 from scd_pipeline.landing import deliveries
-from scd_pipeline.plan import dimension_took, open_log
+from scd_pipeline.load import BatchResult, plan
+from scd_pipeline.plan import open_log, took_of
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -21,8 +24,9 @@ from scd_pipeline.warehouse import Warehouse
 class SourceStatus:
     """One source of one table.
 
-    `last` is the time of its last delivery that counts, `age` how long ago that was; `waiting` are deliveries that lie
-    there and are not in: they have come, or were replaced, since the last load, or were stopped.
+    `last` is the time of its last delivery that counts, or that at which it came in where it has none, and `age` how
+    long ago that was; `waiting` are deliveries that lie there and are not in: they have come, or were replaced, since
+    the last load. `stopped` are those of them that a load would leave out, with why.
     """
 
     table: str
@@ -32,6 +36,7 @@ class SourceStatus:
     last: datetime | None
     age: timedelta | None
     waiting: tuple[str, ...]
+    stopped: tuple[str, ...]
     quarantined: int
 
 
@@ -61,28 +66,32 @@ def status(warehouse: Warehouse, dimensions: Sequence[Dimension], facts: Sequenc
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
     for shape, fact in shapes:
-        sources += status_of_sources(warehouse, shape, now)
+        sources += status_of_sources(warehouse, shape, now, fact)
         tables.append(_table(warehouse, shape, fact))
     return Status(tuple(sources), tuple(tables))
 
 
-def status_of_sources(warehouse: Warehouse, dimension: Dimension, now: datetime) -> list[SourceStatus]:
-    """Where the sources of one dimension or fact stand at `now`."""
+def status_of_sources(
+    warehouse: Warehouse, dimension: Dimension, now: datetime, fact: Fact | None = None
+) -> list[SourceStatus]:
+    """Where the sources of one dimension, or of one fact of that shape, stand at `now`."""
     log = open_log(warehouse, dimension)
-    known = log.batches()
+    committed = log.committed_batches()
+    known = [batch for _, batch in committed]
     standing = counted(known)
+    came = _came(log, committed)
     quarantined: dict[str, int] = {}
     if log.is_there:
         bad = log.table.read().where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
         quarantined = {row[BATCH]: int(row["count"]) for row in bad}
     accepted = {batch.id for batch in known}
-    found = deliveries(dimension, warehouse.spark)
+    lying = [d for d in deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
+    stopped = _stopped(warehouse, dimension, fact, lying) if log.is_there else []
     told = []
     for source in dimension.sources:
         mine = [batch for batch in standing if batch.source == source.name]
-        last = max(mine, key=lambda b: (utc(b.latest or b.at or datetime.min), rank(b.delivery)), default=None)
-        at = utc(last.at) if last is not None and last.at is not None else None
-        waiting = [d.name for d in found if d.source == source.name and d.batch(dimension).id not in accepted]
+        last = max(mine, key=lambda b: (came[b.id], rank(b.delivery)), default=None)
+        at = came[last.id] if last is not None else None
         told.append(
             SourceStatus(
                 dimension.name,
@@ -91,23 +100,45 @@ def status_of_sources(warehouse: Warehouse, dimension: Dimension, now: datetime)
                 last.delivery if last else "",
                 at,
                 utc(now) - at if at else None,
-                tuple(waiting),
+                tuple(d.name for d in lying if d.source == source.name),
+                tuple(f"{b.delivery} ({b.rule}): {b.error}" for b in stopped if b.source == source.name),
                 sum(quarantined.get(batch.statements_of, 0) for batch in mine),
             )
         )
     return told
 
 
+def _came(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, datetime]:
+    """By batch the time of its delivery; of one without a time, when its commit was made, as far as that is known."""
+    commits: dict[int, datetime | None] = {}
+    if any(batch.at is None for _, batch in committed):
+        commits = {commit.number: commit.at for commit in log.table.commits_since(0)}
+    return {batch.id: utc(batch.at or commits.get(number) or datetime.min) for number, batch in committed}
+
+
+def _stopped(
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, lying: Sequence[Delivery]
+) -> list[BatchResult]:
+    """What a load of these deliveries would leave out."""
+    if not lying:
+        return []
+    made = plan_fact(warehouse, fact, lying) if fact else plan(warehouse, dimension, lying)
+    return [result for result in made.results if result.outcome == "stopped"]
+
+
 def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
     log = open_log(warehouse, dimension)
     table = warehouse.table(dimension.name)
     commit = table.last_commit() if table.exists() else OwnCommit(dimension.name, 0)
-    took = dimension_took(log, commit)
+    took = took_of(log.commit, commit)
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     recorded = audit.last_commit().took.get("log", 0) if fact is None and audit.exists() else 0
     behind = []
     for of in fact.dimensions if fact else ():
         if pin(warehouse, of).took[of.name] > commit.took.get(of.name, 0):
             behind.append(of.name)
-    audit_lag = 0 if fact else max(0, took - recorded)
-    return TableStatus(dimension.name, commit.number, log.commit.number - took, audit_lag, tuple(behind))
+    # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
+    brought = [c.number for c in log.table.commits_since(min(took, recorded)) if c.batches] if log.is_there else []
+    lag = sum(number > took for number in brought)
+    audit_lag = 0 if fact else sum(recorded < number <= took for number in brought)
+    return TableStatus(dimension.name, commit.number, lag, audit_lag, tuple(behind))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +20,8 @@ class Warehouse:
     """A folder (or bucket) with one Delta table per name; with `schema`, names of the session's catalog instead.
 
     `schemas` names another schema for a kind of table (`changes`, `audit`, `keys`). The folder then only serves for
-    trying out what Delta can do. `key_hash` turns the text of a version into its surrogate key; another than the
+    trying out what Delta can do. `declared` names dimensions and facts whose tables may be there, for a place that
+    cannot be listed. `key_hash` turns the text of a version into its surrogate key; another than the
     default is for tests.
     Errors: SetupError if the session's time zone is not UTC, as times would be read and cast in it (S1), or if
     `schemas` names something else.
@@ -33,12 +34,14 @@ class Warehouse:
         *,
         schema: str | None = None,
         schemas: Mapping[str, str] | None = None,
+        declared: Sequence[str] = (),
         key_hash: KeyHash = hash_64,
     ) -> None:
         self.spark = spark
         self.path = _absolute(str(path))
         self.schema = schema
         self.schemas = dict(schemas or {})
+        self.declared = tuple(declared)
         self.key_hash = key_hash
         if unknown := sorted(set(self.schemas) - set(KINDS)) or ([*self.schemas] if not schema else []):
             raise SetupError(
@@ -72,12 +75,18 @@ class Warehouse:
         return self.schema is not None or "://" not in self.path
 
     def tables(self) -> list[str]:
-        """The names of the tables, in order.  Errors: SetupError if they are in a folder that is not local."""
+        """The names of the tables, in order.
+
+        Errors: SetupError if they are in a folder that is not local, and nothing is declared.
+        """
         if not self.is_listed:
-            raise SetupError(
-                f"warehouse {self.path}: the tables of a remote folder cannot be listed; "
-                f"name them in SQL as delta.`{self.path}/<table>`"
-            )
+            if not self.declared:
+                raise SetupError(
+                    f"warehouse {self.path}: the tables of a remote folder cannot be listed; name the declarations "
+                    f"(--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{self.path}/<table>`"
+                )
+            names = [name + suffix for name in self.declared for suffix in ("", *(f"_{kind}" for kind in KINDS))]
+            return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
             found = [
                 row["tableName"]

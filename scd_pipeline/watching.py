@@ -46,13 +46,17 @@ def status(options: Namespace, settings: Settings) -> None:  # noqa: ARG001 (all
             s.last_delivery,
             f"{s.age.days} days ago" if s.age else "",
             str(len(s.waiting)),
+            str(len(s.stopped)),
             str(s.quarantined),
         )
         for s in found.sources
     ]
-    names = ("table", "source", "last delivery", "", "waiting", "quarantined")
-    kinds = ("text", "text", "text", "text", "number", "number")
+    names = ("table", "source", "last delivery", "", "waiting", "stopped", "quarantined")
+    kinds = ("text", "text", "text", "text", "number", "number", "number")
     print(texts.table(texts.Texts(names, kinds, tuple(sources))))
+    for s in found.sources:
+        for text in s.stopped:
+            print(f"stopped: {s.table}, {s.source}/{text}")
     tables = [
         (t.table, str(t.commits), str(t.lag), str(t.audit_lag), ", ".join(t.dimensions_behind)) for t in found.tables
     ]

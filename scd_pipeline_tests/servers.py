@@ -24,7 +24,12 @@ def folder() -> Path:
 def settings(installation: setup.Installation) -> dict[str, str]:
     """Return the settings of the tests' server."""
     return session.spark_conf(
-        jars=installation.jars, cores=2, shuffle_partitions=2, log_level="warn", extra=session.INTERPRETED
+        jars=installation.jars,
+        cores=2,
+        shuffle_partitions=2,
+        log_level="warn",
+        driver_memory="4g",
+        extra=session.INTERPRETED,
     )
 
 

@@ -6,6 +6,7 @@ and SCD_ALERT_MAIL_FROM is its sender. With SCD_ALERT_SMTP_USER and SCD_ALERT_SM
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import smtplib
@@ -29,7 +30,7 @@ def tell(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str
         try:
             if send(subject, text, facts, environ):
                 told.append(way)
-        except OSError as error:  # what networks, HTTP and mail fail with
+        except (OSError, ValueError, http.client.HTTPException) as error:  # of networks and mail, or a bad address
             told.append(f"not by {way}: {error}")
     return told
 

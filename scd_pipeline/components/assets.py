@@ -22,7 +22,8 @@ from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import load_fact
 from scd_pipeline.landing import EVERYTHING, deliveries, partition_key
-from scd_pipeline.load import LoadResult
+from scd_pipeline.load import BatchResult, LoadResult
+from scd_pipeline.plan import open_log
 from scd_pipeline.reading import LOG_SUFFIX, create_views
 from scd_pipeline.record import AuditResult, load_and_record
 from scd_pipeline.spec import Dimension, Fact
@@ -39,9 +40,9 @@ class LoadConfig(dg.Config):
         default=[],
         description="Rules that the deliveries of this run are let through: 'bad rows', 'retire guard'.",
     )
-    leave: list[str] = Field(
-        default=[],
-        description="Partitions that a run of everything leaves for the next one, as files that are not whole yet.",
+    take: list[str] | None = Field(
+        default=None,
+        description="Of files only these partitions are taken by a run of everything, as a sensor saw them whole.",
     )
 
 
@@ -71,9 +72,15 @@ class Loaded:
 def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
     """Change log, table and audit of a dimension, materialized by one step; needs the resource `warehouse`."""
     specs = [
-        _spec(dimension, LOG_SUFFIX, [], metadata.log_description(dimension), freshness),
+        _log_spec(dimension, freshness),
         _table_spec(dimension, freshness),
-        _spec(dimension, AUDIT_SUFFIX, [dimension.name], metadata.audit_description(dimension), None),
+        dg.AssetSpec(
+            dimension.name + AUDIT_SUFFIX,
+            deps=[dimension.name],
+            description=metadata.audit_description(dimension),
+            metadata=metadata.audit_table(dimension),
+            **common(dimension),
+        ),
     ]
 
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
@@ -91,7 +98,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
     whole = dg.AllPartitionMapping()
     dimensions = [dg.AssetDep(dimension.name, partition_mapping=whole) for dimension in fact.dimensions]
     specs = [
-        _spec(shape, LOG_SUFFIX, [], metadata.log_description(shape), freshness),
+        _log_spec(shape, freshness),
         dg.AssetSpec(
             fact.name,
             deps=[dg.AssetDep(fact.name + LOG_SUFFIX), *dimensions],
@@ -137,11 +144,16 @@ def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: R
 def _dimension_metadata(
     opened: Warehouse, dimension: Dimension, result: LoadResult, audit: AuditResult
 ) -> dict[str, dict[str, Any]]:
-    table = {**metadata.of_table(result, dimension), **metadata.member(opened, dimension, result)}
+    recorded = metadata.of_audit(audit, result.seconds)
+    table = {
+        **metadata.of_table(result, dimension),
+        **metadata.member(opened, dimension, result),
+        "rows_refused": recorded["rows_refused"],
+    }
     return {
         dimension.name + LOG_SUFFIX: metadata.of_log(result),
         dimension.name: table,
-        dimension.name + AUDIT_SUFFIX: metadata.of_audit(audit),
+        dimension.name + AUDIT_SUFFIX: recorded,
     }
 
 
@@ -152,26 +164,35 @@ def _materialized(
     warehouse: WarehouseResource,
     run: Run,
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    """Load what the run was asked for, and mark the partitions that went in."""
+    """Load what the run was asked for, and mark the partitions that went in, each with the numbers of its delivery."""
     by_partition = context.has_partition_key or context.has_partition_key_range
     asked = context.partition_keys if by_partition and EVERYTHING not in context.partition_keys else None
-    loaded, keys = _load(context, dimension, asked, config, warehouse, run)
-    stopped = {key for key, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "stopped"}
-    stored = sorted(set(keys) - stopped)
+    loaded, batches, lacking = _load(context, dimension, asked, config, warehouse, run)
+    stored = {key: batch for key, batch in batches.items() if batch.outcome != "stopped"}
+    failed = bool(lacking) or len(stored) < len(batches)
     if asked is None:
         partitions = str(delivery_partitions(dimension.name).name)
-        context.instance.add_dynamic_partitions(partitions, sorted(set(keys)))
-    if asked is None or stopped:
-        new = {k for k, batch in zip(keys, loaded.result.batches, strict=True) if batch.outcome == "accepted"}
+        context.instance.add_dynamic_partitions(partitions, sorted(batches))
+    if asked is None or failed:
         shown = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name)) if asked is None else set()
-        for key in [key for key in stored if key not in shown - new]:
-            for asset, told in loaded.told.items():
+        marked = {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in shown}
+        for key, batch in sorted(marked.items()):
+            for asset, told in _told_of(loaded, batch, dimension).items():
                 context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
-    if not (by_partition and stopped):
+    if not (by_partition and failed):
+        for key, batch in (stored if asked is not None else {}).items():
+            for suffix, own in metadata.of_delivery(batch).items():
+                context.add_asset_metadata(own, dimension.name + suffix, key)
         for asset, told in loaded.told.items():
             yield dg.MaterializeResult(asset_key=asset, metadata=told)
-    if stopped:
-        raise _stopped(loaded.result)
+    if failed:
+        raise _failure(loaded.result, lacking)
+
+
+def _told_of(loaded: Loaded, batch: BatchResult, dimension: Dimension) -> dict[str, dict[str, Any]]:
+    """The metadata of each asset, with the numbers of one delivery in place of those of the whole load."""
+    own = {dimension.name + suffix: told for suffix, told in metadata.of_delivery(batch).items()}
+    return {asset: {**told, **own.get(asset, {})} for asset, told in loaded.told.items()}
 
 
 def _load(
@@ -181,41 +202,56 @@ def _load(
     config: LoadConfig,
     warehouse: WarehouseResource,
     run: Run,
-) -> tuple[Loaded, list[str]]:
+) -> tuple[Loaded, dict[str, BatchResult], list[str]]:
+    """What came of the load, what became of each partition's delivery, and which partitions have none any more.
+
+    A delivery that is gone but was taken in before needs nothing; it is marked by Dagster with the others.
+    """
     try:
         context.log.info(f"{dimension.name}: asking for {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"Spark {opened.spark.version} is there")
         found = deliveries(dimension, opened.spark, allow=config.allow)
         keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
-        chosen = [(k, delivery) for k, delivery in keyed if (k not in config.leave if asked is None else k in asked)]
-        lacking = sorted(set(asked or ()) - {key for key, _ in chosen})
-        if lacking:
-            wrong = f"{dimension.name}: no delivery {', '.join(lacking)} lies there; nothing was loaded"
-            raise dg.Failure(wrong, allow_retries=False)
+        chosen = [(k, delivery) for k, delivery in keyed if _is_asked_for(k, delivery, asked, config.take)]
+        gone = set(asked or ()) - {key for key, _ in chosen}
+        lacking = sorted(gone - _taken_in(opened, dimension)) if gone else []
         context.log.info(f"{dimension.name}: {len(chosen)} of {len(keyed)} deliveries found")
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, [delivery for _, delivery in chosen], how)
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
     context.log.info(summary(loaded.result))
-    return loaded, [key for key, _ in chosen]
+    results = zip((key for key, _ in chosen), loaded.result.batches, strict=True)
+    return loaded, dict(results), lacking
 
 
-def _stopped(result: LoadResult) -> dg.Failure:
+def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, take: Collection[str] | None) -> bool:
+    """Versions and partitions of tables are whole whenever they are seen; files are not."""
+    if asked is not None:
+        return key in asked
+    is_file = delivery.table_version is None and delivery.partition is None
+    return take is None or key in take or not is_file
+
+
+def _taken_in(opened: Warehouse, dimension: Dimension) -> set[str]:
+    batches = open_log(opened, dimension).batches()
+    return {partition_key(Delivery(b.source, b.delivery, channel=b.channel), dimension) for b in batches}
+
+
+def _failure(result: LoadResult, lacking: Sequence[str]) -> dg.Failure:
     told = {f"{batch.delivery} ({batch.rule})": f"{batch.error}; {batch.remedy}" for batch in result.stopped}
-    names = ", ".join(batch.delivery for batch in result.stopped)
-    return dg.Failure(f"stopped: {names}; the others went in", metadata=told, allow_retries=False)
+    told |= dict.fromkeys(lacking, "no such delivery lies there; expected one at the source's path; deliver it again")
+    wrong = [f"stopped: {', '.join(batch.delivery for batch in result.stopped)}"] if result.stopped else []
+    wrong += [f"not there: {', '.join(lacking)}"] if lacking else []
+    return dg.Failure(f"{'; '.join(wrong)}; the others went in", metadata=told, allow_retries=False)
 
 
-def _spec(
-    dimension: Dimension, suffix: str, deps: Sequence[str], text: str, freshness: dg.FreshnessPolicy | None
-) -> dg.AssetSpec:
+def _log_spec(dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> dg.AssetSpec:
     return dg.AssetSpec(
-        dimension.name + suffix,
-        deps=list(deps),
-        description=text,
-        metadata={"dagster/table_name": dimension.name + suffix, **metadata.declaration(dimension)},
+        dimension.name + LOG_SUFFIX,
+        description=metadata.log_description(dimension),
+        metadata=metadata.log_table(dimension),
         freshness_policy=freshness,
         **common(dimension),
     )

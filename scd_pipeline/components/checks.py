@@ -65,7 +65,7 @@ def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResu
 
 
 def overdue_check(
-    shape: Dimension, hours: float, *, clock: Callable[[], float] = time.time
+    shape: Dimension, hours: float, *, fact: Fact | None = None, clock: Callable[[], float] = time.time
 ) -> dg.AssetChecksDefinition:
     """Whether each source has delivered within so many hours, by the time of its last delivery that counts."""
     log = shape.name + LOG_SUFFIX
@@ -78,7 +78,7 @@ def overdue_check(
     )
     def source_overdue(warehouse: WarehouseResource) -> dg.AssetCheckResult:
         now = datetime.fromtimestamp(clock(), timezone.utc)
-        sources = status_of_sources(warehouse.open(), shape, now)
+        sources = status_of_sources(warehouse.open(), shape, now, fact)
         late = [s for s in sources if s.age is None or s.age > timedelta(hours=hours)]
         told = {s.source: "nothing yet" if s.age is None else f"{s.last_delivery}, {s.age} ago" for s in sources}
         return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)

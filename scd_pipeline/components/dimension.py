@@ -79,7 +79,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         self, shape: Dimension, assets: dg.AssetsDefinition, checks: dg.AssetChecksDefinition, fact: Fact | None = None
     ) -> dg.Definitions:
         name, hours = plain(shape.name), self.overdue_after_hours
-        overdue = [] if hours is None else [overdue_check(shape, hours)]
+        overdue = [] if hours is None else [overdue_check(shape, hours, fact=fact)]
         job = dg.define_asset_job(
             f"{name}_job",
             selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks, *overdue),

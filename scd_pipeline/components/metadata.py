@@ -13,10 +13,12 @@ from pyspark.sql import functions as F
 from scd_pipeline import reading
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, col
 from scd_pipeline.components import pictures
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, audit_schema
+from scd_pipeline.delta.change_log import log_schema
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
-from scd_pipeline.history.transitions import REFUSED
-from scd_pipeline.load import LoadResult
+from scd_pipeline.history.transitions import NEW_VALUES, OLD_VALUES, REFUSED
+from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.record import AuditResult
 from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
@@ -31,7 +33,20 @@ _TYPES = {
     ScdType.ADD_ATTRIBUTE: "type 3: the latest value, and the one before it",
     ScdType.HYBRID: "type 6: a different value opens a version, and every version has the latest",
 }
-_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
+_OUTCOMES = ("accepted", "unchanged", "superseded", "stopped")
+_COUNTED = ("rows", "bad_rows", "new", "changed", "closed", "versions_opened", "versions_closed")
+_ROWS_NAMES = {
+    "rows": "rows_read",
+    "bad_rows": "rows_quarantined",
+    "versions_opened": "versions_opened",
+    "versions_closed": "versions_closed",
+}
+_ACTIONS = {
+    OPEN: "table_rows_opened",
+    CLOSE: "table_rows_closed",
+    OVERWRITE: "table_rows_overwritten",
+    REMOVE: "table_rows_removed",
+}
 ROWS_TOLD = tuple(_ACTIONS.values())
 """What a materialization of a table tells of its rows; all of them are 0 where the load changed none."""
 
@@ -75,6 +90,31 @@ def fact_description(fact: Fact) -> str:
     text = fact.description or f"The fact {fact.name}."
     grain = ", ".join(column.name for column in fact.grain)
     return f"{text}\n\nOne row for each `{grain}`, with the keys of the versions that held at `{fact.event_time}`."
+
+
+def log_table(dimension: Dimension) -> dict[str, Any]:
+    """Of the change log of a dimension or a fact: its columns."""
+    return _plain_table(dimension, LOG_SUFFIX, log_schema(dimension))
+
+
+def audit_table(dimension: Dimension) -> dict[str, Any]:
+    """Of the audit of a dimension: its columns, and where those of attributes come from."""
+    log = dimension.name + LOG_SUFFIX
+    values = [dg.TableColumnDep(log, attribute.name) for attribute in dimension.attributes]
+    deps: dict[str, Sequence[dg.TableColumnDep]] = {n: [dg.TableColumnDep(log, n)] for n in dimension.key_names}
+    deps |= {OLD_VALUES: values, NEW_VALUES: values}
+    columns = [(name, ddl) for name, ddl, _ in audit_schema(dimension)]
+    lineage = {"dagster/column_lineage": dg.TableColumnLineage(deps)}
+    return {**_plain_table(dimension, AUDIT_SUFFIX, columns), **lineage}
+
+
+def _plain_table(dimension: Dimension, suffix: str, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    schema = dg.TableSchema([dg.TableColumn(name, ddl) for name, ddl in columns])
+    return {
+        "dagster/table_name": dimension.name + suffix,
+        "dagster/column_schema": schema,
+        **declaration(dimension),
+    }
 
 
 def dimension_table(dimension: Dimension) -> dict[str, Any]:
@@ -134,37 +174,43 @@ def _describe(attribute: Attribute) -> str:
 # -- of each load
 
 
+def of_delivery(batch: BatchResult) -> dict[str, dict[str, Any]]:
+    """What is told of one delivery alone, by the asset's suffix: for the change log, and for the table."""
+    outcomes = {f"batches_{name}": int(batch.outcome == name) for name in _OUTCOMES}
+    return {LOG_SUFFIX: {**_sums([batch]), **outcomes}, "": _sums([batch])}
+
+
+def _sums(batches: Sequence[BatchResult]) -> dict[str, int]:
+    return {_ROWS_NAMES.get(name, f"rows_{name}"): sum(getattr(b, name) for b in batches) for name in _COUNTED}
+
+
 def of_log(result: LoadResult) -> dict[str, Any]:
     """Batches by outcome, rows read, new, changed, closed and put aside; the last batches as a table."""
     outcomes = [batch.outcome for batch in result.batches]
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
-    counts = {f"batches_{name}": outcomes.count(name) for name in ("accepted", "unchanged", "superseded", "stopped")}
-    sums = {name: sum(getattr(b, name) for b in accepted) for name in ("rows", "bad_rows", "new", "changed", "closed")}
+    counts = {f"batches_{name}": outcomes.count(name) for name in _OUTCOMES}
     shown = [batch for batch in result.batches if batch.outcome != "unchanged"][-_SHOWN_BATCHES:]
-    told: dict[str, Any] = {**counts, **{_rows_name(name): n for name, n in sums.items()}}
+    told: dict[str, Any] = {**counts, **_sums(accepted)}
     told |= {"delta_version": result.log_version, "seconds": round(result.seconds, 1)}
     if shown:
         told["last_batches"] = dg.MetadataValue.table([_record(batch) for batch in shown])
     return told
 
 
-def _rows_name(name: str) -> str:
-    return {"rows": "rows_read", "bad_rows": "rows_quarantined"}.get(name, f"rows_{name}")
-
-
-def _record(batch: Any) -> dg.TableRecord:
+def _record(batch: BatchResult) -> dg.TableRecord:
     names = ("source", "delivery", "outcome", "rows", "bad_rows", "new", "changed", "closed", "rule")
     return dg.TableRecord({name: getattr(batch, name) for name in names})
 
 
 def of_table(result: LoadResult, dimension: Dimension) -> dict[str, Any]:
-    """Rows by action, some of them as examples, and versions opened and closed per batch as a picture."""
+    """The same numbers, rows by action, some of them as examples, and versions per batch as a picture."""
+    accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
     told: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ACTIONS.items()}
+    told |= _sums(accepted)
     told |= {"delta_version": result.table_version, "seconds": round(result.seconds, 1)}
     if result.examples:
         told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
-    accepted = [batch for batch in result.batches if batch.outcome == "accepted"][-_SHOWN_BATCHES:]
-    bars = [(batch.delivery, batch.versions_opened, batch.versions_closed) for batch in accepted]
+    bars = [(b.delivery, b.versions_opened, b.versions_closed) for b in accepted[-_SHOWN_BATCHES:]]
     if bars:
         text = "versions opened and closed per batch"
         told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(pictures.versions_per_batch(bars), text))
@@ -176,10 +222,15 @@ def _example(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRec
     return dg.TableRecord({("action" if name == ACTION else name): row[name] or "" for name in names})
 
 
-def of_audit(result: AuditResult) -> dict[str, Any]:
-    """Audit rows by kind of change."""
+def of_audit(result: AuditResult, seconds: float) -> dict[str, Any]:
+    """Audit rows by kind of change; the seconds are those of the whole load."""
     kinds = {f"rows_{kind.lower()}": count for kind, count in sorted({REFUSED: 0, **result.rows}.items())}
-    return {"rows_recorded": sum(result.rows.values()), **kinds, "delta_version": result.table_version}
+    return {
+        "rows_recorded": sum(result.rows.values()),
+        **kinds,
+        "delta_version": result.table_version,
+        "seconds": round(seconds, 1),
+    }
 
 
 def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[str, Any]:
@@ -198,7 +249,8 @@ def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[
     windows = _windows(found, shown)
     last = max(end or start for start, end, _ in windows)
     title = ", ".join(f"{name} {example[name]}" for name in dimension.key_names)
-    picture = pictures.timeline(title, windows, last + (last - windows[0][0]) / 10)
+    margin = min((last - windows[0][0]) / 10, datetime.max.replace(tzinfo=timezone.utc) - last)
+    picture = pictures.timeline(title, windows, last + margin)
     return {"one_member": dg.MetadataValue.md(pictures.as_markdown(picture, f"versions of {title}"))}
 
 

@@ -39,6 +39,7 @@ def status_asset(
 def _metadata(found: Status) -> dict[str, Any]:
     return {
         "waiting": sum(len(source.waiting) for source in found.sources),
+        "stopped": sum(len(source.stopped) for source in found.sources),
         "quarantined": sum(source.quarantined for source in found.sources),
         "behind": sum(table.lag + table.audit_lag + len(table.dimensions_behind) for table in found.tables),
         "sources": dg.MetadataValue.table([_source(source) for source in found.sources]),
@@ -55,6 +56,7 @@ def _source(source: SourceStatus) -> dg.TableRecord:
             "last_delivery": source.last_delivery,
             "days_ago": source.age.days if source.age else -1,
             "waiting": waiting,
+            "stopped": "; ".join(source.stopped[:5]),
             "quarantined": source.quarantined,
         }
     )

@@ -76,10 +76,9 @@ def arrival_sensor(
         partitions = delivery_partitions(dimension.name)
         told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
         arrived = {"scd/arrived": _short(sorted(new))}
-        step = {"config": {"leave": sorted(set(seen) - set(whole))}}
         request = dg.RunRequest(
             f"{dimension.name}:{told}",
-            run_config={"ops": {f"load_{plain(dimension.name)}": step}},
+            run_config=_taking(dimension.name, sorted(keys)),
             tags=arrived,
             partition_key=EVERYTHING,
         )
@@ -90,6 +89,11 @@ def arrival_sensor(
         )
 
     return arrivals
+
+
+def _taking(name: str, keys: Sequence[str]) -> dict[str, Any]:
+    """The configuration of a run that takes no other files: one that comes in the meantime may not be whole."""
+    return {"ops": {f"load_{plain(name)}": {"config": {"take": list(keys)}}}}
 
 
 def _waiting(seen: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
@@ -155,7 +159,9 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
             return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))
         told_of = ",".join(f"{name}@{version}#{event}" for name, (version, event) in sorted(now.items()))
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(f"{fact.name}:{told_of}", partition_key=EVERYTHING)],
+            run_requests=[
+                dg.RunRequest(f"{fact.name}:{told_of}", run_config=_taking(fact.name, []), partition_key=EVERYTHING)
+            ],
             dynamic_partitions_requests=[delivery_partitions(fact.name).build_add_request([EVERYTHING])],
             cursor=json.dumps(now),
         )

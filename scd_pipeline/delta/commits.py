@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -41,7 +41,8 @@ _CHANGES_NO_ROW = {
 class OwnCommit:
     """A commit of ours: its number, what the table had taken in by then, and a token that tells it from a rival's.
 
-    `at` is when it was made, by the server's clock.
+    `at` is when it was made, by the server's clock; `newest` is the table's version when it was looked for, which a
+    later OPTIMIZE or VACUUM made, as commits that change rows are own ones.
     """
 
     table: str
@@ -52,6 +53,7 @@ class OwnCommit:
     run_id: str = ""
     table_version: int = -1
     at: datetime | None = None
+    newest: int = -1
 
     def next(self, *, took: Mapping[str, int], batches: tuple[str, ...], run_id: str) -> OwnCommit:
         """The commit that follows this one, with a token of its own."""
@@ -94,7 +96,7 @@ def own_commits_since(spark: SparkSession, table: str, identifier: str, number: 
         rows = history.collect()
         found = [commit for row in rows if (commit := _own(row, table)) is not None]
         if any(row["version"] == 0 for row in rows):
-            found = found or [OwnCommit(table, 0, table_version=max(row["version"] for row in rows))]
+            found = found or [OwnCommit(table, 0, table_version=0)]
             break
         if found and (number is None or found[-1].number <= number):
             break
@@ -106,7 +108,8 @@ def own_commits_since(spark: SparkSession, table: str, identifier: str, number: 
             f"expected the last one to be within the log's retention; restore the table's `_delta_log`, or rebuild "
             f"the table"
         )
-    in_order = sorted(found, key=lambda commit: commit.number)
+    newest = max(row["version"] for row in rows)
+    in_order = [replace(commit, newest=newest) for commit in sorted(found, key=lambda commit: commit.number)]
     return in_order[-1:] if number is None else [commit for commit in in_order if commit.number > number]
 
 

@@ -7,10 +7,11 @@ Out: statements (differences.py); a row that cannot be taken has kind "bad", its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -38,7 +39,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.spec import Column as Mapped
 from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
-from scd_pipeline.spec.types import DataType, parse_type
+from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
 
 DELIVERY = "_scd"
 HASH = "_hash"
@@ -64,6 +65,7 @@ STATEMENT_TYPES = {
 # After a time of day: an offset, or a zone's name; the T between date and hour is none.
 _ZONE_AT_END = r"(?i)\d\s*((?!t\d)[a-z][a-z0-9_/+-]*|[+-]\d{1,2}(:?\d{2}){0,2})\s*$"
 _NO_JSON = "_scd_no_json"
+_WITH_NULLS = {"ignoreNullFields": "false"}
 _ZONE_LETTERS = set("VzOXxZ")
 
 
@@ -98,13 +100,16 @@ def reading(names: Sequence[str], source: Source, channel: Snapshot | Feed, dime
     missing = [str(w) for w in wanted if w is not None and w.lower() not in there] + missing
     used = {str(w).lower() for w in wanted if w}
     used |= {str(source.column(a.name).from_).lower() for a in dimension.attributes_of(source.name)}
-    mentioned = (
-        " ".join(c.expression or "" for c in source.columns.values())
-        + " "
-        + ((channel.deletes or "") if isinstance(channel, Feed) else "")
-    )
-    undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and n not in mentioned]
+    expressions = [column.expression or "" for column in source.columns.values()]
+    expressions.append((channel.deletes or "") if isinstance(channel, Feed) else "")
+    undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and not _mentions(expressions, n)]
     return Reading(tuple(stated), tuple(missing), tuple(undeclared))
+
+
+def _mentions(expressions: Sequence[str], column: str) -> bool:
+    """Whether one of the expressions may read the column."""
+    word = re.compile(rf"(?<!\w){re.escape(column)}(?!\w)", re.IGNORECASE)
+    return any(word.search(expression) for expression in expressions)
 
 
 def content_hash(frame: DataFrame) -> DataFrame:
@@ -117,14 +122,14 @@ def content_hash(frame: DataFrame) -> DataFrame:
         parts += [
             F.lit(field.name),
             value.isNull(),
-            F.to_json(F.struct(value)) if _holds_map(field.dataType) else value,
+            F.to_json(F.struct(value), _WITH_NULLS) if _is_nested(field.dataType) else value,
         ]
     return frame.withColumn(HASH, F.xxhash64(*parts) if parts else F.lit(0).cast("bigint"))
 
 
-def _holds_map(data_type: T.DataType) -> bool:
-    text = data_type.simpleString()
-    return "map<" in text or "variant" in text
+def _is_nested(data_type: T.DataType) -> bool:
+    """Whether a hash would not tell where in it a NULL stands, or refuse it."""
+    return isinstance(data_type, T.StructType | T.ArrayType | T.MapType | T.VariantType)
 
 
 def conform(
@@ -225,7 +230,27 @@ def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | 
             return _struct_of(given, target)
         if ddl.startswith(("array<", "map<")):
             return F.from_json(given, ddl)
-    return given.try_cast(ddl)
+    return _by_name(given, physical, target).try_cast(ddl)
+
+
+def _by_name(given: Column, physical: T.DataType, target: DataType) -> Column:
+    """The value with the fields of its structs as they are declared: Spark casts a struct by their places.
+
+    A field that was not delivered is NULL; names are compared without regard to case, as those of columns are.
+    """
+    if isinstance(target, Struct) and isinstance(physical, T.StructType):
+        there = {field.name.lower(): field for field in physical.fields}
+        parts = []
+        for name, of in target.fields:
+            field = there.get(name.lower())
+            part = _by_name(given[field.name], field.dataType, of) if field else F.lit(None).cast(of.ddl())
+            parts.append(part.alias(name))
+        return F.when(given.isNotNull(), F.struct(*parts))
+    if isinstance(target, Array) and isinstance(physical, T.ArrayType):
+        return F.transform(given, lambda element: _by_name(element, physical.elementType, target.element))
+    if isinstance(target, Map) and isinstance(physical, T.MapType):
+        return F.transform_values(given, lambda _, value: _by_name(value, physical.valueType, target.value))
+    return given
 
 
 def _struct_of(given: Column, target: DataType) -> Column:
@@ -240,7 +265,9 @@ def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: s
         return given
     if not isinstance(physical, T.StringType):
         value = given.try_cast("timestamp")
-        return value if zone == "UTC" else F.to_utc_timestamp(value, zone)
+        # A number is an instant: it counts from 1970 in UTC, wherever it was counted.
+        is_instant = zone == "UTC" or isinstance(physical, T.NumericType)
+        return value if is_instant else F.to_utc_timestamp(value, zone)
     if pattern:
         value = F.try_to_timestamp(given, F.lit(pattern))
         zoned = F.lit(bool(_ZONE_LETTERS & set(pattern)))
@@ -284,7 +311,7 @@ def _scope_faults(channel: Snapshot | Feed) -> list[Column]:
 def _text_of(frame: DataFrame) -> Column:
     """The row as it came, for the quarantine; NULLs are told."""
     names = [name for name in frame.columns if name not in (DELIVERY, HASH)]
-    return F.to_json(F.struct(*[col(name) for name in names]), {"ignoreNullFields": "false"})
+    return F.to_json(F.struct(*[col(name) for name in names]), _WITH_NULLS)
 
 
 def _statement_columns(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:
@@ -372,10 +399,11 @@ def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension
     )
 
 
-def conflicts(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def conflicts(rows: DataFrame, dimension: Dimension, most: int) -> DataFrame:
     """Keys for which one batch gives one attribute different values with nothing to order them (S5).
 
-    Out: `_batch` and the business key, for groups of the same batch, key, time and sequence.
+    Out: `_batch` and the business key as text, `key`, for groups of the same batch, key, time and sequence; of each
+    batch the first so many.
     """
     good = rows.where(F.col(KIND) != "bad")
     differs = F.min(KIND) != F.max(KIND)
@@ -383,7 +411,10 @@ def conflicts(rows: DataFrame, dimension: Dimension) -> DataFrame:
         value = F.when(col(name).isNotNull(), F.struct(comparable(col(name)["v"], data_type).alias("v")))
         differs = differs | ~F.min(value).eqNullSafe(F.max(value))
     found = good.groupBy(*_group(dimension)).agg(differs.alias("_differs"))
-    return found.where("_differs").select(BATCH, *[col(name) for name in dimension.key_names]).distinct()
+    pairs = [F.concat(F.lit(f"{name}="), col(name).cast("string")) for name in dimension.key_names]
+    keys = found.where("_differs").select(BATCH, F.concat_ws(", ", *pairs).alias("key")).distinct()
+    number = F.row_number().over(Window.partitionBy(BATCH).orderBy("key"))
+    return keys.withColumn("_number", number).where(F.col("_number") <= most).select(BATCH, "key")
 
 
 def collapse(rows: DataFrame, dimension: Dimension) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scd_pipeline.intake import BatchResult
 from scd_pipeline.plan.load_plan import LoadPlan, make_plan
-from scd_pipeline.plan.log import changed_entities, counted_rows, dimension_took, open_log
+from scd_pipeline.plan.log import changed_entities, counted_rows, open_log, took_of
 from scd_pipeline.plan.rows import Extension
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "LoadPlan",
     "changed_entities",
     "counted_rows",
-    "dimension_took",
     "make_plan",
     "open_log",
+    "took_of",
 ]

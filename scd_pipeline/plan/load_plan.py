@@ -14,7 +14,7 @@ from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import SchemaStep, check, properties, stored_declaration
 from scd_pipeline.intake import BatchResult, take
 from scd_pipeline.plan.kept import kept_statements, to_append
-from scd_pipeline.plan.log import dimension_took, open_log
+from scd_pipeline.plan.log import open_log, took_of
 from scd_pipeline.plan.rows import Extension, actions_of
 from scd_pipeline.plan.schema import carry_out, schema_steps
 from scd_pipeline.spec import Dimension
@@ -107,7 +107,7 @@ def make_plan(
     old = log.batches()
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
     kept, taken = kept_statements(warehouse, log, old, taken, dimension)
-    took = dimension_took(log, commit)
+    took = took_of(log.commit, commit)
     actions, rows = actions_of(warehouse, log, taken, kept, dimension, there, took, extension)
     return LoadPlan(
         dimension=dimension,

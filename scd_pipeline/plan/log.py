@@ -26,11 +26,14 @@ def open_log(warehouse: Warehouse, dimension: Dimension) -> ChangeLog:
     return ChangeLog(table, dimension, columns, commit)
 
 
-def dimension_took(log: ChangeLog, commit: OwnCommit) -> int:
-    """Up to which own commit of the log the dimension stands; the log remembers what changed no row of it."""
+def took_of(log: OwnCommit, commit: OwnCommit) -> int:
+    """Up to which own commit of its log a dimension stands, by the last commits of both.
+
+    The log remembers what changed no row of the dimension.
+    """
     took = commit.took.get("log", 0)
-    if log.commit.took.get("dimension_commit") == commit.number:
-        return max(took, log.commit.took.get("dimension_log", 0))
+    if log.took.get("dimension_commit") == commit.number:
+        return max(took, log.took.get("dimension_log", 0))
     return took
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
 from scd_pipeline.history.as_of import key_as_of
+from scd_pipeline.history.timeline import BEGINNING
 from scd_pipeline.reading.dimension import existing, known, shape_of, versions
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
@@ -61,8 +62,8 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     """The join of two histories: a row for each pair of versions that held at the same time, with the window of both.
 
     In: `on` pairs columns of the left dimension with columns of the right one, compared by `=`.  Out: the columns of
-    both with the dimension's name before them, `effective_from` and `effective_to` of the overlap (NULL: no end).
-    Errors: SetupError.
+    both with the dimension's name before them, `effective_from` and `effective_to` of the overlap (NULL: since ever,
+    no end). A row of a dimension without windows holds at all times (S33).  Errors: SetupError.
     """
     frames = []
     for side, dimension in enumerate((left, right)):
@@ -70,11 +71,12 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
         label = (
             dimension.name.removeprefix("dim_") if left.name != right.name else f"{'left' if side == 0 else 'right'}"
         )
-        end = F.coalesce(F.col(EFFECTIVE_TO), F.lit(dimension.open_end).cast("timestamp"))
+        begin, end = F.lit(BEGINNING).cast("timestamp"), F.lit(dimension.open_end).cast("timestamp")
+        window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else (begin, end)
         frames.append(
             rows.select(
-                F.col(EFFECTIVE_FROM).alias(f"_from_{side}"),
-                end.alias(f"_to_{side}"),
+                window[0].alias(f"_from_{side}"),
+                window[1].alias(f"_to_{side}"),
                 *[col(name).alias(f"_on_{side}_{i}") for i, name in enumerate(pair[side] for pair in on)],
                 *[col(n).alias(f"{label}_{n}") for n in (*dimension.key_names, *attribute_columns(dimension))],
             )
@@ -84,8 +86,10 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     pairs = frames[0].join(frames[1], reduce(and_, [*same, *meets]))
     ends = F.least("_to_0", "_to_1")
     open_ends = [F.lit(dimension.open_end).cast("timestamp") for dimension in (left, right)]
-    window = {EFFECTIVE_FROM: F.greatest("_from_0", "_from_1"), EFFECTIVE_TO: F.when(~ends.isin(*open_ends), ends)}
-    return pairs.select(*[c for c in pairs.columns if not c.startswith("_")], *[c.alias(n) for n, c in window.items()])
+    begins = F.greatest("_from_0", "_from_1")
+    since_ever = begins == F.lit(BEGINNING).cast("timestamp")
+    both = {EFFECTIVE_FROM: F.when(~since_ever, begins), EFFECTIVE_TO: F.when(~ends.isin(*open_ends), ends)}
+    return pairs.select(*[c for c in pairs.columns if not c.startswith("_")], *[c.alias(n) for n, c in both.items()])
 
 
 def _told_of(rows: DataFrame, stored: DataFrame, dimension: Dimension, key: str, *, label: str) -> DataFrame:
@@ -105,7 +109,8 @@ def _resolved(warehouse: Warehouse, rows: DataFrame, key: str, dimension: Dimens
     keys = warehouse.table(dimension.name + KEYS_SUFFIX)
     if not dimension.has_windows or not keys.exists():
         return rows
-    gone = keys.read().join(stored.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
+    given = keys.read().dropDuplicates([dimension.surrogate_key])
+    gone = given.join(stored.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
     now = key_as_of(gone, stored, dimension, keys=dimension.key_names, time=EFFECTIVE_FROM, name="_now")
     pairs = F.broadcast(now.select(col(dimension.surrogate_key).alias("_old"), "_now"))
     resolved = rows.join(pairs, col(key) == F.col("_old"), "left")

@@ -136,14 +136,18 @@ def _readings(
 
 
 def _of_dimension(warehouse: Warehouse, shape: Shape) -> list[View]:
-    """Current, in force now, and as of a time given as the function's argument."""
-    if not shape.has_windows:
-        return [View(f"{shape.name}_current", _versions(warehouse, shape))]
+    """Current, in force now, and as of a time given as the function's argument.
+
+    Without windows the rows that are there are all of these (S33).
+    """
     as_of = f"{shape.name}_as_of"
+    current, now, then = "v.current_flag", _holds("current_timestamp()"), _holds(f"{quoted(as_of)}.`at`")
+    if not shape.has_windows:
+        current, now, then = "true", "true", f"({quoted(as_of)}.`at` IS NULL OR true)"
     return [
-        View(f"{shape.name}_current", _versions(warehouse, shape, "v.current_flag")),
-        View(f"{shape.name}_in_force", _versions(warehouse, shape, _holds("current_timestamp()"))),
-        View(as_of, _versions(warehouse, shape, _holds(f"{quoted(as_of)}.`at`")), "`at` TIMESTAMP"),
+        View(f"{shape.name}_current", _versions(warehouse, shape, current)),
+        View(f"{shape.name}_in_force", _versions(warehouse, shape, now)),
+        View(as_of, _versions(warehouse, shape, then), "`at` TIMESTAMP"),
     ]
 
 
@@ -195,7 +199,8 @@ def _by_every_key(warehouse: Warehouse, shape: Shape) -> str:
         return standing
     same = " AND ".join(f"v.{quoted(name)} = k.{quoted(name)}" for name in shape.key_names)
     return (
-        f"{standing} UNION ALL SELECT k.{key} AS `_given`, v.* FROM {keys.identifier} AS k JOIN {table} AS v "
+        f"{standing} UNION ALL SELECT k.{key} AS `_given`, v.* "
+        f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {table} AS v "
         f"ON {same} AND {_holds('k.effective_from')} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
     )
 

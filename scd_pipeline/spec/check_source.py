@@ -161,6 +161,9 @@ def _check_place(faults: Faults, path: str, channel: Channel) -> None:
             word = "versions" if channel.versions else "partition"
             wrong = f"`{word}` tells its deliveries apart, so {{{known[0]}}} has no meaning"
             faults.add(f"{path}.path", wrong, "give the path of the table alone")
+    elif known and "://" in str(channel.path):
+        wrong = f"files at an address cannot be listed, so nothing would be found for {{{known[0]}}}"
+        faults.add(f"{path}.path", wrong, "give a path of this machine, as one of a mounted folder, or hand in frames")
     elif len(known) > 1:
         faults.add(f"{path}.path", f"has {len(known)} placeholders", f"keep one: {_PLACEHOLDERS_SHOWN}")
     elif not found:

@@ -16,6 +16,8 @@ from scd_pipeline.spec.yaml_nodes import documents
 from scd_pipeline.spec.yaml_reader import DimensionReader
 
 _SUFFIXES = (".yaml", ".yml")
+_OF_DAGSTER = ("defs", "component")
+"""Files in which Dagster is told of components: they lie beside declarations and are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ def load_dimension(path: str | Path) -> Dimension:
 def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
     """The dimensions of a file, or of all `.yaml` and `.yml` files that lie in a folder, by file name.
 
+    Files named `defs` and `component` are Dagster's.
+
     Errors: DeclarationError with every fault of all files, each with its file and line (S28).
     """
     return load_declarations(path).dimensions
@@ -49,7 +53,8 @@ def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
 def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    files = sorted(file for file in place.iterdir() if file.suffix.lower() in _SUFFIXES and file.is_file())
+    named = (file for file in place.iterdir() if file.suffix.lower() in _SUFFIXES and file.stem not in _OF_DAGSTER)
+    files = sorted(file for file in named if file.is_file())
     if not files:
         wrong = "no declaration lies in this folder"
         raise DeclarationError([Fault(str(place), "file", wrong, "put the declarations there, as <name>.yaml")])

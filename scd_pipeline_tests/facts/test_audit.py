@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from scd_pipeline import reading
 from scd_pipeline.load import load
@@ -18,11 +16,6 @@ from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 TOLD = ("change_type", "change_ts", "columns", "old", "new", "actor", "batch")
-
-
-@pytest.fixture
-def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
-    return Warehouse(spark, warehouse)
 
 
 def told(opened: Warehouse) -> list[dict[str, Any]]:
@@ -46,12 +39,10 @@ def _values(values: dict[str, str | None] | None) -> str:
 
 
 @rule("S6", "S21")
-def test_every_transition_is_told_exactly_once(opened: Warehouse) -> None:
+def test_every_transition_is_told_exactly_once(recorded: Warehouse) -> None:
     """What comes again adds nothing; who acted is told where the source says so."""
-    load(opened, PLAYER, [players("1", W)])
-    record(opened, PLAYER)
-    load(opened, PLAYER, [players("1", W)])
-    record(opened, PLAYER)
+    load(recorded, PLAYER, [players("1", W)])
+    record(recorded, PLAYER)
     assert_same_rows(
         """
         | change_type    | change_ts  | columns         | old           | new           | actor               | batch |
@@ -62,11 +53,11 @@ def test_every_transition_is_told_exactly_once(opened: Warehouse) -> None:
         | INSERT         | 2019-12-01 | tier email born | ''            | Gold b 1990   | pipeline:dim_player | 1     |
         | REFUSED        | 2019-12-01 | born            | '1990'        | '1991'        | pipeline:dim_player | 1     |
         """,
-        told(opened),
+        told(recorded),
         TOLD,
     )
-    keys = {row["version"]: row["player_key"] for row in opened.table("dim_player").read().collect()}
-    moved = {(row["change_type"], row["player_key_old"], row["player_key_new"]) for row in told(opened)}
+    keys = {row["version"]: row["player_key"] for row in recorded.table("dim_player").read().collect()}
+    moved = {(row["change_type"], row["player_key_old"], row["player_key_new"]) for row in told(recorded)}
     assert {
         ("INSERT", None, keys[1]),
         ("UPDATE", keys[1], keys[2]),
@@ -75,6 +66,7 @@ def test_every_transition_is_told_exactly_once(opened: Warehouse) -> None:
     } <= moved
 
 
+@pytest.mark.slow
 @rule("S21")
 def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) -> None:
     """A refusal, for which the dimension has no commit; and a value that came and went within one batch."""
@@ -104,42 +96,38 @@ def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) ->
 
 @pytest.mark.slow
 @rule("S21")
-def test_the_order_in_which_attributes_are_declared_says_nothing(opened: Warehouse) -> None:
-    load(opened, PLAYER, [players("1", W)])
-    record(opened, PLAYER)
+def test_the_order_in_which_attributes_are_declared_says_nothing(recorded: Warehouse) -> None:
     attributes = {attribute.name: attribute for attribute in reversed(PLAYER.attributes)}
     turned = Dimension(PLAYER.name, {"player_id": "string"}, attributes, PLAYER.sources)
     head = "| player_id | at         | op | tier   | email | born | by   |"
-    load(opened, turned, [players("2", f"{head}\n| p | 2020-01-01 |  | Gold | c | 1990 | NULL |")])
-    assert record(opened, turned).rows == {"OVERWRITE": 1}
+    load(recorded, turned, [players("2", f"{head}\n| p | 2020-01-01 |  | Gold | c | 1990 | NULL |")])
+    assert record(recorded, turned).rows == {"OVERWRITE": 1}
 
 
 @rule("S21", "S22")
-def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(opened: Warehouse) -> None:
+def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse) -> None:
     """And the dimension is rebuilt as it was known before."""
-    load(opened, PLAYER, [players("1", W)])
-    record(opened, PLAYER)
     late = """
     | player_id | at         | op | tier   | email | born | by   |
     | p         | 2019-02-01 |    | Silver | b     | 1989 | NULL |
     """
-    load(opened, PLAYER, [players("0", late)])
-    record(opened, PLAYER)
-    rows = told(opened)
+    load(recorded, PLAYER, [players("0", late)])
+    record(recorded, PLAYER)
+    rows = told(recorded)
     gone = {row["withdraws"]: row["batch"] for row in rows if row["change_type"] == "WITHDRAWN"}
     assert set(gone.values()) == {0}
     withdrawn = [row for row in rows if row["audit_id"] in gone]
     assert {(row["change_type"], str(row["change_ts"].date())) for row in withdrawn} >= {("INSERT", "2019-03-01")}
-    before, after = (commit.at for commit in opened.table("dim_player").commits_since(0))
+    before, after = (commit.at for commit in recorded.table("dim_player").commits_since(0))
     assert before is not None
     assert after is not None
-    first = reading.known(opened, PLAYER, before).where("version = 1").select("effective_from", "born").collect()
+    first = reading.known(recorded, PLAYER, before).where("version = 1").select("effective_from", "born").collect()
     assert [(row[0].isoformat()[:10], row[1]) for row in first] == [("2019-03-01", "1990")]
-    now = reading.as_of(opened, PLAYER, before, known_at=after).collect()
+    now = reading.as_of(recorded, PLAYER, before, known_at=after).collect()
     assert [row["born"] for row in now] == ["1989"]
-    rows = opened.spark.sql("SELECT 'p' AS player_id, timestamp'2019-02-15' AS at")
+    rows = recorded.spark.sql("SELECT 'p' AS player_id, timestamp'2019-02-15' AS at")
     tiers = [
-        reading.as_of_join(opened, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
+        reading.as_of_join(recorded, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
         for moment in (before, after)
     ]
     assert tiers == [None, "Silver"]

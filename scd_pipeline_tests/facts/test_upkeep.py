@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from pathlib import Path
 
 import dagster as dg
@@ -62,11 +63,15 @@ def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.T
     def now() -> Status:
         return status(store, declared.dimensions, declared.facts, now=NOW)
 
+    folder = Path(customer.origin.rpartition(":")[0]).parent
     found, (first, second) = {"before": now()}, deliveries(customer, spark)
     load_and_record(store, customer, [first])
     load_fact(store, sale, deliveries(sale.as_dimension(), spark))
     load(store, customer, [second])
     found["ahead"] = now()
+    (folder / "customers_2024-01-03.csv").write_text(FILES["customers_2024-01-02.csv"] + ",Ulm\n", encoding="utf-8")
+    found["stopped"] = now()
+    (folder / "customers_2024-01-03.csv").unlink()
     record(store, customer)
     load_fact(store, sale)
     return {**found, "after": now()}
@@ -80,6 +85,7 @@ def tables(of: Status) -> list[tuple[object, ...]]:
     return [(t.table, t.commits > 0, t.lag, t.audit_lag, t.dimensions_behind) for t in of.tables]
 
 
+@pytest.mark.slow
 def test_before_the_first_load_everything_waits(told: dict[str, Status]) -> None:
     assert sources(told["before"]) == [
         ("crm", 0, "", None, ("2024-01-01", "2024-01-02"), 0),
@@ -88,6 +94,7 @@ def test_before_the_first_load_everything_waits(told: dict[str, Status]) -> None
     assert tables(told["before"]) == [("dim_customer", False, 0, 0, ()), ("fct_sale", False, 0, 0, ())]
 
 
+@pytest.mark.slow
 def test_what_is_behind_is_told(told: dict[str, Status]) -> None:
     assert sources(told["ahead"]) == [
         ("crm", 2, "2024-01-02", dt.timedelta(days=9), (), 0),
@@ -96,6 +103,15 @@ def test_what_is_behind_is_told(told: dict[str, Status]) -> None:
     assert tables(told["ahead"]) == [("dim_customer", True, 0, 1, ()), ("fct_sale", True, 0, 0, ("dim_customer",))]
 
 
+@pytest.mark.slow
+def test_what_a_load_would_leave_out_is_told_with_its_reason(told: dict[str, Status]) -> None:
+    crm, _ = told["stopped"].sources
+    (text,) = crm.stopped
+    assert crm.waiting == ("2024-01-03",)
+    assert text.startswith("2024-01-03 (bad rows): 1 of 3 rows cannot be taken; at most ")
+
+
+@pytest.mark.slow
 def test_when_all_has_followed_nothing_is_behind(told: dict[str, Status]) -> None:
     assert tables(told["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
@@ -134,11 +150,32 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     assert at.at is not None
     soon, late = at.at + dt.timedelta(days=1), at.at + dt.timedelta(days=16)
     assert not any(done.renewed for done in maintain(store, [customer.name], now=soon))
-    (done,) = maintain(store, [customer.name], now=late)
+    done = maintain(store, tables_of(customer.name), now=late)
     renewed = store.table(customer.name).last_commit()
-    assert (done.renewed, renewed.number, renewed.took) == (True, at.number + 1, at.took)
+    assert (renewed.number, renewed.took) == (at.number + 1, at.took)
+    assert {one.table: one.renewed for one in done} == dict.fromkeys(tables_of(customer.name), True)
+    (table,) = status(store, [customer], [], now=NOW).tables
+    assert (table.lag, table.audit_lag) == (0, 0)
     load_and_record(store, customer, [second])
     assert reading.history(store, customer).count() == 3
+
+
+@pytest.mark.slow
+def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
+    spark: SparkSession, declared: Declarations, warehouse: Path
+) -> None:
+    """Delta refuses versions before an OPTIMIZE once the retention of their files has passed."""
+    store, (customer,), (sale,) = Warehouse(spark, warehouse), declared.dimensions, declared.facts
+    for delivery in deliveries(customer, spark):
+        load(store, customer, [delivery])
+    table = store.table(customer.name)
+    table.set_properties({"delta.deletedFileRetentionDuration": "interval 1 second"})
+    table.compact()
+    time.sleep(1.5)
+    with pytest.raises(Exception, match="DELTA_UNSUPPORTED_TIME_TRAVEL"):
+        table.read(table.last_commit().table_version).count()
+    assert load_fact(store, sale, deliveries(sale.as_dimension(), spark)).rows == {"open": 1}
+    assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_behind == ()
 
 
 def test_files_that_a_reader_may_need_are_kept(spark: SparkSession, warehouse: Path) -> None:

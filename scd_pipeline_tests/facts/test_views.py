@@ -38,7 +38,7 @@ LATE = """
 """
 
 
-@pytest.fixture(scope="module", params=[pytest.param("folder", marks=pytest.mark.slow), "schema"])
+@pytest.fixture(scope="module", params=[pytest.param(where, marks=pytest.mark.slow) for where in ("folder", "schema")])
 def store(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Warehouse]:

@@ -120,7 +120,8 @@ def test_the_quarantine_tells_whether_its_batch_stands(store: Warehouse) -> None
 
 def test_every_table_has_a_view(store: Warehouse) -> None:
     counts = {"": (3, 1), "_batches": (6, 1), "_quarantine": (3, 0)}
-    ready = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force", "dim_plain_current"]
+    ready = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force"]
+    ready += ["dim_plain_as_of", "dim_plain_current", "dim_plain_in_force"]
     parts = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in (*counts, "_changes")]
     assert reading.views(store) == sorted([*parts, *ready])
     assert reading.register(store) == sorted([*parts, *ready])
@@ -152,3 +153,11 @@ def test_an_empty_warehouse_has_no_tables(spark: SparkSession, warehouse: Path) 
 def test_tables_of_a_remote_folder_cannot_be_listed(spark: SparkSession) -> None:
     with pytest.raises(SetupError, match="cannot be listed"):
         Warehouse(spark, "s3://bucket/warehouse").tables()
+
+
+def test_of_a_remote_folder_the_declared_tables_are_found(store: Warehouse) -> None:
+    remote = Warehouse(store.spark, f"file://{store.path}", declared=["dim_plain", "dim_gone"])
+    assert remote.tables() == ["dim_plain", "dim_plain_changes"]
+    assert reading.register(remote, query="dim_plain_as_of") == ["dim_plain_as_of"]
+    now, then = (store.spark.sql(f"SELECT * FROM dim_plain_as_of({at})") for at in ("current_timestamp()", "NULL"))
+    assert now.count() == then.count() == 1

@@ -37,7 +37,7 @@ checks
   dim_legislator      append_only_unset, audit_differs, current_without_open_end, duplicate_current, empty_window
   dim_legislator      foreign_commit, hole_in_versions, null_end, overlapping_window, repeated_surrogate_key
   dim_legislator      reserved_surrogate_key
-  fct_committee_seat  dangling_key, fact_without_its_version, foreign_commit
+  fct_committee_seat  append_only_unset, dangling_key, fact_without_its_version, foreign_commit, repeated_grain
 """
 
 

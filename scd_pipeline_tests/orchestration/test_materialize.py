@@ -70,19 +70,21 @@ def test_a_run_tells_what_it_did_and_a_second_that_nothing_was_new(
 ) -> None:
     first = materialize(spark, warehouse, customer)
     assert first.success
-    log, table = told(first)["dim_customer_changes"], told(first)["dim_customer"]
+    log, table, first_audit = told(first).values()
     assert {name: log[name] for name in ("batches_accepted", "rows_read", "rows_quarantined", "rows_new")} == {
         "batches_accepted": 1,
         "rows_read": 3,
         "rows_quarantined": 1,
         "rows_new": 2,
     }
-    assert (table["rows_opened"], table["rows_closed"]) == (2, 0)
+    names = ("rows_read", "rows_refused", "rows_quarantined", "versions_opened", "table_rows_opened")
+    assert [table[name] for name in names] == [3, 0, 1, 2, 2]
+    assert first_audit["rows_insert"] == 2
     (batch,) = reading.batches(Warehouse(spark, warehouse), customer).collect()
     assert batch["run_id"] == first.run_id
 
     again = told(materialize(spark, warehouse, customer))
-    assert (again["dim_customer_changes"]["batches_unchanged"], again["dim_customer"]["rows_opened"]) == (1, 0)
+    assert (again["dim_customer_changes"]["batches_unchanged"], again["dim_customer"]["table_rows_opened"]) == (1, 0)
     assert again["dim_customer"]["delta_version"] == table["delta_version"]
 
 
@@ -99,7 +101,10 @@ def test_a_stopped_batch_fails_the_run_after_the_others_went_in(
     assert last is not None
     assert last.asset_materialization is not None
     log = {name: value.value for name, value in last.asset_materialization.metadata.items()}
-    assert (log["batches_accepted"], log["batches_stopped"]) == (1, 1)
+    assert (log["batches_accepted"], log["rows_read"]) == (1, 3)
+    batches = last.asset_materialization.metadata["last_batches"]
+    assert isinstance(batches, dg.TableMetadataValue)
+    assert [record.data["outcome"] for record in batches.records] == ["accepted", "stopped"]
     failure = result.failure_data_for_node("load_dim_customer")
     assert failure is not None
     assert failure.user_failure_data is not None
@@ -110,6 +115,7 @@ def test_a_stopped_batch_fails_the_run_after_the_others_went_in(
     assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
 
 
+@pytest.mark.slow
 def test_a_fault_of_ours_fails_the_run_with_its_message(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
@@ -146,15 +152,48 @@ def test_a_guard_is_let_through_by_run_configuration(
     assert told(result)["dim_customer_changes"]["batches_accepted"] == 2
 
 
-def test_a_partition_that_is_left_goes_in_with_the_next_run(
+@pytest.mark.slow
+def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
     (tmp_path / "customers_2024-02-01.csv").write_text("id,ci", encoding="utf-8")
-    assert materialize(spark, warehouse, customer, leave=["2024-02-01"]).success
+    assert materialize(spark, warehouse, customer, take=["2024-01-01"]).success
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
     assert told(materialize(spark, warehouse, customer))["dim_customer_changes"]["batches_accepted"] == 1
 
 
+def test_each_partition_has_the_numbers_of_its_own_delivery(
+    spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
+) -> None:
+    """One that is gone but was taken in before is shown with the others; one that never came fails the run."""
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Bonn\n", encoding="utf-8")
+    load(Warehouse(spark, warehouse), customer, deliveries(customer, spark, names=["2024-01-01"]))
+    (tmp_path / "customers_2024-01-01.csv").unlink()
+    (tmp_path / "customers_2024-03-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Rome\n", encoding="utf-8")
+    with dg.DagsterInstance.ephemeral() as instance:
+        months = [f"2024-0{month}-01" for month in (1, 2, 3, 4)]
+        instance.add_dynamic_partitions("dim_customer_deliveries", months)
+
+        def run(last: str) -> dg.ExecuteInProcessResult:
+            tags = {"dagster/asset_partition_range_start": months[0], "dagster/asset_partition_range_end": last}
+            resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+            assets = [dimension_assets(customer)]
+            return dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
+
+        assert run(months[2]).success
+        events = instance.fetch_materializations(dg.AssetKey("dim_customer"), limit=10).records
+        made = {e.partition_key: e.asset_materialization for e in events}
+        names = ("rows_read", "rows_new", "rows_changed", "versions_opened", "table_rows_opened")
+        shown = {key: [event.metadata[n].value for n in names] for key, event in made.items() if event and key}
+        assert {key: shown[key] for key in months[1:3]} == {months[1]: [3, 1, 1, 2, 3], months[2]: [3, 0, 1, 1, 3]}
+        assert set(shown) == set(months[:3])
+        failure = run(months[3]).failure_data_for_node("load_dim_customer")
+    assert failure is not None
+    assert failure.user_failure_data is not None
+    assert failure.user_failure_data.description == "not there: 2024-04-01; the others went in"
+
+
+@pytest.mark.slow
 def test_what_another_brought_in_is_shown_as_materialized(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
@@ -166,6 +205,7 @@ def test_what_another_brought_in_is_shown_as_materialized(
     assert shown == {"2024-01-01", EVERYTHING}
 
 
+@pytest.mark.slow
 def test_each_version_of_a_table_goes_in(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
     """Without a table nothing lies there."""
     text = DECLARATION.replace('"customers_{date}.csv"', "{path: table, format: delta, versions: true}")

@@ -83,13 +83,13 @@ def test_all_that_has_arrived_goes_into_one_run_and_becomes_partitions(customer:
     assert added.partition_keys == ["2024-01-01", "2024-01-02", "2024-01-03", EVERYTHING]
 
 
-def test_a_run_leaves_the_files_that_are_not_whole(customer: Dimension, tmp_path: Path) -> None:
+def test_a_run_takes_no_files_but_those_that_were_seen_whole(customer: Dimension, tmp_path: Path) -> None:
     tick = Ticks(customer)
     (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n")
     tick(1)
     (tmp_path / "customers_2024-02-01.csv").write_text("id,ci")
     (request,) = tick(6).run_requests or ()
-    assert request.run_config["ops"]["load_dim_customer"]["config"] == {"leave": ["2024-02-01"]}
+    assert request.run_config["ops"]["load_dim_customer"]["config"] == {"take": ["2024-01-01"]}
 
 
 def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
             return result
 
         def materialized(version: int, opened: int) -> None:
-            told = {"delta_version": version, "rows_opened": opened}
+            told = {"delta_version": version, "table_rows_opened": opened}
             instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=told))
 
         assert not tick(None).run_requests

@@ -151,6 +151,7 @@ def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse,
     assert {row["city"] for row in rows} == {"Rome", "Oslo"}
 
 
+@pytest.mark.slow
 def test_exhausted_retries_leave_the_table_and_say_so(loaded: Warehouse, rivalled: Any) -> None:
     """The run fails, its batch is nowhere, and the next run goes on."""
     rival = rivalled(2)

@@ -54,6 +54,7 @@ def test_a_delivery_that_is_known_is_not_read_again(spark: SparkSession, tmp_pat
     assert (batch.outcome, batch.rows) == ("unchanged", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
 def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     path = str(tmp_path / "customers")
@@ -70,6 +71,7 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 
 
+@pytest.mark.slow
 def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp_path: Path) -> None:
     """Several at once, whose rows are told apart by the paths of their files."""
     (tmp_path / "real").mkdir()

@@ -28,6 +28,11 @@ ONE |     snapshot: landing/customers_{date}.csv\n |     snapshot: {path: "landi
 5: sources.crm.snapshot.sequence: a snapshot states each entity once, unless its rows have times of their own;
 name their column in `effective_at`, or remove `sequence`
 
+# placeholder at an address
+ONE | landing/customers | s3://landing/customers
+5: sources.crm.snapshot.path: files at an address cannot be listed, so nothing would be found for {date};
+give a path of this machine, as one of a mounted folder, or hand in frames
+
 # timezone
 ONE |     snapshot: |     timezone: Europe/Olso\n    snapshot:
 5: sources.crm.timezone: 'Europe/Olso' is not a time zone; did you mean Europe/Oslo?

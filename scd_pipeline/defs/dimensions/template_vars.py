@@ -13,3 +13,10 @@ from scd_pipeline.landing import declarations_folder
 def declarations() -> str:
     """The declarations' folder or file: $SCD_DECLARATIONS, else the example's in a clone, else none."""
     return str(declarations_folder(os.environ) or "")
+
+
+@dg.template_var
+def overdue_after_hours() -> float | None:
+    """$SCD_OVERDUE_HOURS, after which a source or a table is overdue; none if it is not set."""
+    hours = os.environ.get("SCD_OVERDUE_HOURS")
+    return float(hours) if hours else None

@@ -1,0 +1,136 @@
+"""Deliveries that cannot be read as declared are left out and named; what can be read is read by its names."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import intake
+from scd_pipeline.deliveries import Delivery, discover
+from scd_pipeline.errors import SourceDataError
+from scd_pipeline.load import load
+from scd_pipeline.spec import Attribute, Dimension, Feed, Snapshot, Source
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+
+def utc(*moment: int) -> datetime:
+    return datetime(*moment, tzinfo=timezone.utc)  # type: ignore[arg-type,misc]
+
+
+@pytest.mark.rule("S27")
+def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
+    """Folders of files, as Spark writes them, are deliveries too, several at once."""
+    for month in (1, 2):
+        folder = tmp_path / f"c_2024-0{month}-01.parquet"
+        folder.mkdir()
+        pq.write_table(pa.table({"id": ["a"], "born": [date(2000, month, 1)]}), folder / "part-0.parquet")
+    (tmp_path / "c_2024-03-01.parquet").write_bytes(b"PAR1 broken off")
+    pq.write_table(pa.table({"id": ["a"], "born": [7]}), tmp_path / "c_2024-04-01.parquet")
+    dimension = Dimension(
+        "dim_c", "id", {"born": Attribute(2, type="date")}, Source("crm", Snapshot("c_{date}.parquet"))
+    )
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    told = [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in done.batches]
+    assert_same_rows(
+        """
+        | delivery     | outcome  | rule       |
+        | '2024-01-01' | accepted | ''         |
+        | '2024-02-01' | accepted | ''         |
+        | '2024-03-01' | stopped  | unreadable |
+        | '2024-04-01' | stopped  | other type |
+        """,
+        told,
+    )
+    broken, mistyped = done.stopped
+    assert "c_2024-03-01.parquet cannot be read" in broken.error
+    assert "born" in mistyped.error and "as the declared type" in mistyped.remedy
+    rows = opened.table("dim_c").read().select("born", "effective_from").toArrow().to_pylist()
+    assert [row["born"] for row in rows if row["effective_from"] == utc(2024, 2, 1)] == [date(2000, 2, 1)]
+
+
+@pytest.mark.rule("S30", "S34")
+def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever their order; one that is missing is NULL, and where in it a NULL stands is content."""
+    home = "struct<street:string,city:string>"
+    attributes = {"home": Attribute(2, type=home), "others": Attribute(1, type=f"array<{home}>")}
+    dimension = Dimension("dim_c", "id", attributes, Source("crm", Snapshot(format="json")))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+
+    def delivered(revision: int, *homes: object) -> Delivery:
+        path = tmp_path / f"{revision}.json"
+        lines = [{"id": str(n), "home": home, "others": [home]} for n, home in enumerate(homes, 1)]
+        path.write_text("\n".join(json.dumps(line) for line in lines))
+        return Delivery("crm", "d1", at=utc(2024, 1, 1), revision=revision, path=str(path))
+
+    first = load(opened, dimension, [delivered(1, {"city": "Wien", "street": "Ring 1"}, {"city": "Linz"})])
+    assert first.batches[0].bad_rows == 0
+    rows = opened.table("dim_c").read().select("id", "home", "others").orderBy("id").toArrow().to_pylist()
+    assert rows == [
+        {"id": "1", "home": {"street": "Ring 1", "city": "Wien"}, "others": [{"street": "Ring 1", "city": "Wien"}]},
+        {"id": "2", "home": {"street": None, "city": "Linz"}, "others": [{"street": None, "city": "Linz"}]},
+    ]
+    moved = [{"city": "Wien", "street": "Ring 1"}, {"street": "Linz", "city": None}]
+    assert [b.outcome for b in load(opened, dimension, [delivered(2, *moved)]).batches] == ["accepted"]
+
+
+@pytest.mark.slow
+@pytest.mark.rule("S5")
+def test_each_batch_is_asked_for_changes_without_an_order(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many another one has."""
+    monkeypatch.setattr(intake, "_SHOWN_KEYS", 1)
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed()))
+    ids = {"d1": ["a", "b", "c"], "d2": ["z"]}
+    frames = {
+        name: pa.table({"id": keys * 2, "city": ["Rome"] * len(keys) + ["Oslo"] * len(keys)})
+        for name, keys in ids.items()
+    }
+    days = enumerate(frames.items(), 1)
+    deliveries = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
+    done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
+    assert [batch.error for batch in done.stopped] == [
+        "nothing orders different changes of id=a and more",
+        "nothing orders different changes of id=z",
+    ]
+
+
+@pytest.mark.rule("S1")
+def test_a_number_is_an_instant_whatever_the_sources_zone(spark: SparkSession, tmp_path: Path) -> None:
+    """And what is finer than a microsecond is cut off."""
+    source = Source("crm", feed=Feed(effective_at="changed"), timezone="Europe/Vienna")
+    dimension = Dimension("dim_c", "id", {"seen": Attribute(2, type="timestamp")}, source)
+    seen = pa.array([1_719_835_200_000_000_001], pa.timestamp("ns", "UTC"))
+    frame = pa.table({"id": ["a"], "changed": [1_719_835_200], "seen": seen})
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    load(opened, dimension, [Delivery("crm", "d1", frame=frame)])
+    (row,) = opened.table("dim_c").read().select("effective_from", "seen").toArrow().to_pylist()
+    assert row == {"effective_from": utc(2024, 7, 1, 12), "seen": utc(2024, 7, 1, 12)}
+
+
+def test_a_name_with_a_day_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "c_2024-02-30.csv").write_text("id,city\n")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot("c_{date}.csv")))
+    with pytest.raises(SourceDataError, match=r"crm: .*c_2024-02-30\.csv .*; expected a date; rename the file"):
+        discover(dimension, None, base=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"at": date(2024, 1, 1)}, "is no datetime; expected one"),
+        ({"at": "2024-01-01"}, "is no datetime; expected one"),
+        ({"scope": ["EU"]}, "is no list of lists; expected"),
+    ],
+)
+def test_a_delivery_is_told_what_it_cannot_be(wrong: dict[str, object], told: str) -> None:
+    with pytest.raises(SourceDataError, match=rf"delivery crm/d1: .* {told}"):
+        Delivery("crm", "d1", **wrong)  # type: ignore[arg-type]
