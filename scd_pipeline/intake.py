@@ -334,7 +334,7 @@ def _rows(
 ) -> tuple[DataFrame, list[_Group]]:
     """The conformed rows of the groups, read once, and the groups whose columns can be cast at all.
 
-    Over Connect a cast that no value could pass is refused only here; then each group is asked for itself.
+    Spark may refuse a cast, or an expression, only here; then each group is asked for itself.
     """
     if not groups:
         return _no_rows(spark, dimension), []
@@ -370,14 +370,15 @@ def _group(spark: SparkSession, members: list[tuple[int, _Entry]], dimension: Di
     source = dimension.source(first.batch.source)
     with _unfit("unreadable", "it cannot be read"):
         frame, by_file = _frame(spark, first, [entry for _, entry in members])
-        names = [name for name in frame.columns if name != "_scd_file"]
+        fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
+    names = [field.name for field in fields]
     read = reading(names, source, first.channel, dimension)
     if read.missing:
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}")
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
-    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"))
+    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), fields)
     with _unfit(*_OTHER_TYPE):
-        conformed = conform(hashed, read, source, first.channel, dimension)
+        conformed = conform(hashed, fields, read, source, first.channel, dimension)
     entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
     return _Group(conformed, entered)
 

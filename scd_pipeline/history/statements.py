@@ -112,12 +112,13 @@ def _mentions(expressions: Sequence[str], column: str) -> bool:
     return any(word.search(expression) for expression in expressions)
 
 
-def content_hash(frame: DataFrame) -> DataFrame:
-    """Add `_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order."""
+def content_hash(frame: DataFrame, fields: Sequence[T.StructField]) -> DataFrame:
+    """Add `_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order.
+
+    `fields` are those of the delivery.
+    """
     parts: list[Column] = []
-    for field in sorted(frame.schema.fields, key=lambda f: f.name):
-        if field.name == DELIVERY:
-            continue
+    for field in sorted(fields, key=lambda f: f.name):
         value = col(field.name)
         parts += [
             F.lit(field.name),
@@ -133,17 +134,23 @@ def _is_nested(data_type: T.DataType) -> bool:
 
 
 def conform(
-    frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
+    frame: DataFrame,
+    fields: Sequence[T.StructField],
+    read: Reading,
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
 ) -> DataFrame:
     """The rows of some deliveries with the same columns, as statements, with `_hash` and `_key_readable`.
 
+    `fields` are those of the deliveries: asking the frame for them would have Spark analyse it once more.
     NULL in the business key, a value that does not cast, a missing or impossible time and a key outside of the
     batch's scope make a bad row; a default stands in for NULL before that.
     Errors: Spark's AnalysisException where an expression of the declaration names a column that is not there.
     """
-    values = _values(frame, read, source, channel, dimension)
+    values = _values(frame, fields, read, source, channel, dimension)
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
-    typed = frame.select(DELIVERY, HASH, *values.columns, faults, _text_of(frame).alias(BAD_ROW))
+    typed = frame.select(DELIVERY, HASH, *values.columns, faults, _text_of(fields).alias(BAD_ROW))
     typed = typed.withColumn(KEY_READABLE, _key_readable(dimension))
     cast_faults = F.when(F.col(_CAST_FAULTS) != "", F.col(_CAST_FAULTS))
     reason = F.concat_ws("; ", cast_faults, *_time_faults(channel, dimension), *_scope_faults(channel))
@@ -157,7 +164,14 @@ class _Values:
     faults: list[Column]
 
 
-def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
+def _values(
+    frame: DataFrame,
+    fields: Sequence[T.StructField],
+    read: Reading,
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
+) -> _Values:
     """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
     wanted: dict[str, tuple[Mapped, DataType, bool]] = {}
     for key in dimension.business_key:
@@ -174,11 +188,11 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
     deletes = isinstance(channel, Feed) and channel.deletes
     deleted = F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
     physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}
-    schema = frame.select(deleted, *[value.alias(name) for name, value in physical.items()]).schema
+    types = _physical_types(frame, fields, {name: column for name, (column, _, _) in wanted.items()})
     columns, faults = [], []
     for name, (column, data_type, personal) in wanted.items():
         given = physical[name]
-        value = _cast(given, schema[name].dataType, data_type, column.format, source.timezone)
+        value = _cast(given, types[name], data_type, column.format, source.timezone)
         taken = _defaulted(given, value, column, data_type)
         faults.append(_fault(name, given, value, data_type, personal))
         if name in required:
@@ -187,6 +201,19 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
     extra = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
     columns += [_or_delivery(name, physical_name).alias(name) for name, physical_name in extra.items()]
     return _Values([*columns, deleted.alias("_deleted")], faults)
+
+
+def _physical_types(
+    frame: DataFrame, fields: Sequence[T.StructField], columns: Mapping[str, Mapped]
+) -> dict[str, T.DataType]:
+    """The type of each column as it is delivered; only those of expressions have to be asked for."""
+    there = {field.name.lower(): field.dataType for field in fields}
+    asked = {name: F.expr(column.expression) for name, column in columns.items() if column.expression}
+    found = {n: there[str(column.from_).lower()] for n, column in columns.items() if not column.expression}
+    if asked:
+        schema = frame.select(*[value.alias(name) for name, value in asked.items()]).schema
+        found |= {name: schema[name].dataType for name in asked}
+    return found
 
 
 def _physical(column: Mapped) -> Column:
@@ -308,10 +335,9 @@ def _scope_faults(channel: Snapshot | Feed) -> list[Column]:
     return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~inside, F.lit(OUTSIDE_OF_SCOPE))]
 
 
-def _text_of(frame: DataFrame) -> Column:
+def _text_of(fields: Sequence[T.StructField]) -> Column:
     """The row as it came, for the quarantine; NULLs are told."""
-    names = [name for name in frame.columns if name not in (DELIVERY, HASH)]
-    return F.to_json(F.struct(*[col(name) for name in names]), _WITH_NULLS)
+    return F.to_json(F.struct(*[col(field.name) for field in fields]), _WITH_NULLS)
 
 
 def _statement_columns(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:

@@ -19,18 +19,23 @@ from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
 
-def with_dimensions(warehouse: Warehouse, fact: Fact) -> DataFrame:
+def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | None = None) -> DataFrame:
     """The facts with the attributes of their dimensions as they were at event time, by the stored keys (S23).
 
     Out: the fact's columns, and `<role>_<attribute>` of each role. A key that a later change of the dimension has taken
-    away is resolved by the list of all keys until the fact is loaded again (S24).  Errors: SetupError.
+    away is resolved by the list of all keys until the fact is loaded again (S24). With `known_at` the keys and the
+    attributes are those that were known at that moment (S22).  Errors: SetupError.
     """
     rows = existing(warehouse, fact.name, fact.name)
     for name, role in fact.roles:
         dimension, key = role.dimension, f"{name}_key"
-        stored = existing(warehouse, dimension.name, dimension.name)
-        rows = _resolved(warehouse, rows, key, dimension, stored)
-        rows = _told_of(rows, stored, dimension, key, label=name)
+        if known_at is None:
+            held = existing(warehouse, dimension.name, dimension.name)
+            rows = _resolved(warehouse, rows, key, dimension, held)
+        else:
+            held = known(warehouse, dimension, known_at)
+            rows = key_as_of(rows, held, dimension, keys=role.key, time=fact.event_time, name=key)
+        rows = _told_of(rows, held, dimension, key, label=name)
     return rows
 
 
