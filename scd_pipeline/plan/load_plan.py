@@ -12,7 +12,8 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import SchemaStep, check, properties, stored_declaration
-from scd_pipeline.intake import BatchResult, take
+from scd_pipeline.ingest import BatchResult
+from scd_pipeline.intake import take
 from scd_pipeline.plan.kept import kept_statements, to_append
 from scd_pipeline.plan.log import open_log, took_of
 from scd_pipeline.plan.rows import Extension, actions_of

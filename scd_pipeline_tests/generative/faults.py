@@ -62,12 +62,6 @@ _ORDER = (
         Edit("batch:rank", "if _DATE.fullmatch(name):", "if False:"),
     ),
     _fault(
-        "revision_ignored_in_position",
-        "S5",
-        "customer pass, machine pass",
-        Edit("columns:position", "F.col(REVISION_RANK).asc(),", ""),
-    ),
-    _fault(
         "channels_reversed",
         "S5",
         "customer pass, machine pass",

@@ -1,0 +1,258 @@
+"""Deliveries as rows: those of one channel with the same columns are read together, each row marked with its batch.
+
+What cannot be read as it is declared is told by its delivery, and keeps no other one out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.parquet
+from pyspark.errors import AnalysisException, IllegalArgumentException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.batch import Batch
+from scd_pipeline.columns import attribute_types
+from scd_pipeline.deliveries import Delivery, as_frame, marked, read_delta, read_path
+from scd_pipeline.errors import BatchStopped
+from scd_pipeline.frames import no_rows, settled, united
+from scd_pipeline.history.statements import (
+    HASH,
+    KEY_READABLE,
+    STATEMENT_TYPES,
+    Reading,
+    conform,
+    content_hash,
+    reading,
+)
+from scd_pipeline.spec import Dimension, Feed, Snapshot
+
+_UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
+_OTHER_TYPE = ("other type", "a column does not fit the declaration")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What became of one delivery: accepted, unchanged (a retry), superseded (a higher revision stands) or stopped.
+
+    Of an accepted one: rows read and put aside; entities new, changed and closed, and versions opened and closed, each
+    as its own source had stated them just before.
+    """
+
+    batch_id: str
+    source: str
+    delivery: str
+    outcome: str
+    rows: int = 0
+    bad_rows: int = 0
+    new: int = 0
+    changed: int = 0
+    closed: int = 0
+    versions_opened: int = 0
+    versions_closed: int = 0
+    undeclared: tuple[str, ...] = ()
+    rule: str = ""
+    error: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.batch_id}: {self.outcome}"
+        if self.outcome == "accepted":
+            text += f", {self.rows} rows: {self.new} new, {self.changed} changed, {self.closed} closed"
+            text += f", {self.bad_rows} to the quarantine" if self.bad_rows else ""
+        if self.undeclared:
+            text += f"; columns that nobody declared: {', '.join(self.undeclared)}"
+        return f"{text} ({self.rule}): {self.error}; {self.remedy}" if self.rule else text
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A delivery on its way in."""
+
+    delivery: Delivery
+    batch: Batch
+    channel: Snapshot | Feed
+    reading: Reading | None = None
+    repeated: int = 0
+    time: int = 0
+
+    @property
+    def mark(self) -> str:
+        """What tells its rows from those of other entries: the batch's id, unless one run is given it again."""
+        return f"{self.batch.id}#{self.time}" if self.time else self.batch.id
+
+    def result(self, outcome: str, stop: BatchStopped | None = None) -> BatchResult:
+        b = self.batch
+        undeclared = self.reading.undeclared if self.reading else ()
+        told = BatchResult(
+            b.id,
+            b.source,
+            b.delivery,
+            outcome,
+            b.rows,
+            b.bad_rows,
+            b.new,
+            b.changed,
+            b.closed,
+            undeclared=undeclared,
+        )
+        if stop is None:
+            return told
+        return replace(told, rule=stop.rule, error=stop.wrong, remedy=stop.remedy)
+
+
+def read_all(
+    spark: SparkSession, entries: Sequence[Entry], results: dict[int, BatchResult], dimension: Dimension
+) -> tuple[DataFrame, list[tuple[int, Entry]]]:
+    """The conformed rows of the deliveries, read once, and the entries that could be read, with their numbers.
+
+    Those that are withdrawn, or stand in `results` already, are left out; one that cannot be read is put there.
+    """
+    rows, groups = _rows(spark, _groups(spark, entries, results, dimension), results, dimension)
+    return rows, [entry for group in groups for entry in group.entries]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Deliveries of one channel with the same columns, read as one frame."""
+
+    frame: DataFrame
+    entries: list[tuple[int, Entry]]
+
+
+def _groups(
+    spark: SparkSession, entries: Sequence[Entry], results: dict[int, BatchResult], dimension: Dimension
+) -> list[_Group]:
+    """Read the deliveries; one that lacks a column is stopped here, in `results` under its number."""
+    together: dict[tuple[str, ...], list[tuple[int, Entry]]] = {}
+    for number, entry in enumerate(entries):
+        if entry.batch.withdrawn or number in results:
+            continue
+        try:
+            together.setdefault(_signature(spark, number, entry), []).append((number, entry))
+        except _Unfit as unfit:
+            results[number] = _stopped(entry, unfit)
+    groups = []
+    for members in together.values():
+        try:
+            groups.append(_group(spark, members, dimension))
+        except _Unfit as unfit:
+            results.update({number: _stopped(entry, unfit) for number, entry in members})
+    return groups
+
+
+def _stopped(entry: Entry, unfit: _Unfit) -> BatchResult:
+    return entry.result("stopped", BatchStopped(entry.batch.id, unfit.rule, str(unfit)))
+
+
+def _rows(
+    spark: SparkSession, groups: Sequence[_Group], results: dict[int, BatchResult], dimension: Dimension
+) -> tuple[DataFrame, list[_Group]]:
+    """The conformed rows of the groups, read once, and the groups whose columns can be cast at all.
+
+    Spark may refuse a cast, or an expression, only here; then each group is asked for itself.
+    """
+    if not groups:
+        return _no_rows(spark, dimension), []
+    try:
+        return settled(united([group.frame for group in groups])), list(groups)
+    except AnalysisException:
+        fit = [group for group in groups if _fits(group, results)]
+        if len(fit) == len(groups):
+            raise
+        return _rows(spark, fit, results, dimension)
+
+
+def _fits(group: _Group, results: dict[int, BatchResult]) -> bool:
+    try:
+        with _unfit(*_OTHER_TYPE):
+            return bool(group.frame.schema)
+    except _Unfit as unfit:
+        results.update({number: _stopped(entry, unfit) for number, entry in group.entries})
+        return False
+
+
+class _Unfit(Exception):
+    """Deliveries that cannot be read as they are declared, by which rule."""
+
+    def __init__(self, rule: str, wrong: str) -> None:
+        self.rule = rule
+        super().__init__(wrong)
+
+
+def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dimension) -> _Group:
+    """Deliveries of the same columns as one frame.  Errors: _Unfit."""
+    first = members[0][1]
+    source = dimension.source(first.batch.source)
+    with _unfit("unreadable", "it cannot be read"):
+        frame, by_file = _frame(spark, first, [entry for _, entry in members])
+        fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
+    names = [field.name for field in fields]
+    read = reading(names, source, first.channel, dimension)
+    if read.missing:
+        raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}")
+    marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
+    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), fields)
+    with _unfit(*_OTHER_TYPE):
+        conformed = conform(hashed, fields, read, source, first.channel, dimension)
+    entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
+    return _Group(conformed, entered)
+
+
+@contextmanager
+def _unfit(rule: str, wrong: str) -> Iterator[None]:
+    """What Spark or Arrow refuses as a fault of the deliveries; nothing but their schema has been looked at."""
+    try:
+        yield
+    except (AnalysisException, IllegalArgumentException, pyarrow.ArrowException, OSError) as error:
+        told = next((line for line in str(error).splitlines() if line), type(error).__name__)
+        if isinstance(error, AnalysisException) and error.getCondition() in _UNKNOWN_COLUMN:
+            named = f"an expression of the declaration names what it has not: {told}"
+            raise _Unfit("missing column", named) from error
+        raise _Unfit(rule, f"{wrong}: {told}") from error
+
+
+def _signature(spark: SparkSession, number: int, entry: Entry) -> tuple[str, ...]:
+    """What deliveries have to share so that one frame can read them: channel, and the columns of their files.
+
+    Rows are told apart by their files. So a file that is given twice is read twice, each time by a frame of its own,
+    and so is a folder.
+    """
+    lineage = (entry.batch.source, entry.batch.channel, str(entry.time))
+    alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
+    if alone or entry.delivery.partition is not None:
+        return (*lineage, str(number))
+    path = str(entry.delivery.path)
+    if Path(path).is_dir():
+        return (*lineage, str(number))
+    with _unfit("unreadable", f"{path} cannot be read"):
+        if entry.channel.format == "parquet" and Path(path).is_file():
+            schema = pyarrow.parquet.read_schema(path)
+            return (*lineage, json.dumps([[f.name, str(f.type)] for f in schema]))
+        return (*lineage, read_path(spark, entry.channel, [path]).schema.json())
+
+
+def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry]) -> tuple[DataFrame, bool]:
+    """The rows of the members, and whether a column `_scd_file` tells them apart."""
+    delivery = first.delivery
+    if delivery.frame is not None:
+        return as_frame(spark, delivery.frame), False
+    if delivery.path is None or first.channel.format == "delta" or delivery.partition is not None:
+        return read_delta(spark, first.channel, delivery), False
+    frame = read_path(spark, first.channel, [str(entry.delivery.path) for entry in members])
+    if len(members) == 1:
+        return frame, False
+    return frame.select("*", F.col("_metadata.file_path").alias("_scd_file")), True
+
+
+def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
+    """A frame of conformed rows without any."""
+    types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
+    keys = {key.name: key.type for key in dimension.business_key}
+    columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
+    return no_rows(spark, columns)
