@@ -84,12 +84,6 @@ _ORDER = (
         ),
     ),
     _fault(
-        "duplicates_not_merged",
-        "S5",
-        "machine pass, store pass",
-        Edit("intake:Taken.statements", "if not repeated:", "if True:"),
-    ),
-    _fault(
         "merged_from_one_row",
         "S5",
         "machine pass, store pass",
@@ -181,12 +175,6 @@ _SNAPSHOTS = (
         "S27",
         "customer pass, country pass",
         Edit("intake:_with_content", '(lenient or not told.get("unreadable"))', "True"),
-    ),
-    _fault(
-        "any_source_retires",
-        "S30",
-        "player pass, partner pass",
-        Edit("intake:_with_content", "decides = batch.source == dimension.deciding_source.name", "decides = True"),
     ),
     _fault(
         "bad_row_is_absent",
