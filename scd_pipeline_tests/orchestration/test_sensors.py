@@ -224,6 +224,13 @@ def test_where_nobody_is_named_nobody_is_told() -> None:
     assert tell("it failed", "two keys", {}, {}) == []
 
 
+def test_an_address_that_is_none_is_told_and_ends_nothing() -> None:
+    wrong = {"SCD_ALERT_WEBHOOK": "hooks/x", "SCD_ALERT_MAIL_TO": "a@b.c", "SCD_ALERT_SMTP": "mail:port"}
+    hook, mail = tell("it failed", "two keys", {}, wrong)
+    assert hook.startswith("not by webhook: unknown url type")
+    assert mail.startswith("not by mail: invalid literal")
+
+
 def test_a_run_that_fails_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     @dg.op
     def stop() -> None:

@@ -148,6 +148,25 @@ def test_the_cache_folder(environ: dict[str, str], folder: str) -> None:
     assert setup.cache_folder(environ) == Path(folder)
 
 
+def test_a_cache_folder_that_cannot_be_made_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SetupError, match=r"file/cache cannot be made: .*; name another folder in SCD_HOME"):
+        setup.run({"SCD_HOME": str(tmp_path / "file" / "cache")})
+
+
+@pytest.mark.parametrize(
+    ("locale", "told"),
+    [
+        ({"LC_ALL": "C"}, {"LC_CTYPE": "C.UTF-8"}),
+        ({"LC_ALL": "de_AT.UTF-8"}, {"LC_ALL": "de_AT.UTF-8"}),
+        ({"LANG": "en_US.utf8"}, {"LANG": "en_US.utf8"}),
+    ],
+)
+def test_java_reads_names_of_files_beyond_ascii(locale: dict[str, str], told: dict[str, str]) -> None:
+    launched = setup.launch_environment(locale, None)
+    assert {name: launched[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if name in launched} == told
+
+
 def test_a_repeated_set_up_fetches_nothing(
     installation: setup.Installation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
