@@ -194,7 +194,8 @@ def _values(
         given = physical[name]
         value = _cast(given, types[name], data_type, column.format, source.timezone)
         taken = _defaulted(given, value, column, data_type)
-        faults.append(_fault(name, given, value, data_type, personal))
+        lost = _is_lost(given, value, types[name], data_type)
+        faults.append(_fault(name, given, lost, data_type, personal))
         if name in required:
             faults.append(F.when(given.isNull() & taken.isNull() & ~deleted, F.lit(f"{name} is missing")))
         columns.append(taken.alias(name))
@@ -232,15 +233,35 @@ def _defaulted(given: Column, value: Column, column: Mapped, data_type: DataType
     return F.when(given.isNull(), F.lit(column.default).cast(data_type.ddl())).otherwise(value)
 
 
-def _fault(name: str, given: Column, value: Column, data_type: DataType, personal: bool) -> Column:
+def _fault(name: str, given: Column, lost: Column, data_type: DataType, personal: bool) -> Column:
     """Why a value was not taken; a personal one is not repeated (S31)."""
     label = {EFFECTIVE_AT: "effective_at", SEQUENCE: "sequence"}.get(name, name)
     shown = (
         F.lit("its value") if personal else F.concat(F.lit("'"), F.left(given.cast("string"), F.lit(60)), F.lit("'"))
     )
-    return F.when(
-        given.isNotNull() & value.isNull(), F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {data_type.ddl()}"))
-    )
+    return F.when(lost, F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {data_type.ddl()}")))
+
+
+def _is_lost(given: Column, value: Column, physical: T.DataType, target: DataType) -> Column:
+    """Whether the cast left NULL where something was delivered, be it deep inside."""
+    lost = given.isNotNull() & value.isNull()
+    if physical.simpleString() == target.ddl():
+        return lost
+    if isinstance(target, Struct) and isinstance(physical, T.StructType):
+        there = {field.name.lower(): field for field in physical.fields}
+        for name, of in target.fields:
+            if field := there.get(name.lower()):
+                lost = lost | _is_lost(given[field.name], value[name], field.dataType, of)
+    if isinstance(target, Array) and isinstance(physical, T.ArrayType):
+        lost = lost | _any_lost(given, value, physical.elementType, target.element)
+    if isinstance(target, Map) and isinstance(physical, T.MapType):
+        lost = lost | _any_lost(F.map_values(given), F.map_values(value), physical.valueType, target.value)
+    return lost
+
+
+def _any_lost(given: Column, value: Column, physical: T.DataType, target: DataType) -> Column:
+    pairs = F.zip_with(given, value, lambda g, v: _is_lost(g, v, physical, target))
+    return F.coalesce(F.exists(pairs, lambda lost: lost), F.lit(False))
 
 
 def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | None, zone: str) -> Column:
@@ -253,10 +274,8 @@ def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | 
     if isinstance(physical, T.StringType):
         if ddl == "date" and pattern:
             return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
-        if ddl.startswith("struct<"):
-            return _struct_of(given, target)
-        if ddl.startswith(("array<", "map<")):
-            return F.from_json(given, ddl)
+        if isinstance(target, Struct | Array | Map):
+            return _of_json(given, ddl)
     return _by_name(given, physical, target).try_cast(ddl)
 
 
@@ -280,11 +299,14 @@ def _by_name(given: Column, physical: T.DataType, target: DataType) -> Column:
     return given
 
 
-def _struct_of(given: Column, target: DataType) -> Column:
-    """The struct that a JSON text is; NULL for a text that is none, which Spark would take for a struct of NULLs."""
-    ddl = f"{target.ddl().removesuffix('>')},{_NO_JSON}:string>"
-    parsed = F.from_json(given, ddl, {"columnNameOfCorruptRecord": _NO_JSON})
-    return F.when(parsed[_NO_JSON].isNull(), parsed.dropFields(_NO_JSON))
+def _of_json(given: Column, ddl: str) -> Column:
+    """The value that a JSON text is; NULL for a text that is none of that type, of which Spark would keep a part."""
+    parsed = F.from_json(
+        F.concat(F.lit('{"v":'), given, F.lit("}")),
+        f"struct<v:{ddl},{_NO_JSON}:string>",
+        {"columnNameOfCorruptRecord": _NO_JSON},
+    )
+    return F.when(parsed[_NO_JSON].isNull(), parsed["v"])
 
 
 def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: str) -> Column:

@@ -81,6 +81,48 @@ def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp
     assert [b.outcome for b in load(opened, dimension, [delivered(2, *moved)]).batches] == ["accepted"]
 
 
+@pytest.mark.rule("S26")
+def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path: Path) -> None:
+    """However deep it lies, and also where the whole value is a JSON text."""
+    sizes = "array<struct<of:map<string,int>>>"
+    dimension = Dimension(
+        "dim_c", "id", {"sizes": Attribute(2, type=sizes)}, Source("crm", feed=Feed(), bad_row_limit=0.8)
+    )
+    values = [
+        [{"of": {"small": "1", "large": None}}, None],
+        [{"of": None}],
+        None,
+        [{"of": {"small": "1"}}, {"of": {"small": "2", "large": "two"}}],
+    ]
+    typed = pa.array(values, pa.list_(pa.struct([("of", pa.map_(pa.string(), pa.string()))])))
+    texts = [json.dumps(value).replace('"1"', "1").replace('"2"', "2") if value else None for value in values]
+    ids = ["full", "empty", "none", "wrong"]
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    for day, given in enumerate((typed, pa.array([*texts, '[{"of": {}}', "{}"])), 1):
+        table = pa.table({"id": [*ids, "broken", "no array"][: len(given)], "sizes": given})
+        load(opened, dimension, [Delivery("crm", f"d{day}", at=utc(2024, 1, day), frame=table)])
+    log = opened.table("dim_c_changes").read()
+    bad = log.where("_kind = 'bad'").selectExpr("id", "day(_effective_at) day", "_bad_reason reason")
+    told = bad.toArrow().to_pylist()
+    assert_same_rows(
+        """
+        | id       | day |
+        | wrong    | 1   |
+        | wrong    | 2   |
+        | broken   | 2   |
+        | no array | 2   |
+        """,
+        [{"id": row["id"], "day": row["day"]} for row in told],
+    )
+    assert f"sizes: '{{}}' is no {sizes}" in [row["reason"] for row in told]
+    kept = opened.table("dim_c").read().selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
+    assert sorted((row["id"], row["sizes"]) for row in kept) == [
+        ("empty", "[{}]"),
+        ("full", '[{"of":{"small":1,"large":null}},null]'),
+        ("none", None),
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.rule("S5")
 def test_each_batch_is_asked_for_changes_without_an_order(
