@@ -20,7 +20,7 @@ from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.errors import ScdError
-from scd_pipeline.facts import load_fact
+from scd_pipeline.facts import add_reserved_member, load_fact
 from scd_pipeline.landing import EVERYTHING, deliveries, partition_key
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.plan import open_log
@@ -69,8 +69,13 @@ class Loaded:
     told: dict[str, dict[str, Any]]
 
 
-def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
-    """Change log, table and audit of a dimension, materialized by one step; needs the resource `warehouse`."""
+def dimension_assets(
+    dimension: Dimension, *, has_facts: bool = False, freshness: dg.FreshnessPolicy | None = None
+) -> dg.AssetsDefinition:
+    """Change log, table and audit of a dimension, materialized by one step; needs the resource `warehouse`.
+
+    Where facts refer to the dimension it gets its reserved member here, within its own pool (S23).
+    """
     specs = [
         _log_spec(dimension, freshness),
         _table_spec(dimension, freshness),
@@ -85,6 +90,8 @@ def dimension_assets(dimension: Dimension, *, freshness: dg.FreshnessPolicy | No
 
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result, audit = load_and_record(opened, dimension, found, **how)
+        if has_facts:
+            add_reserved_member(opened, dimension, run_id=how["run_id"])
         create_views(opened, [dimension.name])
         return Loaded(result, _dimension_metadata(opened, dimension, result, audit))
 

@@ -65,8 +65,9 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         """The same for declarations that are there already; `status` names the asset that tells where they stand."""
         freshness = self._freshness()
         made: list[dg.Definitions] = []
+        joined = {dimension.name for fact in declared.facts for dimension in fact.dimensions}
         for dimension in declared.dimensions:
-            assets = dimension_assets(dimension, freshness=freshness)
+            assets = dimension_assets(dimension, has_facts=dimension.name in joined, freshness=freshness)
             made.append(self._of(dimension, assets, dimension_checks(dimension)))
         for fact in declared.facts:
             assets = fact_assets(fact, freshness=freshness)

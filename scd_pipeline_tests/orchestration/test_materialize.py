@@ -12,11 +12,12 @@ import pytest
 from dagster_pyspark import LazyPySparkResource
 
 from scd_pipeline import reading
-from scd_pipeline.components import DeltaSparkResource, WarehouseResource
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.facts import add_reserved_member
 from scd_pipeline.landing import EVERYTHING, deliveries
 from scd_pipeline.load import load
-from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.orchestration.given import given_warehouse
 
@@ -194,6 +195,24 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
 
 
 @pytest.mark.slow
+@pytest.mark.rule("S23")
+def test_the_step_of_a_dimension_writes_its_reserved_member(
+    spark: SparkSession, warehouse: Path, customer: Dimension
+) -> None:
+    """That of a fact, which runs beside it in a pool of its own, finds it there."""
+    roles = {"customer": Role(customer)}
+    sale = Fact("fct_sale", {"n": "int"}, "at", roles, Source("till", feed=Feed("sales_{date}.csv")))
+    for facts, is_left in (((), True), ((sale,), False)):
+        made = ScdDimension().definitions(Declarations((customer,), facts)).assets or ()
+        of_customer = next(a for a in made if isinstance(a, dg.AssetsDefinition))
+        place = warehouse / str(len(facts))
+        with dg.DagsterInstance.ephemeral() as instance:
+            instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
+            resources = {"warehouse": given_warehouse(spark, str(place))}
+            dg.materialize([of_customer], resources=resources, instance=instance, partition_key=EVERYTHING)
+        assert add_reserved_member(Warehouse(spark, place), customer) == is_left
+
+
 def test_what_another_brought_in_is_shown_as_materialized(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
