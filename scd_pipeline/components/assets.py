@@ -212,7 +212,7 @@ def _load(
 ) -> tuple[Loaded, dict[str, BatchResult], list[str]]:
     """What came of the load, what became of each partition's delivery, and which partitions have none any more.
 
-    A delivery that is gone but was taken in before needs nothing; it is marked by Dagster with the others.
+    A delivery that is gone but was taken in before is unchanged.
     """
     try:
         context.log.info(f"{dimension.name}: asking for {warehouse.place}")
@@ -222,15 +222,15 @@ def _load(
         keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
         chosen = [(k, delivery) for k, delivery in keyed if _is_asked_for(k, delivery, asked, config.take)]
         gone = set(asked or ()) - {key for key, _ in chosen}
-        lacking = sorted(gone - _taken_in(opened, dimension)) if gone else []
+        known = {key: result for key, result in _taken_in(opened, dimension).items() if key in gone} if gone else {}
         context.log.info(f"{dimension.name}: {len(chosen)} of {len(keyed)} deliveries found")
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, [delivery for _, delivery in chosen], how)
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
     context.log.info(summary(loaded.result))
-    results = zip((key for key, _ in chosen), loaded.result.batches, strict=True)
-    return loaded, dict(results), lacking
+    results = dict(zip((key for key, _ in chosen), loaded.result.batches, strict=True))
+    return loaded, {**results, **known}, sorted(gone - set(known))
 
 
 def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, take: Collection[str] | None) -> bool:
@@ -241,9 +241,14 @@ def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, t
     return take is None or key in take or not is_file
 
 
-def _taken_in(opened: Warehouse, dimension: Dimension) -> set[str]:
-    batches = open_log(opened, dimension).batches()
-    return {partition_key(Delivery(b.source, b.delivery, channel=b.channel), dimension) for b in batches}
+def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, BatchResult]:
+    """By partition what a load would say of the deliveries that it knows, if they came again."""
+    return {
+        partition_key(Delivery(b.source, b.delivery, channel=b.channel), dimension): BatchResult(
+            b.id, b.source, b.delivery, "unchanged"
+        )
+        for b in open_log(opened, dimension).batches()
+    }
 
 
 def _failure(result: LoadResult, lacking: Sequence[str]) -> dg.Failure:

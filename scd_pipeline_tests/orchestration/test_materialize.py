@@ -187,6 +187,7 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         names = ("rows_read", "rows_new", "rows_changed", "versions_opened", "table_rows_opened")
         shown = {key: [event.metadata[n].value for n in names] for key, event in made.items() if event and key}
         assert {key: shown[key] for key in months[1:3]} == {months[1]: [3, 1, 1, 2, 3], months[2]: [3, 0, 1, 1, 3]}
+        assert shown[months[0]] == [0, 0, 0, 0, 3], "nothing was read of the one that is gone"
         assert set(shown) == set(months[:3])
         failure = run(months[3]).failure_data_for_node("load_dim_customer")
     assert failure is not None
@@ -194,7 +195,6 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
     assert failure.user_failure_data.description == "not there: 2024-04-01; the others went in"
 
 
-@pytest.mark.slow
 @pytest.mark.rule("S23")
 def test_the_step_of_a_dimension_writes_its_reserved_member(
     spark: SparkSession, warehouse: Path, customer: Dimension
@@ -213,6 +213,7 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
         assert add_reserved_member(Warehouse(spark, place), customer) == is_left
 
 
+@pytest.mark.slow
 def test_what_another_brought_in_is_shown_as_materialized(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
