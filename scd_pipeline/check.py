@@ -16,13 +16,14 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX, standing_transitions
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
 from scd_pipeline.facts import with_keys
 from scd_pipeline.frames import united
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
+from scd_pipeline.landing import tables_of
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
@@ -89,7 +90,7 @@ def check_dimension(
     wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
     own = [rule for rule in wanted if rule in invariants(dimension)]
     found = _findings(dimension.name, own, violations(rows, dimension)) if own else []
-    tables = [dimension.name + suffix for suffix in ("", LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)]
+    tables = list(tables_of(dimension.name))
     others: dict[str, Callable[[], Finding | None]] = {
         AUDIT_DIFFERS: lambda: _audit_differs(warehouse, dimension, rows),
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, dimension.name, tables),

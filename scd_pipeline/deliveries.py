@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch, rank, token, utc
 from scd_pipeline.columns import col, quoted
-from scd_pipeline.errors import STOPPING_RULES, SourceDataError
+from scd_pipeline.errors import STOPPING_RULES, SourceDataError, first_line
 from scd_pipeline.frames import small_frame
 from scd_pipeline.history.statements import DELIVERY
 from scd_pipeline.spec import Dimension, Feed, Snapshot
@@ -296,7 +296,7 @@ def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed,
         if _lies_there(spark, path):
             raise SourceDataError(
                 f"{source}: what lies at {path} is no {channel.format} table; expected one, or nothing yet ("
-                f"{str(error).splitlines()[0]})"
+                f"{first_line(error)})"
             ) from error
         return []
 

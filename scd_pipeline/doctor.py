@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scd_pipeline import setup
-from scd_pipeline.errors import SetupError
+from scd_pipeline.errors import SetupError, first_line
 
 _PYTHON_FROM, _PYTHON_BEFORE = (3, 10), (3, 13)
 _PINNED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
@@ -124,16 +124,12 @@ def _abilities(capabilities: Capabilities | Callable[[], Capabilities] | None) -
     try:
         known = capabilities() if callable(capabilities) else capabilities
     except Exception as error:  # whatever keeps Spark from starting is what the report is asked for
-        return [Finding(name, "not known", f"trying it failed: {_first_line(error)}")]
+        return [Finding(name, "not known", f"trying it failed: {first_line(error)}")]
     if known.replaces:
         return [Finding(name, f"replaceUsing ({known.engine})")]
     if known.merges:
         return [Finding(name, f"MERGE, the slower way ({known.engine} lacks replaceUsing)")]
     return [Finding(name, f"neither replaceUsing nor MERGE ({known.engine})", "use Delta 3.2 or later")]
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _warehouse(folder: Path | None) -> Finding:

@@ -124,6 +124,11 @@ class SetupError(ScdError):
     exit_code = 5
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says first, as Spark's go on for pages; its kind where it says nothing."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def exit_code(error: BaseException) -> int:
     """The exit code of a command that ends with this error: 1 for any that is not ours."""
     return error.exit_code if isinstance(error, ScdError) else 1

@@ -107,7 +107,6 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     pinned = {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
     table = warehouse.table(fact.name)
     known = dict(table.last_commit().took) if table.exists() else {}
-
     roles = _fingerprint(fact)
 
     def again(before: DataFrame) -> DataFrame | None:

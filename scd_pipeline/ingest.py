@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.batch import Batch
 from scd_pipeline.columns import attribute_types
 from scd_pipeline.deliveries import Delivery, as_frame, marked, read_delta, read_path
-from scd_pipeline.errors import BatchStopped
+from scd_pipeline.errors import BatchStopped, first_line
 from scd_pipeline.frames import no_rows, settled, united
 from scd_pipeline.history.statements import (
     HASH,
@@ -136,18 +136,19 @@ def _groups(
         try:
             together.setdefault(_signature(spark, number, entry), []).append((number, entry))
         except _Unfit as unfit:
-            results[number] = _stopped(entry, unfit)
+            _stop([(number, entry)], unfit, results)
     groups = []
     for members in together.values():
         try:
             groups.append(_group(spark, members, dimension))
         except _Unfit as unfit:
-            results.update({number: _stopped(entry, unfit) for number, entry in members})
+            _stop(members, unfit, results)
     return groups
 
 
-def _stopped(entry: Entry, unfit: _Unfit) -> BatchResult:
-    return entry.result("stopped", BatchStopped(entry.batch.id, unfit.rule, str(unfit)))
+def _stop(members: Sequence[tuple[int, Entry]], unfit: _Unfit, results: dict[int, BatchResult]) -> None:
+    for number, entry in members:
+        results[number] = entry.result("stopped", BatchStopped(entry.batch.id, unfit.rule, str(unfit)))
 
 
 def _rows(
@@ -173,7 +174,7 @@ def _fits(group: _Group, results: dict[int, BatchResult]) -> bool:
         with _unfit(*_OTHER_TYPE):
             return bool(group.frame.schema)
     except _Unfit as unfit:
-        results.update({number: _stopped(entry, unfit) for number, entry in group.entries})
+        _stop(group.entries, unfit, results)
         return False
 
 
@@ -192,14 +193,14 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
     with _unfit("unreadable", "it cannot be read"):
         frame, by_file = _frame(spark, first, [entry for _, entry in members])
         fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
-    names = [field.name for field in fields]
-    read = reading(names, source, first.channel, dimension)
+    read = reading(fields, source, first.channel, dimension)
     if read.missing:
-        raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {', '.join(names)}")
+        there = ", ".join(field.name for field in fields)
+        raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {there}")
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
-    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), fields)
+    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), read)
     with _unfit(*_OTHER_TYPE):
-        conformed = conform(hashed, fields, read, source, first.channel, dimension)
+        conformed = conform(hashed, read, source, first.channel, dimension)
     entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
     return _Group(conformed, entered)
 
@@ -210,7 +211,7 @@ def _unfit(rule: str, wrong: str) -> Iterator[None]:
     try:
         yield
     except (AnalysisException, IllegalArgumentException, pyarrow.ArrowException, OSError) as error:
-        told = next((line for line in str(error).splitlines() if line), type(error).__name__)
+        told = first_line(error)
         if isinstance(error, AnalysisException) and error.getCondition() in _UNKNOWN_COLUMN:
             named = f"an expression of the declaration names what it has not: {told}"
             raise _Unfit("missing column", named) from error
@@ -224,11 +225,9 @@ def _signature(spark: SparkSession, number: int, entry: Entry) -> tuple[str, ...
     and so is a folder.
     """
     lineage = (entry.batch.source, entry.batch.channel, str(entry.time))
-    alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
-    if alone or entry.delivery.partition is not None:
-        return (*lineage, str(number))
     path = str(entry.delivery.path)
-    if Path(path).is_dir():
+    alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
+    if alone or entry.delivery.partition is not None or Path(path).is_dir():
         return (*lineage, str(number))
     with _unfit("unreadable", f"{path} cannot be read"):
         if entry.channel.format == "parquet" and Path(path).is_file():

@@ -25,6 +25,11 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
 """The example of a clone; an installed wheel has none."""
 
 
+def tables_of(name: str) -> tuple[str, ...]:
+    """The tables that belong to a dimension or a fact: itself, and one of each kind."""
+    return (name, *(f"{name}_{kind}" for kind in KINDS))
+
+
 def declarations_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder or file of declarations that nobody named: $SCD_DECLARATIONS, else the example in a clone."""
     named = environ.get("SCD_DECLARATIONS")

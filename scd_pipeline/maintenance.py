@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, silent, with_retries
@@ -32,11 +31,6 @@ class Maintained:
     files_after: int
     bytes_after: int
     renewed: bool
-
-
-def tables_of(name: str) -> tuple[str, ...]:
-    """The tables that belong to a dimension or a fact."""
-    return (name, *(name + suffix for suffix in (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)))
 
 
 def maintain(

@@ -66,20 +66,35 @@ def status(warehouse: Warehouse, dimensions: Sequence[Dimension], facts: Sequenc
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
     for shape, fact in shapes:
-        sources += status_of_sources(warehouse, shape, now, fact)
+        sources += _sources(warehouse, shape, fact, now)
         tables.append(_table(warehouse, shape, fact))
     return Status(tuple(sources), tuple(tables))
 
 
-def status_of_sources(
-    warehouse: Warehouse, dimension: Dimension, now: datetime, fact: Fact | None = None
-) -> list[SourceStatus]:
-    """Where the sources of one dimension, or of one fact of that shape, stand at `now`."""
+def last_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tuple[str, datetime | None]]:
+    """By source the last delivery that counts of a dimension, or of a fact's shape, and its time as `SourceStatus` has.
+
+    A source of which nothing counts yet is left out. Only the log is read, and no delivery.
+    """
+    log = open_log(warehouse, dimension)
+    return _last(log, log.committed_batches())
+
+
+def _last(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, tuple[str, datetime | None]]:
+    commits: dict[int, datetime | None] = {}
+    if any(batch.at is None for _, batch in committed):
+        commits = {commit.number: commit.at for commit in log.table.commits_since(0)}
+    came = {batch.id: batch.at or commits.get(number) for number, batch in committed}
+    standing = counted([batch for _, batch in committed])
+    in_order = sorted(standing, key=lambda b: (utc(came[b.id] or datetime.min), rank(b.delivery)))
+    return {b.source: (b.delivery, utc(at) if (at := came[b.id]) else None) for b in in_order}
+
+
+def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime) -> list[SourceStatus]:
     log = open_log(warehouse, dimension)
     committed = log.committed_batches()
     known = [batch for _, batch in committed]
-    standing = counted(known)
-    came = _came(log, committed)
+    standing, last = counted(known), _last(log, committed)
     quarantined: dict[str, int] = {}
     if log.is_there:
         bad = log.table.read().where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
@@ -90,14 +105,13 @@ def status_of_sources(
     told = []
     for source in dimension.sources:
         mine = [batch for batch in standing if batch.source == source.name]
-        last = max(mine, key=lambda b: (came[b.id], rank(b.delivery)), default=None)
-        at = came[last.id] if last is not None else None
+        delivery, at = last.get(source.name, ("", None))
         told.append(
             SourceStatus(
                 dimension.name,
                 source.name,
                 len(mine),
-                last.delivery if last else "",
+                delivery,
                 at,
                 utc(now) - at if at else None,
                 tuple(d.name for d in lying if d.source == source.name),
@@ -106,14 +120,6 @@ def status_of_sources(
             )
         )
     return told
-
-
-def _came(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, datetime]:
-    """By batch the time of its delivery; of one without a time, when its commit was made, as far as that is known."""
-    commits: dict[int, datetime | None] = {}
-    if any(batch.at is None for _, batch in committed):
-        commits = {commit.number: commit.at for commit in log.table.commits_since(0)}
-    return {batch.id: utc(batch.at or commits.get(number) or datetime.min) for number, batch in committed}
 
 
 def _stopped(
@@ -132,7 +138,9 @@ def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> Tab
     commit = table.last_commit() if table.exists() else OwnCommit(dimension.name, 0)
     took = took_of(log.commit, commit)
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
-    recorded = audit.last_commit().took.get("log", 0) if fact is None and audit.exists() else 0
+    recorded = took  # a fact has no audit
+    if fact is None:
+        recorded = audit.last_commit().took.get("log", 0) if audit.exists() else 0
     behind = []
     for of in fact.dimensions if fact else ():
         if pin(warehouse, of).took[of.name] > commit.took.get(of.name, 0):
@@ -140,5 +148,5 @@ def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> Tab
     # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
     brought = [c.number for c in log.table.commits_since(min(took, recorded)) if c.batches] if log.is_there else []
     lag = sum(number > took for number in brought)
-    audit_lag = 0 if fact else sum(recorded < number <= took for number in brought)
+    audit_lag = sum(recorded < number <= took for number in brought)
     return TableStatus(dimension.name, commit.number, lag, audit_lag, tuple(behind))

@@ -13,7 +13,7 @@ from scd_pipeline.delta.capabilities import Capabilities, capabilities
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import KeyHash, hash_64
-from scd_pipeline.landing import KINDS
+from scd_pipeline.landing import KINDS, tables_of
 
 
 class Warehouse:
@@ -85,7 +85,7 @@ class Warehouse:
                     f"warehouse {self.path}: the tables of a remote folder cannot be listed; name the declarations "
                     f"(--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{self.path}/<table>`"
                 )
-            names = [name + suffix for name in self.declared for suffix in ("", *(f"_{kind}" for kind in KINDS))]
+            names = [table for name in self.declared for table in tables_of(name)]
             return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
             found = [

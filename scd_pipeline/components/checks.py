@@ -17,7 +17,7 @@ from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Dimension, Fact
-from scd_pipeline.status import status_of_sources
+from scd_pipeline.status import last_deliveries
 from scd_pipeline.warehouse import Warehouse
 
 Ask = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
@@ -65,7 +65,7 @@ def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResu
 
 
 def overdue_check(
-    shape: Dimension, hours: float, *, fact: Fact | None = None, clock: Callable[[], float] = time.time
+    shape: Dimension, hours: float, *, clock: Callable[[], float] = time.time
 ) -> dg.AssetChecksDefinition:
     """Whether each source has delivered within so many hours, by the time of its last delivery that counts."""
     log = shape.name + LOG_SUFFIX
@@ -78,9 +78,11 @@ def overdue_check(
     )
     def source_overdue(warehouse: WarehouseResource) -> dg.AssetCheckResult:
         now = datetime.fromtimestamp(clock(), timezone.utc)
-        sources = status_of_sources(warehouse.open(), shape, now, fact)
-        late = [s for s in sources if s.age is None or s.age > timedelta(hours=hours)]
-        told = {s.source: "nothing yet" if s.age is None else f"{s.last_delivery}, {s.age} ago" for s in sources}
+        last = last_deliveries(warehouse.open(), shape)
+        ages = {name: (delivery, now - at) for name, (delivery, at) in last.items() if at is not None}
+        names = [source.name for source in shape.sources]
+        late = [name for name in names if name not in ages or ages[name][1] > timedelta(hours=hours)]
+        told = {name: "{}, {} ago".format(*ages[name]) if name in ages else "nothing yet" for name in names}
         return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
 
     return source_overdue

@@ -80,7 +80,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         self, shape: Dimension, assets: dg.AssetsDefinition, checks: dg.AssetChecksDefinition, fact: Fact | None = None
     ) -> dg.Definitions:
         name, hours = plain(shape.name), self.overdue_after_hours
-        overdue = [] if hours is None else [overdue_check(shape, hours, fact=fact)]
+        overdue = [] if hours is None else [overdue_check(shape, hours)]
         job = dg.define_asset_job(
             f"{name}_job",
             selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks, *overdue),

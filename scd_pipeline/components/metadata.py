@@ -34,13 +34,16 @@ _TYPES = {
     ScdType.HYBRID: "type 6: a different value opens a version, and every version has the latest",
 }
 _OUTCOMES = ("accepted", "unchanged", "superseded", "stopped")
-_COUNTED = ("rows", "bad_rows", "new", "changed", "closed", "versions_opened", "versions_closed")
-_ROWS_NAMES = {
-    "rows": "rows_read",
-    "bad_rows": "rows_quarantined",
+_COUNTS = {
+    "rows_read": "rows",
+    "rows_quarantined": "bad_rows",
+    "rows_new": "new",
+    "rows_changed": "changed",
+    "rows_closed": "closed",
     "versions_opened": "versions_opened",
     "versions_closed": "versions_closed",
 }
+"""What is told of a batch, and the name that it has in its result."""
 _ACTIONS = {
     OPEN: "table_rows_opened",
     CLOSE: "table_rows_closed",
@@ -181,7 +184,7 @@ def of_delivery(batch: BatchResult) -> dict[str, dict[str, Any]]:
 
 
 def _sums(batches: Sequence[BatchResult]) -> dict[str, int]:
-    return {_ROWS_NAMES.get(name, f"rows_{name}"): sum(getattr(b, name) for b in batches) for name in _COUNTED}
+    return {told: sum(getattr(batch, name) for batch in batches) for told, name in _COUNTS.items()}
 
 
 def of_log(result: LoadResult) -> dict[str, Any]:

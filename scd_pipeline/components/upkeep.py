@@ -12,7 +12,8 @@ from pydantic import Field
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.errors import ScdError
-from scd_pipeline.maintenance import LEAST_HOURS, maintain, tables_of
+from scd_pipeline.landing import tables_of
+from scd_pipeline.maintenance import LEAST_HOURS, maintain
 
 
 class UpkeepConfig(dg.Config):

@@ -41,8 +41,8 @@ _CHANGES_NO_ROW = {
 class OwnCommit:
     """A commit of ours: its number, what the table had taken in by then, and a token that tells it from a rival's.
 
-    `at` is when it was made, by the server's clock; `newest` is the table's version when it was looked for, which a
-    later OPTIMIZE or VACUUM made, as commits that change rows are own ones.
+    `at` is when it was made, by the server's clock; `newest` is the table's version when the commit was
+    looked for: the same rows, also where an OPTIMIZE or a VACUUM came after it.
     """
 
     table: str

@@ -71,19 +71,24 @@ _ZONE_LETTERS = set("VzOXxZ")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the columns of one delivery are taken: what is there, what is missing, what nobody declared."""
+    """How the columns of one delivery are taken: what is there, what is missing, what nobody declared.
 
+    `fields` are all that it has; asking a frame for them would have Spark analyse it once more.
+    """
+
+    fields: tuple[T.StructField, ...]
     stated: tuple[str, ...]
     missing: tuple[str, ...]
     undeclared: tuple[str, ...]
 
 
-def reading(names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension) -> Reading:
+def reading(fields: Sequence[T.StructField], source: Source, channel: Snapshot | Feed, dimension: Dimension) -> Reading:
     """Which attributes a delivery with these columns states (S20).
 
     An optional or retired attribute may be missing, and any in a feed that states some; a key column, or a column
     that the channel names, may not.
     """
+    names = [field.name for field in fields]
     there = {name.lower() for name in names}
     some = isinstance(channel, Feed) and channel.states == "some"
     stated, missing = [], []
@@ -103,7 +108,7 @@ def reading(names: Sequence[str], source: Source, channel: Snapshot | Feed, dime
     expressions = [column.expression or "" for column in source.columns.values()]
     expressions.append((channel.deletes or "") if isinstance(channel, Feed) else "")
     undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and not _mentions(expressions, n)]
-    return Reading(tuple(stated), tuple(missing), tuple(undeclared))
+    return Reading(tuple(fields), tuple(stated), tuple(missing), tuple(undeclared))
 
 
 def _mentions(expressions: Sequence[str], column: str) -> bool:
@@ -112,13 +117,10 @@ def _mentions(expressions: Sequence[str], column: str) -> bool:
     return any(word.search(expression) for expression in expressions)
 
 
-def content_hash(frame: DataFrame, fields: Sequence[T.StructField]) -> DataFrame:
-    """Add `_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order.
-
-    `fields` are those of the delivery.
-    """
+def content_hash(frame: DataFrame, read: Reading) -> DataFrame:
+    """Add `_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order."""
     parts: list[Column] = []
-    for field in sorted(fields, key=lambda f: f.name):
+    for field in sorted(read.fields, key=lambda f: f.name):
         value = col(field.name)
         parts += [
             F.lit(field.name),
@@ -134,23 +136,17 @@ def _is_nested(data_type: T.DataType) -> bool:
 
 
 def conform(
-    frame: DataFrame,
-    fields: Sequence[T.StructField],
-    read: Reading,
-    source: Source,
-    channel: Snapshot | Feed,
-    dimension: Dimension,
+    frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> DataFrame:
     """The rows of some deliveries with the same columns, as statements, with `_hash` and `_key_readable`.
 
-    `fields` are those of the deliveries: asking the frame for them would have Spark analyse it once more.
     NULL in the business key, a value that does not cast, a missing or impossible time and a key outside of the
     batch's scope make a bad row; a default stands in for NULL before that.
     Errors: Spark's AnalysisException where an expression of the declaration names a column that is not there.
     """
-    values = _values(frame, fields, read, source, channel, dimension)
+    values = _values(frame, read, source, channel, dimension)
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
-    typed = frame.select(DELIVERY, HASH, *values.columns, faults, _text_of(fields).alias(BAD_ROW))
+    typed = frame.select(DELIVERY, HASH, *values.columns, faults, _text_of(read).alias(BAD_ROW))
     typed = typed.withColumn(KEY_READABLE, _key_readable(dimension))
     cast_faults = F.when(F.col(_CAST_FAULTS) != "", F.col(_CAST_FAULTS))
     reason = F.concat_ws("; ", cast_faults, *_time_faults(channel, dimension), *_scope_faults(channel))
@@ -164,14 +160,7 @@ class _Values:
     faults: list[Column]
 
 
-def _values(
-    frame: DataFrame,
-    fields: Sequence[T.StructField],
-    read: Reading,
-    source: Source,
-    channel: Snapshot | Feed,
-    dimension: Dimension,
-) -> _Values:
+def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
     wanted: dict[str, tuple[Mapped, DataType, bool]] = {}
     for key in dimension.business_key:
@@ -188,7 +177,7 @@ def _values(
     deletes = isinstance(channel, Feed) and channel.deletes
     deleted = F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
     physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}
-    types = _physical_types(frame, fields, {name: column for name, (column, _, _) in wanted.items()})
+    types = _physical_types(frame, read, {name: column for name, (column, _, _) in wanted.items()})
     columns, faults = [], []
     for name, (column, data_type, personal) in wanted.items():
         given = physical[name]
@@ -204,12 +193,10 @@ def _values(
     return _Values([*columns, deleted.alias("_deleted")], faults)
 
 
-def _physical_types(
-    frame: DataFrame, fields: Sequence[T.StructField], columns: Mapping[str, Mapped]
-) -> dict[str, T.DataType]:
+def _physical_types(frame: DataFrame, read: Reading, columns: Mapping[str, Mapped]) -> dict[str, T.DataType]:
     """The type of each column as it is delivered; only those of expressions have to be asked for."""
-    there = {field.name.lower(): field.dataType for field in fields}
-    asked = {name: F.expr(column.expression) for name, column in columns.items() if column.expression}
+    there = {field.name.lower(): field.dataType for field in read.fields}
+    asked = {name: _physical(column) for name, column in columns.items() if column.expression}
     found = {n: there[str(column.from_).lower()] for n, column in columns.items() if not column.expression}
     if asked:
         schema = frame.select(*[value.alias(name) for name, value in asked.items()]).schema
@@ -357,9 +344,9 @@ def _scope_faults(channel: Snapshot | Feed) -> list[Column]:
     return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~inside, F.lit(OUTSIDE_OF_SCOPE))]
 
 
-def _text_of(fields: Sequence[T.StructField]) -> Column:
+def _text_of(read: Reading) -> Column:
     """The row as it came, for the quarantine; NULLs are told."""
-    return F.to_json(F.struct(*[col(field.name) for field in fields]), _WITH_NULLS)
+    return F.to_json(F.struct(*[col(field.name) for field in read.fields]), _WITH_NULLS)
 
 
 def _statement_columns(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:

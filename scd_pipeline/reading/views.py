@@ -143,7 +143,7 @@ def _of_dimension(warehouse: Warehouse, shape: Shape) -> list[View]:
     as_of = f"{shape.name}_as_of"
     current, now, then = "v.current_flag", _holds("current_timestamp()"), _holds(f"{quoted(as_of)}.`at`")
     if not shape.has_windows:
-        current, now, then = "true", "true", f"({quoted(as_of)}.`at` IS NULL OR true)"
+        current, now, then = "true", "true", "true"
     return [
         View(f"{shape.name}_current", _versions(warehouse, shape, current)),
         View(f"{shape.name}_in_force", _versions(warehouse, shape, now)),

@@ -53,12 +53,15 @@ def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
 def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    named = (file for file in place.iterdir() if file.suffix.lower() in _SUFFIXES and file.stem not in _OF_DAGSTER)
-    files = sorted(file for file in named if file.is_file())
+    files = sorted(file for file in place.iterdir() if _may_declare(file))
     if not files:
         wrong = "no declaration lies in this folder"
         raise DeclarationError([Fault(str(place), "file", wrong, "put the declarations there, as <name>.yaml")])
     return files
+
+
+def _may_declare(file: Path) -> bool:
+    return file.suffix.lower() in _SUFFIXES and file.stem not in _OF_DAGSTER and file.is_file()
 
 
 def load_declarations(path: str | Path) -> Declarations:

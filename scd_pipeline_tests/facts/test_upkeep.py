@@ -17,9 +17,9 @@ from scd_pipeline.components.overview import status_asset
 from scd_pipeline.components.upkeep import upkeep_job
 from scd_pipeline.errors import UsageError
 from scd_pipeline.facts import load_fact
-from scd_pipeline.landing import deliveries
+from scd_pipeline.landing import deliveries, tables_of
 from scd_pipeline.load import load
-from scd_pipeline.maintenance import maintain, tables_of
+from scd_pipeline.maintenance import maintain
 from scd_pipeline.record import load_and_record, record
 from scd_pipeline.spec import Declarations, load_declarations
 from scd_pipeline.status import Status, status

@@ -24,6 +24,7 @@ HwYDVR0jBBgwFoAUoH6hVawfhiwHyM6Evxv3aycwV58wDwYDVR0TAQH/BAUwAwEB
 QoSzdDoCIQDsbBfVVYl/HnZbEu6wDKFQ0mpY3ADxrLLJwQgGngW9WQ==
 -----END CERTIFICATE-----
 """
+DER = base64.b64decode("".join(CERTIFICATE.splitlines()[1:-1]))
 
 
 def test_proxies_are_those_of_the_environment(tmp_path: Path) -> None:
@@ -43,16 +44,14 @@ def test_certificates_are_those_of_the_environment(tmp_path: Path) -> None:
     options = java_options({"SSL_CERT_FILE": str(tmp_path / "bundle.pem")}, tmp_path)
     store = tmp_path / "certificates.jks"
     assert options[0] == f"-Djavax.net.ssl.trustStore={store}"
-    body = CERTIFICATE.strip().splitlines()[1:-1]
-    assert store.read_bytes() == key_store([base64.b64decode("".join(body))] * 2)
+    assert store.read_bytes() == key_store([DER] * 2)
 
 
 def test_java_reads_the_store(tmp_path: Path, installation: setup.Installation) -> None:
     keytool = installation.java.program.resolve().with_name("keytool")
     if not keytool.is_file():
         pytest.skip("this Java comes without keytool")
-    body = CERTIFICATE.strip().splitlines()[1:-1]
-    (tmp_path / "store.jks").write_bytes(key_store([base64.b64decode("".join(body))]))
+    (tmp_path / "store.jks").write_bytes(key_store([DER]))
     command = [str(keytool), "-list", "-keystore", str(tmp_path / "store.jks"), "-storepass", "changeit"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "certificate 0" in listed.stdout, listed.stdout + listed.stderr
