@@ -349,9 +349,16 @@ SWITCHES: dict[str, float] = {
     "brought_back": 0.6,
     "unordered": 0.12,
     "retries": 0.5,
-    "guard": 0.34,
+    "guard": 0.42,
 }
-LATER_SWITCHES: dict[str, float] = {"shared_names": 0.25, "bad_twin": 0.25, "guard_twists": 0.5}
+LATER_SWITCHES: dict[str, float] = {
+    "shared_names": 0.25,
+    "bad_twin": 0.25,
+    "guard_twists": 0.5,
+    "two_sequences": 0.4,
+    "wrong_file": 0.2,
+    "cut_short": 0.6,
+}
 
 
 def drawn_switches(rng: random.Random, seed: int) -> frozenset[str]:
@@ -401,6 +408,11 @@ class Draft:
 
     def good(self, batch: Batch) -> list[Row]:
         return _good(self.shape.final, batch)
+
+    def columns(self, batch: Batch) -> dict[str, str]:
+        """Attribute to column, as a batch was delivered."""
+        to_attr = {name: a.name for a in self.shape.final.attrs for name in (a.name, *a.former_names)}
+        return {to_attr[column]: column for column in batch.declared or ()}
 
     def values(self, key: Key, columns: Mapping[str, str]) -> dict[str, Any]:
         """What a row of this key holds, by delivered column; mostly what was delivered before."""
@@ -624,6 +636,18 @@ def split_row(draft: Draft, batch: Batch) -> Batch | None:
     return _replaced(batch, row, replace(row, values=rest), replace(row, values=alone))
 
 
+def second_sequence(draft: Draft, batch: Batch) -> Batch | None:
+    """S4: of a row-timed snapshot two rows of one entity and time, which their sequences order."""
+    rows = [row for row in draft.good(batch) if row.sequence is None]
+    if batch.channel != "snapshot" or not batch.row_times or not rows:
+        return None
+    row = draft.rng.choice(rows)
+    columns = draft.columns(batch)
+    later = replace(row, values=draft.values(row.key, columns), sequence=draft.rng.choice((3, 7)))
+    earlier = replace(row, values=draft.values(row.key, columns), sequence=draft.rng.choice((1, 2)))
+    return _replaced(batch, row, later, earlier)
+
+
 def _given(row: Row) -> list[str]:
     return [name for name, value in row.values.items() if value is not None]
 
@@ -651,6 +675,7 @@ ROW_TWISTS: dict[str, Twist] = {
     "outside_scope": stray,
     "bad_time": spoil_time,
     "bad_twin": spoil_twin,
+    "two_sequences": second_sequence,
 }
 GUARD_TWISTS = (spoil_value, spoil_twin, repeat_row, stray)
 
@@ -675,9 +700,7 @@ def edition(draft: Draft, batch: Batch, revision: int, same_content: bool = Fals
 
 def _rewritten(draft: Draft, batch: Batch) -> Iterable[Row]:
     """Its rows with other values; some are left out."""
-    to_attr = {name: a.name for a in draft.shape.final.attrs for name in (a.name, *a.former_names)}
-    columns = {to_attr[column]: column for column in batch.declared or ()}
-    good = draft.good(batch)
+    columns, good = draft.columns(batch), draft.good(batch)
     for row in {(row.key, row.effective_at, row.sequence): row for row in batch.rows}.values():
         if draft.rng.random() < 0.75:
             yield replace(row, values=draft.values(row.key, columns)) if row in good else row
@@ -685,6 +708,31 @@ def _rewritten(draft: Draft, batch: Batch) -> Iterable[Row]:
 
 def withdraw(draft: Draft, batch: Batch) -> Batch:
     return replace(edition(draft, batch, batch.revision + 1), rows=(), withdrawn=True, reason=None)
+
+
+def wrong_file(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S27: of three snapshots the second has other entities; were it taken, the third would retire them."""
+    half = draft.keys[: len(draft.keys) // 2]
+    own = {False: half, True: [key for key in draft.keys if key not in half]}
+    for number, batch in enumerate(_guarded(batches)[:3]):
+        rows = tuple(row for row in batch.rows if row.key in own[number == 1])
+        kept = replace(batch, rows=rows, allow_guard=False)
+        batches = [kept if other is batch else other for other in batches]
+    return batches
+
+
+def cut_short(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S27, S34: a higher revision of a snapshot lacks most of its rows; once it is stopped, the lower one stands."""
+    lower = draft.rng.choice(_guarded(batches)[1:])
+    higher = replace(lower, revision=2, rows=lower.rows[:1], allow_guard=False)
+    draft.phase[higher.id] = draft.phase[lower.id]
+    return [*batches, higher]
+
+
+def _guarded(batches: list[Batch]) -> list[Batch]:
+    """By position the snapshots of the channel that delivers first, of which there are three at least."""
+    own = [batch for batch in batches if _channel(batch) == _channel(batches[0])]
+    return sorted(own, key=lambda batch: batch.position)
 
 
 def editions(draft: Draft, batches: list[Batch]) -> list[Batch]:
@@ -726,11 +774,7 @@ def build(rng: random.Random, shape: Shape, number: int, switches: Collection[st
     """A world of a shape, with what the switches allow."""
     draft = Draft(rng, shape, number, switches)
     batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
-    if not draft.guarded:
-        batches = _with_twists(draft, batches)
-    elif draft.on("guard_twists"):
-        for twist in GUARD_TWISTS:
-            batches = twisted(draft, batches, twist)
+    batches = _with_guard_twists(draft, batches) if draft.guarded else _with_twists(draft, batches)
     batches.sort(key=lambda batch: (batch.position, batch.source))
     return World(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
 
@@ -751,6 +795,14 @@ def _with_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
     if draft.on("shared_names"):
         batches = share_name(draft, batches)
     return refuse_one(draft, batches) if draft.on("unordered") else batches
+
+
+def _with_guard_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    if draft.on("wrong_file"):
+        batches = wrong_file(draft, batches)
+    for twist in GUARD_TWISTS if draft.on("guard_twists") else ():
+        batches = twisted(draft, batches, twist)
+    return cut_short(draft, batches) if draft.on("cut_short") else batches
 
 
 def share_name(draft: Draft, batches: list[Batch]) -> list[Batch]:
@@ -963,6 +1015,12 @@ class Look:
         return len({row.key for row in self.good}) < len({(row.key, row.effective_at) for row in self.good})
 
     @property
+    def orders_one_key_twice(self) -> bool:
+        """By sequence alone."""
+        places = {(row.key, row.effective_at, row.sequence) for row in self.good}
+        return len({place[:2] for place in places}) < len(places)
+
+    @property
     def is_let_through(self) -> bool:
         before = self.seen.standing[: self.seen.standing.index(self.batch)]
         guarded = replace(self.batch, allow_guard=False)
@@ -1045,6 +1103,7 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "sequence": lambda x: any(row.sequence is not None for row in x.batch.rows),
     "bad row beside a good one": lambda x: bool({r.key for r in x.good} & {r.key for r in x.batch.rows if r.bad}),
     "identical duplicates": lambda x: any(x.batch.rows.count(row) > 1 for row in x.batch.rows),
+    "two rows of a snapshot at one time": lambda x: x.snapshot and x.orders_one_key_twice,
     "rows merged": lambda x: x.merges,
     "let through the guard": lambda x: x.is_let_through,
     "just not stopped by the guard": lambda x: x.is_just_not_stopped,
@@ -1066,6 +1125,9 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     ),
     "refused as unordered": lambda seen: o.UNORDERED in seen.verdict[1].values(),
     "stopped by the guard": lambda seen: o.RETIRE_GUARD in seen.verdict[1].values(),
+    "stands as the higher revision is stopped": lambda seen: bool(
+        {b.run_id for b in seen.standing} & {b.run_id for b in seen.world.batches if b.id in seen.verdict[1]}
+    ),
     "higher revision": lambda seen: any(o.content(low) != o.content(high) for low, high in seen.editions),
     "lower revision arrives later": lambda seen: any(seen.arrives_later(*pair) for pair in seen.editions),
     "same content again": lambda seen: any(o.content(low) == o.content(high) for low, high in seen.editions),
