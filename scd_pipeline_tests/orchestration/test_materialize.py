@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from dagster_pyspark import LazyPySparkResource
 from scd_pipeline import reading
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.components.checks import overdue_check
 from scd_pipeline.facts import add_reserved_member
 from scd_pipeline.landing import EVERYTHING, deliveries
 from scd_pipeline.load import load
@@ -202,15 +204,32 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
     """That of a fact, which runs beside it in a pool of its own, finds it there."""
     roles = {"customer": Role(customer)}
     sale = Fact("fct_sale", {"n": "int"}, "at", roles, Source("till", feed=Feed("sales_{date}.csv")))
-    for facts, is_left in (((), True), ((sale,), False)):
-        made = ScdDimension().definitions(Declarations((customer,), facts)).assets or ()
-        of_customer = next(a for a in made if isinstance(a, dg.AssetsDefinition))
-        place = warehouse / str(len(facts))
+    made = ScdDimension().definitions(Declarations((customer,), (sale,))).assets or ()
+    of_customer = next(a for a in made if isinstance(a, dg.AssetsDefinition))
+    resources, opened = {"warehouse": given_warehouse(spark, str(warehouse))}, Warehouse(spark, warehouse)
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
+        dg.materialize([of_customer], resources=resources, instance=instance, partition_key=EVERYTHING)
+    assert opened.table("dim_customer").read().where("customer_key = -1").count() == 1
+    assert not add_reserved_member(opened, customer)
+
+
+def test_a_source_is_overdue_by_its_last_delivery(spark: SparkSession, warehouse: Path, customer: Dimension) -> None:
+    resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+
+    def asked(*day: int) -> tuple[bool, str]:
+        clock = dt.datetime(*day, 6, tzinfo=dt.timezone.utc).timestamp  # type: ignore[arg-type,misc]
         with dg.DagsterInstance.ephemeral() as instance:
-            instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
-            resources = {"warehouse": given_warehouse(spark, str(place))}
-            dg.materialize([of_customer], resources=resources, instance=instance, partition_key=EVERYTHING)
-        assert add_reserved_member(Warehouse(spark, place), customer) == is_left
+            check = overdue_check(customer, 36, clock=clock)
+            asked_for = dg.AssetSelection.checks(check)
+            result = dg.materialize([check], selection=asked_for, resources=resources, instance=instance)
+        (told,) = result.get_asset_check_evaluations()
+        return told.passed, str(told.metadata["crm"].value)
+
+    assert asked(2024, 1, 1) == (False, "nothing yet")
+    load(Warehouse(spark, warehouse), customer, deliveries(customer, spark))
+    assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
+    assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
 
 
 @pytest.mark.slow
