@@ -360,11 +360,11 @@ RULES: dict[str, Rule] = {
         "Bad rows",
         """
         A row that cannot be taken goes to the quarantine with its reason and its batch, and the others go on: NULL in
-        the business key, a value that does not cast, a time that is missing or out of bounds, a key outside of the
-        snapshot's scope. One whose key can be read counts as present, and says nothing: its entity stays as it is.
-        If more than the declared share (`bad_row_limit`, 5 % unless told otherwise) of a batch is bad, the batch is
-        stopped before anything is written; it can be let through. Mended rows come in by a higher revision of their
-        delivery, at its own position.
+        the business key, a value that does not cast, be it deep inside another, a time that is missing or out of
+        bounds, a key outside of the snapshot's scope. One whose key can be read counts as present, and says nothing:
+        its entity stays as it is. If more than the declared share (`bad_row_limit`, 5 % unless told otherwise) of a
+        batch is bad, the batch is stopped before anything is written; it can be let through. Mended rows come in by a
+        higher revision of their delivery, at its own position.
         """,
         (
             "Bad rows are rows of the change log, and those of a superseded revision are superseded with it.",
