@@ -65,9 +65,16 @@ def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResu
 
 
 def overdue_check(
-    shape: Dimension, hours: float, *, clock: Callable[[], float] = time.time
-) -> dg.AssetChecksDefinition:
-    """Whether each source has delivered within so many hours, by the time of its last delivery that counts."""
+    shape: Dimension, hours: float | None, *, clock: Callable[[], float] = time.time
+) -> dg.AssetChecksDefinition | None:
+    """Whether each source has delivered in time, by the time of its last delivery that counts.
+
+    In time is within the hours that the source declares, else within `hours`. None where neither says.
+    """
+    allowed = {of.name: hours if of.overdue_after_hours is None else of.overdue_after_hours for of in shape.sources}
+    limits = {name: timedelta(hours=limit) for name, limit in allowed.items() if limit is not None}
+    if not limits:
+        return None
     log = shape.name + LOG_SUFFIX
 
     @dg.asset_check(
@@ -80,9 +87,8 @@ def overdue_check(
         now = datetime.fromtimestamp(clock(), timezone.utc)
         last = last_deliveries(warehouse.open(), shape)
         ages = {name: (delivery, now - at) for name, (delivery, at) in last.items() if at is not None}
-        names = [source.name for source in shape.sources]
-        late = [name for name in names if name not in ages or ages[name][1] > timedelta(hours=hours)]
-        told = {name: "{}, {} ago".format(*ages[name]) if name in ages else "nothing yet" for name in names}
+        late = [name for name, limit in limits.items() if name not in ages or ages[name][1] > limit]
+        told = {name: "{}, {} ago".format(*ages[name]) if name in ages else "nothing yet" for name in limits}
         return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
 
     return source_overdue

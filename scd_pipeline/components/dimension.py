@@ -45,7 +45,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     timezone: str = Field(default="UTC", description="The zone of all of these.")
     overdue_after_hours: float | None = Field(
         default=None,
-        description="A table that was not loaded for so long is shown as overdue, and a source that did not deliver.",
+        description="A table that was not loaded for so long is shown as overdue, and a source that did not deliver; "
+        "a source may declare hours of its own.",
     )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
@@ -79,8 +80,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     def _of(
         self, shape: Dimension, assets: dg.AssetsDefinition, checks: dg.AssetChecksDefinition, fact: Fact | None = None
     ) -> dg.Definitions:
-        name, hours = plain(shape.name), self.overdue_after_hours
-        overdue = [] if hours is None else [overdue_check(shape, hours)]
+        name, waited = plain(shape.name), overdue_check(shape, self.overdue_after_hours)
+        overdue = [] if waited is None else [waited]
         job = dg.define_asset_job(
             f"{name}_job",
             selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks, *overdue),

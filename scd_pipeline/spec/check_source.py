@@ -15,6 +15,7 @@ from scd_pipeline.spec.words import COLUMN, FEED, SNAPSHOT, SOURCE
 
 FORMATS = ("parquet", "csv", "json", "delta")
 _LOCAL_ZONES = ("localtime", "posixrules", "Factory")  # these differ from machine to machine
+_TOO_LONG = 1_000_000  # hours, a century
 _PLACEHOLDERS_SHOWN = " or ".join(f"{{{word}}}" for word in PLACEHOLDERS)
 
 
@@ -49,6 +50,9 @@ def _check_source(faults: Faults, source: Any) -> Source | None:
     _check_timezone(faults, f"{path}.timezone", draft.timezone)
     _check_share(faults, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_share(faults, f"{path}.retire_guard", draft.retire_guard)
+    if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
+        wrong = f"{shown(draft.overdue_after_hours)} is no time to wait"
+        faults.add(f"{path}.overdue_after_hours", wrong, f"give hours, more than 0 and less than {_TOO_LONG}")
     settle(draft, columns=_check_columns(faults, f"{path}.columns", draft.columns))
     return draft
 

@@ -109,6 +109,7 @@ class Fact:
             timezone=self.source.timezone,
             columns=columns,
             bad_row_limit=self.source.bad_row_limit,
+            overdue_after_hours=self.source.overdue_after_hours,
         )
         return Dimension(
             self.name,

@@ -129,6 +129,7 @@ class Source:
     - `timezone`: the zone of timestamps without one (S1)
     - `columns`: how its columns become attributes and key columns, where the names differ
     - `bad_row_limit`, `retire_guard`: shares over which a batch is stopped (S26, S27)
+    - `overdue_after_hours`: without a delivery for so long it is overdue
     """
 
     name: str
@@ -140,6 +141,7 @@ class Source:
     columns: Mapping[str, Column] = FrozenMapping({})
     bad_row_limit: float = 0.05
     retire_guard: float = 0.25
+    overdue_after_hours: float | None = None
 
     def __init__(
         self,
@@ -152,12 +154,13 @@ class Source:
         columns: Mapping[str, Column | str] | None = None,
         bad_row_limit: float = 0.05,
         retire_guard: float = 0.25,
+        overdue_after_hours: float | None = None,
     ) -> None:
         settle(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
         settle(self, snapshot=Snapshot(snapshot) if isinstance(snapshot, str) else snapshot)
         settle(self, feed=Feed(feed) if isinstance(feed, str) else feed)
         settle(self, columns=_columns({} if columns is None else columns))
-        settle(self, bad_row_limit=bad_row_limit, retire_guard=retire_guard)
+        settle(self, bad_row_limit=bad_row_limit, retire_guard=retire_guard, overdue_after_hours=overdue_after_hours)
 
     @property
     def channels(self) -> tuple[tuple[Kind, Snapshot | Feed], ...]:

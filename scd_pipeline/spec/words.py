@@ -79,6 +79,7 @@ SOURCE: Words = {
     "columns": Kind.PART,
     "bad_row_limit": Kind.NUMBER,
     "retire_guard": Kind.NUMBER,
+    "overdue_after_hours": Kind.NUMBER,
 }
 BEGIN: Words = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
 DIMENSION: Words = {

@@ -84,3 +84,4 @@ def test_an_overdue_source_is_a_warning_of_its_own() -> None:
     assert "dim_customer_changes:source_overdue" in checks
     (asset,) = [a for a in made.assets or () if dg.AssetKey("dim_customer") in a.keys]
     assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
+    assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "where nobody says what is late"

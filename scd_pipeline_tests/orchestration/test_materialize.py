@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -217,10 +218,11 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
 def test_a_source_is_overdue_by_its_last_delivery(spark: SparkSession, warehouse: Path, customer: Dimension) -> None:
     resources = {"warehouse": given_warehouse(spark, str(warehouse))}
 
-    def asked(*day: int) -> tuple[bool, str]:
+    def asked(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
         clock = dt.datetime(*day, 6, tzinfo=dt.timezone.utc).timestamp  # type: ignore[arg-type,misc]
         with dg.DagsterInstance.ephemeral() as instance:
             check = overdue_check(customer, 36, clock=clock)
+            assert check is not None
             asked_for = dg.AssetSelection.checks(check)
             result = dg.materialize([check], selection=asked_for, resources=resources, instance=instance)
         (told,) = result.get_asset_check_evaluations()
@@ -230,6 +232,8 @@ def test_a_source_is_overdue_by_its_last_delivery(spark: SparkSession, warehouse
     load(Warehouse(spark, warehouse), customer, deliveries(customer, spark))
     assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
     assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
+    monthly = replace(customer, sources=(replace(customer.sources[0], overdue_after_hours=31 * 24),))
+    assert asked(2024, 1, 3, customer=monthly)[0], "what the source says of itself goes first"
 
 
 @pytest.mark.slow

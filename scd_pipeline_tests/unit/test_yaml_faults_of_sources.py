@@ -61,6 +61,14 @@ ONE |     snapshot: |     retire_guard: .nan\n    snapshot:
 ONE |     snapshot: |     retire_guard: 25%\n    snapshot:
 5: sources.crm.retire_guard: '25%' is not a number; write a number
 
+# overdue
+ONE |     snapshot: |     overdue_after_hours: 0\n    snapshot:
+5: sources.crm.overdue_after_hours: 0 is no time to wait; give hours, more than 0 and less than 1000000
+
+# overdue for ever
+ONE |     snapshot: |     overdue_after_hours: .inf\n    snapshot:
+5: sources.crm.overdue_after_hours: inf is no time to wait; give hours, more than 0 and less than 1000000
+
 # existence false
 ONE |     snapshot: |     existence: false\n    snapshot:
 5: sources.crm.existence: the only source decides whether an entity exists; remove it, or write true

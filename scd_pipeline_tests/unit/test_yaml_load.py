@@ -54,6 +54,7 @@ sources:
     timezone: Europe/Oslo
     bad_row_limit: 0
     retire_guard: 0.5
+    overdue_after_hours: 30
     snapshot:
       path: landing/{datetime}/customers.txt
       format: csv
@@ -127,6 +128,7 @@ def long_in_python() -> Dimension:
         },
         bad_row_limit=0,
         retire_guard=0.5,
+        overdue_after_hours=30,
     )
     feed = Feed(
         path="lake/changes",

@@ -100,7 +100,8 @@ def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, 
     words = {kind: draw(channels(keys, kind)) for kind in kinds}
     column = st.one_of(TEXT.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default)))
     columns = draw(st.dictionaries(st.sampled_from(keys), column))
-    limits = draw(given_some(bad_row_limit=st.floats(0, 1), retire_guard=st.sampled_from([0, 1, 0.5])))
+    shares = {"bad_row_limit": st.floats(0, 1), "retire_guard": st.sampled_from([0, 1, 0.5])}
+    limits = draw(given_some(**shares, overdue_after_hours=st.sampled_from([1, 0.5])))
     zone = draw(st.sampled_from(["UTC", "Europe/Oslo"]))
     return Source(name, existence=deciding, timezone=zone, columns=columns, **words, **limits)
 
