@@ -375,7 +375,8 @@ class Draft:
         self.guarded = "guard" in switches and any(_guards(shape, channel) for channel in shape.channels)
         self.redeclares = "redeclared" in switches and shape.redeclared and not self.guarded
         self.times = self._times()
-        self.keys = self._keys(24 if self.guarded else rng.randint(5, 8))
+        self.mixed_up = self.guarded and "wrong_file" in switches
+        self.keys = self._keys((30 if self.mixed_up else 24) if self.guarded else rng.randint(5, 8))
         self.truth = {key: self._values({}) for key in self.keys}
         self.names = rng.choice(("date", "integer", "text", "mixed"))
         self.slots = rng.sample(range(10), 10)
@@ -492,7 +493,8 @@ def _drawn_present(draft: Draft, keys: list[Key]) -> list[Key]:
 
 def _drawn_guarded(draft: Draft, batch: Batch, keys: list[Key]) -> list[Key]:
     """All at first; later some are left out: up to a quarter (6 of 24), or more than the guard lets pass."""
-    left_out = 0 if batch.at == draft.times[0] else draft.rng.choice((0, 3, 6, 7, 12, 20))
+    all_of_them = draft.mixed_up or batch.at == draft.times[0]
+    left_out = 0 if all_of_them else draft.rng.choice((0, 3, 6, 7, 12, 20))
     return draft.rng.sample(keys, len(keys) - left_out)
 
 
@@ -711,11 +713,10 @@ def withdraw(draft: Draft, batch: Batch) -> Batch:
 
 
 def wrong_file(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """S27: of three snapshots the second has other entities; were it taken, the third would retire them."""
-    half = draft.keys[: len(draft.keys) // 2]
-    own = {False: half, True: [key for key in draft.keys if key not in half]}
-    for number, batch in enumerate(_guarded(batches)[:3]):
-        rows = tuple(row for row in batch.rows if row.key in own[number == 1])
+    """S27: the second of some snapshots has 8 of 22 other entities; were it taken, the third would retire those."""
+    for number, batch in enumerate(_guarded(batches)):
+        own = draft.keys[8:] if number == 1 else draft.keys[:22]
+        rows = tuple(row for row in batch.rows if row.key in own)
         kept = replace(batch, rows=rows, allow_guard=False)
         batches = [kept if other is batch else other for other in batches]
     return batches
@@ -798,7 +799,7 @@ def _with_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
 
 
 def _with_guard_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    if draft.on("wrong_file"):
+    if draft.mixed_up:
         batches = wrong_file(draft, batches)
     for twist in GUARD_TWISTS if draft.on("guard_twists") else ():
         batches = twisted(draft, batches, twist)
