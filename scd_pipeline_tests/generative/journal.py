@@ -18,7 +18,7 @@ from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".long_runs"
-ENGINE = ("batch", "columns", "deliveries", "frames", "intake", "load", "warehouse")
+ENGINE = ("batch", "columns", "deliveries", "frames", "ingest", "intake", "load", "warehouse")
 UNFINISHED = 3
 """Exit code of a run that has more to do."""
 
