@@ -6,6 +6,7 @@ are delivered under the first declaration (S20), else those of which none is.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,11 @@ class Fault:
     rule: str
     slots: tuple[str, ...]
     edits: tuple[Edit, ...]
+
+    @property
+    def known_as(self) -> str:
+        """Its name, and what tells it from another fault of that name."""
+        return f"{self.name} {zlib.crc32(repr(self).encode()):08x}"
 
     @cached_property
     def patch(self) -> Patch:

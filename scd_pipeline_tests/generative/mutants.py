@@ -113,11 +113,11 @@ def main(arguments: list[str]) -> int:
     with spark_of_tests() as spark, tempfile.TemporaryDirectory() as folder:
         hunt = Hunt(Site(spark, Path(folder) / "site"), Path(folder) / "files")
         for fault in chosen:
-            if fault.name in journal.done or time.monotonic() > until:
+            if fault.known_as in journal.done or time.monotonic() > until:
                 continue
             worlds, told = hunt.killed(fault)
             right = not told.startswith(ENGINE_DIFFERS)
-            journal.add(fault.name, worlds=worlds, told=told, killed=bool(told) and right)
+            journal.add(fault.known_as, worlds=worlds, told=told, killed=bool(told) and right)
             first_line = told.partition("\n")[0]
             print(f"{fault.name} ({fault.rule}): {worlds} worlds, {first_line or 'LIVES'}", flush=True)
     return report(chosen, journal)
@@ -125,8 +125,8 @@ def main(arguments: list[str]) -> int:
 
 def report(chosen: list[Fault], journal: Journal) -> int:
     """Print the verdict; return the exit code."""
-    done = [fault.name for fault in chosen if fault.name in journal.done]
-    live = [name for name in done if not journal.done[name]["killed"]]
+    done = [fault for fault in chosen if fault.known_as in journal.done]
+    live = [fault.name for fault in done if not journal.done[fault.known_as]["killed"]]
     print(f"{len(done) - len(live)} of {len(chosen)} faults killed; alive: {', '.join(live) or 'none'}")
     if live:
         return 1
