@@ -62,6 +62,17 @@ def _mail(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[st
     return True
 
 
+def _reason(event: dg.DagsterEvent) -> str:
+    """What a step said of its failure, else what the error in it says, whose causes Dagster wraps."""
+    data = event.step_failure_data
+    if data.user_failure_data is not None and data.user_failure_data.description:
+        return data.user_failure_data.description
+    error = data.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return error.message.strip() if error is not None else ""
+
+
 def alert_sensor() -> dg.SensorDefinition:
     """Tells of every run that fails, whoever started it."""
 
@@ -73,9 +84,8 @@ def alert_sensor() -> dg.SensorDefinition:
     def alerts(context: dg.RunFailureSensorContext) -> None:
         run = context.dagster_run
         failed = context.get_step_failure_events()
-        data = [event.step_failure_data for event in failed]
-        reasons = [d.user_failure_data.description for d in data if d.user_failure_data is not None]
-        text = "; ".join(str(reason) for reason in reasons) or context.failure_event.message or "it failed"
+        reasons = [reason for event in failed if (reason := _reason(event))]
+        text = "; ".join(reasons) or context.failure_event.message or "it failed"
         facts = {"run_id": run.run_id, "job": run.job_name, "steps": ", ".join(str(e.step_key) for e in failed)}
         told = tell(f"{run.job_name} failed", text, facts, os.environ)
         context.log.info(f"told of run {run.run_id}: {', '.join(told) or 'nobody is named'}")

@@ -76,19 +76,24 @@ def overdue_check(
     if not limits:
         return None
     log = shape.name + LOG_SUFFIX
+    waits = ", ".join(f"{name} for {limit / timedelta(hours=1):g} hours" for name, limit in limits.items())
 
     @dg.asset_check(
         name="source_overdue",
         asset=log,
-        description=f"A source has not delivered for more than {hours:g} hours.",
+        description=f"A source has not delivered for longer than it may be silent: {waits}.",
         pool=pool(shape.name),
     )
-    def source_overdue(warehouse: WarehouseResource) -> dg.AssetCheckResult:
+    def source_overdue(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         now = datetime.fromtimestamp(clock(), timezone.utc)
         last = last_deliveries(warehouse.open(), shape)
         ages = {name: (delivery, now - at) for name, (delivery, at) in last.items() if at is not None}
         late = [name for name, limit in limits.items() if name not in ages or ages[name][1] > limit]
         told = {name: "{}, {} ago".format(*ages[name]) if name in ages else "nothing yet" for name in limits}
+        if late:
+            text = "; ".join(f"{name}: {told[name]}" for name in late)
+            ways = tell(f"{shape.name} is overdue", text, {"run_id": context.run.run_id}, os.environ)
+            context.log.info(f"told of {len(late)} sources: {', '.join(ways) or 'nobody is named'}")
         return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
 
     return source_overdue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -66,25 +67,37 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         """The same for declarations that are there already; `status` names the asset that tells where they stand."""
         freshness = self._freshness()
         made: list[dg.Definitions] = []
+        waited: list[dg.AssetChecksDefinition] = []
         joined = {dimension.name for fact in declared.facts for dimension in fact.dimensions}
         for dimension in declared.dimensions:
             assets = dimension_assets(dimension, has_facts=dimension.name in joined, freshness=freshness)
-            made.append(self._of(dimension, assets, dimension_checks(dimension)))
+            overdue = self._overdue(dimension)
+            waited += overdue
+            made.append(self._of(dimension, assets, [dimension_checks(dimension), *overdue]))
         for fact in declared.facts:
             assets = fact_assets(fact, freshness=freshness)
-            made.append(self._of(fact.as_dimension(), assets, fact_checks(fact), fact))
+            overdue = self._overdue(fact.as_dimension())
+            waited += overdue
+            made.append(self._of(fact.as_dimension(), assets, [fact_checks(fact), *overdue], fact))
         if declared.dimensions:
-            made.append(self._status(declared, status))
+            made.append(self._status(declared, status, waited))
         return dg.Definitions.merge(*made)
 
+    def _overdue(self, shape: Dimension) -> list[dg.AssetChecksDefinition]:
+        check = overdue_check(shape, self.overdue_after_hours)
+        return [] if check is None else [check]
+
     def _of(
-        self, shape: Dimension, assets: dg.AssetsDefinition, checks: dg.AssetChecksDefinition, fact: Fact | None = None
+        self,
+        shape: Dimension,
+        assets: dg.AssetsDefinition,
+        checks: Sequence[dg.AssetChecksDefinition],
+        fact: Fact | None = None,
     ) -> dg.Definitions:
-        name, waited = plain(shape.name), overdue_check(shape, self.overdue_after_hours)
-        overdue = [] if waited is None else [waited]
+        name = plain(shape.name)
         job = dg.define_asset_job(
             f"{name}_job",
-            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(checks, *overdue),
+            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(*checks),
             executor_def=dg.in_process_executor,
             description=f"Loads what was delivered for {shape.name}, and asks its checks.",
         )
@@ -101,15 +114,16 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         sensors: list[Any] = [arrival_sensor(shape, job)]
         sensors += [rekey_sensor(fact, job)] if fact else []
         return dg.Definitions(
-            assets=[assets], asset_checks=[checks, *overdue], jobs=[job, upkeep], schedules=schedules, sensors=sensors
+            assets=[assets], asset_checks=checks, jobs=[job, upkeep], schedules=schedules, sensors=sensors
         )
 
-    def _status(self, declared: Declarations, name: str) -> dg.Definitions:
+    def _status(self, declared: Declarations, name: str, overdue: Sequence[dg.AssetChecksDefinition]) -> dg.Definitions:
+        """With the checks of sources that are overdue, as those of a load are not asked where it fails."""
         asset = status_asset(declared.dimensions, declared.facts, name=name)
         told = "Tells where everything stands."
         job = dg.define_asset_job(
             f"{name}_job",
-            selection=dg.AssetSelection.assets(asset),
+            selection=dg.AssetSelection.assets(asset) | dg.AssetSelection.checks(*overdue),
             executor_def=dg.in_process_executor,
             description=told,
         )

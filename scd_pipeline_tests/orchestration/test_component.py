@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 from dagster.components.testing.utils import create_defs_folder_sandbox
 
-from scd_pipeline.components import ScdDimension
+from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.spec import Attribute, Declarations, Dimension, Source
 
@@ -85,3 +85,16 @@ def test_an_overdue_source_is_a_warning_of_its_own() -> None:
     (asset,) = [a for a in made.assets or () if dg.AssetKey("dim_customer") in a.keys]
     assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
     assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "where nobody says what is late"
+
+
+def test_a_source_may_say_itself_when_it_is_overdue() -> None:
+    """It is asked with the status too, as what follows a load is not asked where the load fails."""
+    source = Source("crm", snapshot="in/customers_{date}.csv", overdue_after_hours=26)
+    made = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
+    (key,) = [key for check in made.asset_checks or () for key in check.check_keys if key.name == "source_overdue"]
+    specs = [spec for check in made.asset_checks or () for spec in check.check_specs if spec.key == key]
+    assert "crm for 26 hours" in str(specs[0].description)
+    resources = {"warehouse": WarehouseResource(path="nowhere")}
+    location = dg.Definitions.merge(made, dg.Definitions(resources=resources))
+    for job in ("dim_customer_job", "scd_status_job"):
+        assert key in location.resolve_job_def(job).asset_layer.asset_graph.asset_check_keys
