@@ -18,10 +18,10 @@ from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
-from scd_pipeline.facts import with_keys
+from scd_pipeline.facts import pin, standing_rows, with_keys
 from scd_pipeline.frames import united
 from scd_pipeline.history.actions import row_actions
-from scd_pipeline.history.keys import RESERVED_KEYS
+from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.history.replay import build_versions
 from scd_pipeline.landing import tables_of
 from scd_pipeline.reading import LOG_SUFFIX
@@ -81,10 +81,14 @@ FACT_RULES = (DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN, FOREIGN_CO
 def check_dimension(
     warehouse: Warehouse, dimension: Dimension, rules: Collection[str] | None = None
 ) -> tuple[Finding, ...]:
-    """Every invariant of a dimension, or those of some names; one that cannot be asked yet is left out."""
+    """Every invariant of a dimension, or those of some names; one that cannot be asked yet is left out.
+
+    A table that is not there though its log is has been taken away, or not been made as its load was killed.
+    """
     table = warehouse.table(dimension.name)
     if not table.exists():
-        return ()
+        gone = _gone(warehouse, dimension) if rules is None or FOREIGN_COMMIT in rules else None
+        return () if gone is None else (gone,)
     nobody = reduce(and_, [col(name).isNull() for name in dimension.key_names])
     rows = table.read().where(~(nobody & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
@@ -103,18 +107,20 @@ def check_dimension(
 
 
 def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[Finding, ...]:
-    """Every invariant of a fact, or those of some names; one that cannot be asked yet is left out."""
+    """Every invariant of a fact, or those of some names; one that cannot be asked yet is left out.
+
+    Rows whose keys the fact's next load looks at again are not asked for theirs (S24).
+    """
     table = warehouse.table(fact.name)
-    there = all(warehouse.table(dimension.name).exists() for dimension in fact.dimensions)
-    if not (table.exists() and there):
+    if not table.exists():
         return ()
-    rows = table.read()
+    rows = standing_rows(warehouse, fact)
     queries: dict[str, Callable[[], Finding]] = {
         DANGLING_KEY: lambda: _findings(fact.name, [DANGLING_KEY], dangling_keys(warehouse, rows, fact))[0],
         FACT_WITHOUT_ITS_VERSION: lambda: _findings(
             fact.name, [FACT_WITHOUT_ITS_VERSION], wrong_keys(warehouse, rows, fact)
         )[0],
-        REPEATED_GRAIN: lambda: _findings(fact.name, [REPEATED_GRAIN], repeated_grain(rows, fact))[0],
+        REPEATED_GRAIN: lambda: _findings(fact.name, [REPEATED_GRAIN], repeated_grain(table.read(), fact))[0],
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
         APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
     }
@@ -126,14 +132,16 @@ def dangling_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFram
     found = []
     for name, role in fact.roles:
         column = f"{name}_key"
-        keys = warehouse.table(role.dimension.name).read().select(col(role.dimension.surrogate_key).alias(column))
+        there = warehouse.table(role.dimension.name)
+        surrogate = col(role.dimension.surrogate_key) if there.exists() else F.lit(UNKNOWN_KEY)
+        keys = (there.read() if there.exists() else warehouse.spark.range(1)).select(surrogate.alias(column))
         found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
     return united(found)
 
 
 def wrong_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
     """Facts whose key is another than a fresh as-of join gives.  Out: as of `dangling_keys`."""
-    versions: dict[str, DataFrame | None] = {d.name: warehouse.table(d.name).read() for d in fact.dimensions}
+    versions = {dimension.name: pin(warehouse, dimension).rows for dimension in fact.dimensions}
     stored = {column: f"_stored_{number}" for number, column in enumerate(fact.key_columns)}
     fresh = with_keys(rows.withColumns({kept: col(c) for c, kept in stored.items()}), fact, versions)
     differ = [
@@ -172,6 +180,13 @@ def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) 
     differ = row_actions(rows, told, dimension)
     broken = differ.select(F.lit(AUDIT_DIFFERS).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _findings(dimension.name, [AUDIT_DIFFERS], broken)[0]
+
+
+def _gone(warehouse: Warehouse, dimension: Dimension) -> Finding | None:
+    log = warehouse.table(dimension.name + LOG_SUFFIX)
+    if not log.exists() or log.last_commit().number == 0:
+        return None
+    return Finding(dimension.name, FOREIGN_COMMIT, 1, (f"{dimension.name} is not there; a load makes it of its log",))
 
 
 def _foreign_commits(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:

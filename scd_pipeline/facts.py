@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -77,17 +77,26 @@ def plan_fact(warehouse: Warehouse, fact: Fact, deliveries: Sequence[Delivery] =
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A dimension as one run of a fact sees it: its rows at one version, and the log up to which they stand."""
+    """A dimension as one run of a fact sees it: its rows at one version, and the log up to which they stand.
+
+    `table` tells the table from another one that was there before under its name.
+    """
 
     dimension: Dimension
     commit: OwnCommit
     rows: DataFrame | None
+    table: int
 
     @property
     def took(self) -> dict[str, int]:
         """For the fact's commit."""
         name = self.dimension.name
-        return {name: self.commit.took.get("log", 0), f"{name}@version": self.commit.table_version}
+        told = {name: self.commit.took.get("log", 0), f"{name}@version": self.commit.table_version}
+        return {**told, f"{name}@table": self.table}
+
+    def is_made_anew(self, known: Mapping[str, int]) -> bool:
+        """Whether the table is another than the one that was used before, whose numbers say nothing of this one."""
+        return known.get(f"{self.dimension.name}@table", self.table) != self.table
 
 
 def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
@@ -97,9 +106,9 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
     """
     table = warehouse.table(dimension.name)
     if not table.exists():
-        return Pinned(dimension, OwnCommit(dimension.name, 0), None)
+        return Pinned(dimension, OwnCommit(dimension.name, 0), None, 0)
     commit = table.last_commit()
-    return Pinned(dimension, commit, table.read(commit.newest))
+    return Pinned(dimension, commit, table.read(commit.newest), zlib.crc32(table.identity().encode()))
 
 
 def extension(warehouse: Warehouse, fact: Fact) -> Extension:
@@ -110,23 +119,39 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     roles = _fingerprint(fact)
 
     def again(before: DataFrame) -> DataFrame | None:
-        if known.get(_ROLES, roles) != roles:
+        if known.get(_ROLES, roles) != roles or any(at.is_made_anew(known) for at in pinned.values()):
             return before
-        changed = {name: _changed(warehouse, at, known.get(name, 0)) for name, at in pinned.items()}
-        moved = [
-            _rows_of(before, fact, role, keys)
-            for _, role in fact.roles
-            if (keys := changed[role.dimension.name]) is not None
-        ]
-        if not moved:
-            return None
-        return before.join(united(moved).distinct(), [column.name for column in fact.grain], "left_semi")
+        grain = _moved(warehouse, fact, before, pinned, known)
+        return None if grain is None else before.join(grain, [column.name for column in fact.grain], "left_semi")
 
     def finish(rows: DataFrame) -> DataFrame:
         return with_keys(rows, fact, {name: at.rows for name, at in pinned.items()})
 
     took = {_ROLES: roles, **{name: number for at in pinned.values() for name, number in at.took.items()}}
     return Extension(again, finish, took)
+
+
+def standing_rows(warehouse: Warehouse, fact: Fact) -> DataFrame:
+    """The fact's rows but those that its next load looks at again, as their dimensions have changed since the last.
+
+    Until then their keys are those of before, which `<dimension>_keys` resolves (S24).
+    """
+    table = warehouse.table(fact.name)
+    rows, known = table.read(), dict(table.last_commit().took)
+    pinned = {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
+    grain = _moved(warehouse, fact, rows, pinned, known)
+    return rows if grain is None else rows.join(grain, [column.name for column in fact.grain], "left_anti")
+
+
+def _moved(
+    warehouse: Warehouse, fact: Fact, rows: DataFrame, pinned: Mapping[str, Pinned], known: Mapping[str, int]
+) -> DataFrame | None:
+    """The grain of the rows that name an entity that has changed since the fact last looked; None if none can."""
+    changed = {name: _changed(warehouse, at, known.get(name, 0)) for name, at in pinned.items()}
+    moved = [
+        _rows_of(rows, fact, role, keys) for _, role in fact.roles if (keys := changed[role.dimension.name]) is not None
+    ]
+    return united(moved).distinct() if moved else None
 
 
 def _fingerprint(fact: Fact) -> int:

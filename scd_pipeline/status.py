@@ -143,7 +143,8 @@ def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> Tab
         recorded = audit.last_commit().took.get("log", 0) if audit.exists() else 0
     behind = []
     for of in fact.dimensions if fact else ():
-        if pin(warehouse, of).took[of.name] > commit.took.get(of.name, 0):
+        at = pin(warehouse, of)
+        if at.took[of.name] != commit.took.get(of.name, 0) or at.is_made_anew(commit.took):
             behind.append(of.name)
     # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
     brought = [c.number for c in log.table.commits_since(min(took, recorded)) if c.batches] if log.is_there else []

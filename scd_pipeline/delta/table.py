@@ -94,6 +94,10 @@ class Table:
         rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
         return {row["key"]: row["value"] for row in rows}
 
+    def identity(self) -> str:
+        """Delta's id of the table: another one where a table was dropped and made anew by the same name."""
+        return str(self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").collect()[0]["id"])
+
     def read(self, version: int | None = None) -> DataFrame:
         """The table's rows, at a table version where one is given."""
         if version is not None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import check
 from scd_pipeline.facts import load_fact
+from scd_pipeline.landing import tables_of
 from scd_pipeline.record import load_and_record
+from scd_pipeline.spec import Fact, Role
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, players, plays
+from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
 
 OF_ROWS = {
@@ -95,6 +99,45 @@ def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
     assert found["dangling_key"].keys == ("play=2 (player_key)",)
     assert set(found["fact_without_its_version"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
     assert all(key.startswith("fct_play version") for key in found["foreign_commit"].keys)
+
+
+@rule("S24")
+def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(played: Warehouse) -> None:
+    load_and_record(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
+    before = played.table("fct_play").read().orderBy("play").toArrow()
+    assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
+    load_fact(played, PLAY)
+    assert played.table("fct_play").read().orderBy("play").toArrow() != before
+    assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
+
+
+@rule("S24")
+def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehouse) -> None:
+    """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""
+    for name in tables_of("dim_player"):
+        shutil.rmtree(Path(played.path) / name, ignore_errors=True)
+    (dangling,) = [found for found in check.check_fact(played, PLAY) if found.rule == check.DANGLING_KEY]
+    assert set(dangling.keys) == {
+        "play=1 (player_key)",
+        "play=2 (player_key)",
+        "play=2 (partner_key)",
+        "play=3 (player_key)",
+    }
+    salted = replace(PLAYER, key_salt="another")
+    roles = {"player": Role(salted), "partner": Role(salted, "partner_id")}
+    play = Fact("fct_play", {"play": "int"}, "played_at", roles, PLAY.source, {"coins": "int"})
+    load_and_record(played, salted, [players("1", W)])
+    load_fact(played, play)
+    assert [str(finding) for finding in check.check_fact(played, play) if not finding.passed] == []
+
+
+def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
+    assert check.check_dimension(recorded, PLAYER, ["duplicate_current"])
+    shutil.rmtree(Path(recorded.path) / "dim_player")
+    (gone,) = check.check_dimension(recorded, PLAYER)
+    assert gone.keys == ("dim_player is not there; a load makes it of its log",)
+    load_and_record(recorded, PLAYER)
+    assert [str(finding) for finding in check.check_dimension(recorded, PLAYER) if not finding.passed] == []
 
 
 @rule("S22")
