@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, quoted
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
+from scd_pipeline.delta.fit import stored_declaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.reading.dimension import (
@@ -122,7 +123,8 @@ def _readings(
     """The readings of what is there, as far as the dimension or the fact occurs in the query."""
     told = {fact.name for fact in facts}
     dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in told]
-    shapes = [shape_of(warehouse, name) for name in dimensions]
+    # A shared schema may have tables of such names that are not ours.
+    shapes = [shape_of(warehouse, name) for name in dimensions if stored_declaration(warehouse.table(name)) is not None]
     with_windows = [shape for shape in shapes if shape.has_windows]
     found = [view for shape in shapes for view in _of_dimension(warehouse, shape)]
     found += [

@@ -107,7 +107,13 @@ def test_two_histories_meet_in_their_windows(store: Warehouse) -> None:
 
 
 def test_in_a_shared_catalog_every_session_finds_them(store: Warehouse) -> None:
+    """Also where tables of others lie beside them."""
+    others = [store.table(name).identifier for name in ("price", "price_changes")] if store.schema else []
+    for table in others:
+        store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
     made = reading.create_views(store, facts=[PLAY])
+    for table in others:
+        store.spark.sql(f"DROP TABLE {table}")
     assert sorted(made) == (READY if store.schema else [])
     for name in made:
         query = f"{name}(TIMESTAMP '2019-07-01')" if name.endswith("_as_of") else name
