@@ -30,7 +30,7 @@ from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT
 from scd_pipeline.delta.table import Table
 from scd_pipeline.frames import settled
-from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, UPDATE, build_transitions, key_columns
+from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, SOURCE_BATCH, UPDATE, build_transitions, key_columns
 from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
 from scd_pipeline.plan import changed_entities, counted_rows, open_log
 from scd_pipeline.spec import Dimension
@@ -55,12 +55,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What a recording did: audit rows by kind of change, steps taken, and Delta's version of the audit."""
+    """What a recording did: audit rows by delivery and kind of change, steps taken, and Delta's version of the audit.
+
+    A delivery is named as in the audit, `source/channel/delivery`.
+    """
 
     dimension: str
     steps: int
-    rows: dict[str, int]
+    of_deliveries: dict[str, dict[str, int]]
     table_version: int
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """All of them, by kind of change."""
+        return dict(sum((Counter(rows) for rows in self.of_deliveries.values()), Counter()))
 
 
 def pending_steps(log: Sequence[OwnCommit], dimension: Sequence[OwnCommit], took: int) -> list[Step]:
@@ -131,16 +139,19 @@ def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: P
     own = table.commits_since(max(0, done.took.get("dimension", 0) - 1))
     steps = pending_steps(log.table.commits_since(behind), own, behind)
     batches = log.committed_batches() if steps else []
-    counts: Counter[str] = Counter()
+    counts: dict[str, dict[str, int]] = {}
     for step in steps:
         rows, given = _rows(warehouse, audit, log, batches, dimension, behind, step)
         _append_keys(keys, given, dimension, run_id)
-        counts.update({row[CHANGE_TYPE]: row["count"] for row in rows.groupBy(CHANGE_TYPE).count().collect()})
+        for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
+            of_delivery = counts.setdefault(row[SOURCE_BATCH], {})
+            of_delivery[row[CHANGE_TYPE]] = of_delivery.get(row[CHANGE_TYPE], 0) + int(row["count"])
         took = {"log": step.upto, "dimension": step.commit}
         done = audit.append(rows, done.next(took=took, batches=(), run_id=run_id))
         behind = step.upto
-    progress(f"{audit.name}: {sum(counts.values())} rows")
-    return AuditResult(dimension.name, len(steps), dict(counts), done.table_version)
+    made = AuditResult(dimension.name, len(steps), counts, done.table_version)
+    progress(f"{audit.name}: {sum(made.rows.values())} rows")
+    return made
 
 
 def _tables(warehouse: Warehouse, dimension: Dimension) -> tuple[Table, Table]:

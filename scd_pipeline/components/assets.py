@@ -10,6 +10,7 @@ No postponed annotations here: Dagster reads those of an asset's function as the
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -67,6 +68,8 @@ class Loaded:
 
     result: LoadResult
     told: dict[str, dict[str, Any]]
+    of_delivery: Callable[[BatchResult], dict[str, dict[str, Any]]] = metadata.of_delivery
+    """What is told of one delivery alone, by the asset's suffix."""
 
 
 def dimension_assets(
@@ -93,7 +96,8 @@ def dimension_assets(
         if has_facts:
             add_reserved_member(opened, dimension, run_id=how["run_id"])
         create_views(opened, [dimension.name])
-        return Loaded(result, _dimension_metadata(opened, dimension, result, audit))
+        own = partial(metadata.of_delivery, audit=audit)
+        return Loaded(result, _dimension_metadata(opened, dimension, result, audit), own)
 
     return _step(dimension, specs, f"brings table and audit of {dimension.name} up to it", run)
 
@@ -173,8 +177,9 @@ def _materialized(
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load what the run was asked for, and mark the partitions that went in, each with the numbers of its delivery."""
     by_partition = context.has_partition_key or context.has_partition_key_range
-    asked = context.partition_keys if by_partition and EVERYTHING not in context.partition_keys else None
-    loaded, batches, lacking = _load(context, dimension, asked, config, warehouse, run)
+    named = set(context.partition_keys) if by_partition else set()
+    asked = _asked(named)
+    loaded, batches, lacking = _load(context, dimension, named, config, warehouse, run)
     stored = {key: batch for key, batch in batches.items() if batch.outcome != "stopped"}
     failed = bool(lacking) or len(stored) < len(batches)
     if asked is None:
@@ -188,7 +193,7 @@ def _materialized(
                 context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
     if not (by_partition and failed):
         for key, batch in (stored if asked is not None else {}).items():
-            for suffix, own in metadata.of_delivery(batch).items():
+            for suffix, own in loaded.of_delivery(batch).items():
                 context.add_asset_metadata(own, dimension.name + suffix, key)
         for asset, told in loaded.told.items():
             yield dg.MaterializeResult(asset_key=asset, metadata=told)
@@ -198,14 +203,14 @@ def _materialized(
 
 def _told_of(loaded: Loaded, batch: BatchResult, dimension: Dimension) -> dict[str, dict[str, Any]]:
     """The metadata of each asset, with the numbers of one delivery in place of those of the whole load."""
-    own = {dimension.name + suffix: told for suffix, told in metadata.of_delivery(batch).items()}
+    own = {dimension.name + suffix: told for suffix, told in loaded.of_delivery(batch).items()}
     return {asset: {**told, **own.get(asset, {})} for asset, told in loaded.told.items()}
 
 
 def _load(
     context: dg.AssetExecutionContext,
     dimension: Dimension,
-    asked: Collection[str] | None,
+    named: Collection[str],
     config: LoadConfig,
     warehouse: WarehouseResource,
     run: Run,
@@ -220,8 +225,9 @@ def _load(
         context.log.info(f"Spark {opened.spark.version} is there")
         found = deliveries(dimension, opened.spark, allow=config.allow)
         keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
+        asked = _asked(named)
         chosen = [(k, delivery) for k, delivery in keyed if _is_asked_for(k, delivery, asked, config.take)]
-        gone = set(asked or ()) - {key for key, _ in chosen}
+        gone = set(named) - {EVERYTHING} - {key for key, _ in keyed}
         known = {key: result for key, result in _taken_in(opened, dimension).items() if key in gone} if gone else {}
         context.log.info(f"{dimension.name}: {len(chosen)} of {len(keyed)} deliveries found")
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
@@ -231,6 +237,11 @@ def _load(
     context.log.info(summary(loaded.result))
     results = dict(zip((key for key, _ in chosen), loaded.result.batches, strict=True))
     return loaded, {**results, **known}, sorted(gone - set(known))
+
+
+def _asked(named: Collection[str]) -> Collection[str] | None:
+    """The partitions that a run is to load, of those that it was started for; None for all that lies there."""
+    return None if EVERYTHING in named or not named else named
 
 
 def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, take: Collection[str] | None) -> bool:

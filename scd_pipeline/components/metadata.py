@@ -17,7 +17,7 @@ from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, audit_schema
 from scd_pipeline.delta.change_log import log_schema
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
-from scd_pipeline.history.transitions import NEW_VALUES, OLD_VALUES, REFUSED
+from scd_pipeline.history.transitions import CHANGE_TYPES, NEW_VALUES, OLD_VALUES
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.record import AuditResult
@@ -177,10 +177,19 @@ def _describe(attribute: Attribute) -> str:
 # -- of each load
 
 
-def of_delivery(batch: BatchResult) -> dict[str, dict[str, Any]]:
-    """What is told of one delivery alone, by the asset's suffix: for the change log, and for the table."""
+def of_delivery(batch: BatchResult, audit: AuditResult | None = None) -> dict[str, dict[str, Any]]:
+    """What is told of one delivery alone, by the asset's suffix: for the change log, the table, and its audit."""
     outcomes = {f"batches_{name}": int(batch.outcome == name) for name in _OUTCOMES}
-    return {LOG_SUFFIX: {**_sums([batch]), **outcomes}, "": _sums([batch])}
+    told = {LOG_SUFFIX: {**_sums([batch]), **outcomes}, "": _sums([batch])}
+    if audit is not None:
+        delivery, _, _ = batch.batch_id.rpartition("/")
+        told[AUDIT_SUFFIX] = _recorded(audit.of_deliveries.get(delivery, {}))
+        told[""]["rows_refused"] = told[AUDIT_SUFFIX]["rows_refused"]
+    return told
+
+
+def _recorded(rows: Mapping[str, int]) -> dict[str, int]:
+    return {"rows_recorded": sum(rows.values()), **{f"rows_{kind.lower()}": rows.get(kind, 0) for kind in CHANGE_TYPES}}
 
 
 def _sums(batches: Sequence[BatchResult]) -> dict[str, int]:
@@ -227,13 +236,7 @@ def _example(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRec
 
 def of_audit(result: AuditResult, seconds: float) -> dict[str, Any]:
     """Audit rows by kind of change; the seconds are those of the whole load."""
-    kinds = {f"rows_{kind.lower()}": count for kind, count in sorted({REFUSED: 0, **result.rows}.items())}
-    return {
-        "rows_recorded": sum(result.rows.values()),
-        **kinds,
-        "delta_version": result.table_version,
-        "seconds": round(seconds, 1),
-    }
+    return {**_recorded(result.rows), "delta_version": result.table_version, "seconds": round(seconds, 1)}
 
 
 def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[str, Any]:

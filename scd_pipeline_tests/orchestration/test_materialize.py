@@ -14,7 +14,7 @@ import pytest
 from dagster_pyspark import LazyPySparkResource
 
 from scd_pipeline import reading
-from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
 from scd_pipeline.facts import add_reserved_member
@@ -192,10 +192,16 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         assert {key: shown[key] for key in months[1:3]} == {months[1]: [3, 1, 1, 2, 3], months[2]: [3, 0, 1, 1, 3]}
         assert shown[months[0]] == [0, 0, 0, 0, 3], "nothing was read of the one that is gone"
         assert set(shown) == set(months[:3])
-        failure = run(months[3]).failure_data_for_node("load_dim_customer")
-    assert failure is not None
-    assert failure.user_failure_data is not None
-    assert failure.user_failure_data.description == "not there: 2024-04-01; the others went in"
+        audited = instance.fetch_materializations(dg.AssetKey("dim_customer_audit"), limit=10).records
+        rows = {e.partition_key: e.asset_materialization.metadata for e in audited if e.asset_materialization}
+        assert [rows[month]["rows_recorded"].value for month in months[:3]] == [2, 2, 1]
+        instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
+        for last in (months[3], EVERYTHING):
+            failure = run(last).failure_data_for_node("load_dim_customer")
+            assert failure is not None
+            assert failure.user_failure_data is not None
+            assert failure.user_failure_data.description == "not there: 2024-04-01; the others went in"
+        assert months[3] not in instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
 
 
 @pytest.mark.rule("S23")
@@ -215,7 +221,12 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
     assert not add_reserved_member(opened, customer)
 
 
-def test_a_source_is_overdue_by_its_last_delivery(spark: SparkSession, warehouse: Path, customer: Dimension) -> None:
+def test_a_source_is_overdue_by_its_last_delivery(
+    spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And those are told who are told of failures."""
+    sent: list[str] = []
+    monkeypatch.setattr(checks, "tell", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
     resources = {"warehouse": given_warehouse(spark, str(warehouse))}
 
     def asked(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
@@ -232,6 +243,10 @@ def test_a_source_is_overdue_by_its_last_delivery(spark: SparkSession, warehouse
     load(Warehouse(spark, warehouse), customer, deliveries(customer, spark))
     assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
     assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
+    assert sent == [
+        "dim_customer is overdue: crm: nothing yet",
+        "dim_customer is overdue: crm: 2024-01-01, 2 days, 6:00:00 ago",
+    ]
     monthly = replace(customer, sources=(replace(customer.sources[0], overdue_after_hours=31 * 24),))
     assert asked(2024, 1, 3, customer=monthly)[0], "what the source says of itself goes first"
 
