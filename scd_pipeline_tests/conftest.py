@@ -33,22 +33,24 @@ def installation() -> setup.Installation:
         pytest.exit(f"{error}", returncode=error.exit_code)
 
 
+def _kind() -> str:
+    kind = os.environ.get("SCD_TEST_SPARK", "connect")
+    if kind not in ("connect", "embedded"):
+        pytest.exit(f"SCD_TEST_SPARK is {kind!r}; expected 'embedded' or 'connect'", returncode=5)
+    return kind
+
+
 @pytest.fixture(scope="session")
 def spark(installation: setup.Installation) -> Iterator[SparkSession]:
     """The Spark session of all tests."""
-    kind = os.environ.get("SCD_TEST_SPARK", "connect")
-    if kind == "embedded":
-        yield from _embedded(installation)
-    elif kind == "connect":
-        yield from _connected(installation)
-    else:
-        pytest.exit(f"SCD_TEST_SPARK is {kind!r}; expected 'embedded' or 'connect'", returncode=5)
+    yield from _embedded(installation) if _kind() == "embedded" else _connected(installation)
 
 
 @pytest.fixture(scope="session")
 def remote(spark: SparkSession, installation: setup.Installation) -> str:
     """The address of the tests' Spark Connect server; empty where Spark is embedded in this process."""
-    if not hasattr(spark, "client"):
+    assert spark
+    if _kind() == "embedded":
         return ""
     server = session.find_server(servers.folder(), servers.settings(installation))
     assert server is not None

@@ -95,14 +95,12 @@ def test_a_feed_of_no_ops_is_not_read_again_and_again(spark: SparkSession, wareh
     assert log.took == {"dimension_commit": dimension.number, "dimension_log": 2}
 
 
-def test_a_real_process_killed_between_its_commits(spark: SparkSession, warehouse: Path) -> None:
-    client = getattr(spark, "client", None)
-    if client is None:
+def test_a_real_process_killed_between_its_commits(spark: SparkSession, remote: str, warehouse: Path) -> None:
+    if not remote:
         pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
     opened = Warehouse(spark, warehouse)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    url = f"sc://{client._builder.endpoint}"
-    arguments = [sys.executable, "-c", SCRIPT, url, str(warehouse), "commit_dimension"]
+    arguments = [sys.executable, "-c", SCRIPT, remote, str(warehouse), "commit_dimension"]
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert opened.table("dim_customer_changes").last_commit().number == 2
