@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import difflib
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scd_pipeline.spec.faults import Faults, joined
 from scd_pipeline.spec.frozen import FrozenMapping, settle
 from scd_pipeline.spec.names import COLUMN_NAME_RULE, did_you_mean, is_column_name, is_text, shown
-from scd_pipeline.spec.source import PLACEHOLDERS, Channel, Column, Feed, Snapshot, Source, placeholders
+from scd_pipeline.spec.source import (
+    DATED_PLACEHOLDERS,
+    PLACEHOLDERS,
+    Channel,
+    Column,
+    Feed,
+    Snapshot,
+    Source,
+    placeholders,
+)
 from scd_pipeline.spec.words import COLUMN, FEED, SNAPSHOT, SOURCE
 
 FORMATS = ("parquet", "csv", "json", "delta")
 _LOCAL_ZONES = ("localtime", "posixrules", "Factory")  # these differ from machine to machine
 _TOO_LONG = 1_000_000  # hours, a century
-_PLACEHOLDERS_SHOWN = " or ".join(f"{{{word}}}" for word in PLACEHOLDERS)
 
 
 def check_sources(faults: Faults, sources: Any) -> tuple[Source, ...]:
@@ -153,10 +161,10 @@ def _check_pathless(faults: Faults, path: str, channel: Channel) -> None:
 
 def _check_place(faults: Faults, path: str, channel: Channel) -> None:
     """How the deliveries at the path are told apart: by a placeholder, by partition or by version."""
-    found = placeholders(channel.path)
+    found, timely = placeholders(channel.path), _timely(channel)
     for word in found:
         if word not in PLACEHOLDERS:
-            faults.add(f"{path}.path", f"{{{word}}} is not a placeholder", did_you_mean(word, PLACEHOLDERS))
+            faults.add(f"{path}.path", f"{{{word}}} is not a placeholder", did_you_mean(word, timely))
     known = [word for word in found if word in PLACEHOLDERS]
     if channel.partition is not None and channel.versions:
         faults.add(f"{path}.versions", "excludes `partition`", "keep the one that tells its deliveries apart")
@@ -169,13 +177,34 @@ def _check_place(faults: Faults, path: str, channel: Channel) -> None:
         wrong = f"files at an address cannot be listed, so nothing would be found for {{{known[0]}}}"
         faults.add(f"{path}.path", wrong, "give a path of this machine, as one of a mounted folder, or hand in frames")
     elif len(known) > 1:
-        faults.add(f"{path}.path", f"has {len(known)} placeholders", f"keep one: {_PLACEHOLDERS_SHOWN}")
+        faults.add(f"{path}.path", f"has {len(known)} placeholders", f"keep one: {_braced(timely)}")
+    elif known and known[0] not in timely:
+        _tell_timeless(faults, f"{path}.path", channel, known[0])
     elif not found:
         _tell_missing_placeholder(faults, f"{path}.path", channel)
 
 
+def _timely(channel: Channel) -> tuple[str, ...]:
+    """The placeholders that will do: a delivery has a time, unless it is of a feed whose rows have theirs (S4)."""
+    own_times = isinstance(channel, Feed) and channel.effective_at is not None
+    return PLACEHOLDERS if own_times else DATED_PLACEHOLDERS
+
+
+def _braced(words: Iterable[str]) -> str:
+    return " or ".join(f"{{{word}}}" for word in words)
+
+
+def _tell_timeless(faults: Faults, field: str, channel: Channel, word: str) -> None:
+    wrong = f"{{{word}}} is any name, and a {channel.kind} takes a delivery's time from its name"
+    right = f"write {_braced(DATED_PLACEHOLDERS)} in its place"
+    if isinstance(channel, Feed):
+        wrong = f"{wrong} where its rows have none"
+        right = f"{right}, or name the column of the rows' times in `effective_at`"
+    faults.add(field, wrong, right)
+
+
 def _tell_missing_placeholder(faults: Faults, field: str, channel: Channel) -> None:
-    right = f"put {_PLACEHOLDERS_SHOWN} in the name, as customers_{{date}}.csv"
+    right = f"put {_braced(_timely(channel))} in the name, as customers_{{date}}.csv"
     if channel.format == "delta":
         right = "write `versions: true` or `partition: <column>` beside it"
     elif channel.format in (None, "parquet"):

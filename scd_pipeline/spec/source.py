@@ -13,7 +13,8 @@ from scd_pipeline.spec.frozen import FrozenMapping, as_tuple, settle
 Kind = Literal["snapshot", "feed"]
 Default = str | int | float | bool
 
-PLACEHOLDERS = ("date", "datetime", "delivery")
+DATED_PLACEHOLDERS = ("date", "datetime")
+PLACEHOLDERS = (*DATED_PLACEHOLDERS, "delivery")
 _ENDINGS = {
     ".parquet": "parquet",
     ".csv": "csv",
@@ -45,7 +46,7 @@ class Channel:
     """One way in which a source delivers; use Snapshot or Feed.
 
     - `path`: where deliveries are found, with one of `{date}`, `{datetime}`, `{delivery}` in a file's
-      path; none means that frames are handed in
+      path; none means that frames are handed in. `{delivery}` tells no time: it is for feeds with `effective_at`
     - `format`: parquet, csv, json or delta; by default told by the path's ending
     - `options`: reader options, stored as sorted pairs
     - `partition`, `versions`: one delivery for each value of a partition column, or for each version,

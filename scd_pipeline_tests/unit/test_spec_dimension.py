@@ -43,7 +43,7 @@ def both(**changes: Any) -> Dimension:
         "attributes": {"email": Attribute(1, source="web"), "city": 2, "gone": Attribute(2, retired=True)},
         "sources": [
             Source("crm", snapshot="crm/{date}.csv", attributes=["city"], existence=True),
-            Source("web", feed=Feed("web/{delivery}.json")),
+            Source("web", feed=Feed("web/{date}.json")),
         ],
     }
     return customer(**{**words, **changes})

@@ -44,7 +44,7 @@ sources:
     snapshot: landing/customers_{date}.csv
     existence: true
   web:
-    feed: landing/{delivery}.json
+    feed: landing/{date}.json
 attributes:
   email: {scd: 1, source: web}
   city: {scd: 2, source: crm}

@@ -127,16 +127,35 @@ ONE |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
 # path fixed
 ONE | customers_{date} | customers
 5: sources.crm.snapshot.path: nothing in 'landing/customers.csv' tells one delivery from the next; put
+{date} or {datetime} in the name, as customers_{date}.csv
+
+# path fixed of a feed whose rows have times
+FEED | {delivery} | changes
+6: sources.crm.feed.path: nothing in 'landing/changes.json' tells one delivery from the next; put
 {date} or {datetime} or {delivery} in the name, as customers_{date}.csv
+
+# path of a snapshot without a time
+ONE | {date} | {delivery}
+5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot takes a delivery's time from its name;
+write {date} or {datetime} in its place
+
+# path of a row-timed snapshot without a time
+ONE | landing/customers_{date}.csv | {path: "a_{delivery}.csv", effective_at: at}
+5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot takes a delivery's time from its name;
+write {date} or {datetime} in its place
+
+# path of a feed without a time
+TWO | feed: landing/{date} | feed: landing/{delivery}
+8: sources.web.feed.path: {delivery} is any name, and a feed takes a delivery's time from its name where its
+rows have none; write {date} or {datetime} in its place, or name the column of the rows' times in `effective_at`
 
 # path two
 ONE | customers_{date} | {delivery}_{date}
-5: sources.crm.snapshot.path: has 2 placeholders; keep one: {date} or {datetime} or {delivery}
+5: sources.crm.snapshot.path: has 2 placeholders; keep one: {date} or {datetime}
 
 # path unknown placeholder
 ONE | customers_{date} | customers_{dat}
-5: sources.crm.snapshot.path: {dat} is not a placeholder; did you mean date? allowed: date, datetime,
-delivery
+5: sources.crm.snapshot.path: {dat} is not a placeholder; did you mean date? allowed: date, datetime
 
 # path empty
 ONE | landing/customers_{date}.csv | ''
@@ -192,7 +211,7 @@ FEED |       effective_at |       sequence_type: timestamp\n      effective_at
 7: sources.crm.feed.sequence_type: there is no `sequence` that it speaks of; name the column in `sequence`
 
 # effective_at_format alone
-FEED | effective_at: | effective_at_format:
+FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_format:
 7: sources.crm.feed.effective_at_format: there is no `effective_at` that it speaks of; name the column in
 `effective_at`
 

@@ -144,7 +144,7 @@ ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", options: header}
 value`
 
 # effective_at null
-FEED |  changed_at | <nothing>
+FEED | {delivery}.json\n      effective_at: changed_at | {date}.json\n      effective_at:
 7: sources.crm.feed.effective_at: has no value; write text, or remove the word
 
 # scope of feed

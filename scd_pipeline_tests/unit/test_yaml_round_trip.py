@@ -65,16 +65,18 @@ PLACES = [
     {},
     {"path": "landing/{date}.csv"},
     {"path": "landing/{datetime}/part.parquet"},
-    {"path": "landing/{delivery}", "format": "json"},
     {"path": "lake/changes", "versions": True},
     {"path": "lake/changes", "format": "parquet", "partition": "day"},
 ]
+ANY_NAME = [{"path": "landing/{delivery}", "format": "json"}]
 
 
 @st.composite
 def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
-    words = {**draw(st.sampled_from(PLACES)), **draw(given_some(**CHANNEL))}
-    if draw(st.booleans()):
+    row_times = draw(st.booleans())
+    places = [*PLACES, *(ANY_NAME if kind == "feed" and row_times else [])]
+    words = {**draw(st.sampled_from(places)), **draw(given_some(**CHANNEL))}
+    if row_times:
         words |= {"effective_at": draw(TEXT), "effective_at_format": draw(MAYBE)}
     if (kind == "feed" or "effective_at" in words) and draw(st.booleans()):
         words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
