@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,20 @@ def partition_key(delivery: Delivery, dimension: Dimension) -> str:
         return delivery.name
     kind = delivery.channel or channels[0]
     return f"{delivery.source}.{kind}.{delivery.name}"
+
+
+def mark(delivery: Delivery) -> str:
+    """When the file, or the folder of files, of a delivery last changed, and its size: another mark, another content.
+
+    The time is the delivery's revision: what has another mark because it was replaced is a new edition of it too.
+    """
+    changed = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=int(str(delivery.revision)))
+    return f"{changed:%Y-%m-%dT%H:%M:%S.%fZ}, {size(Path(str(delivery.path)))} bytes"
+
+
+def size(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
+    return sum(part.stat().st_size for part in (path, *path.rglob("*")) if part.is_file())
 
 
 def _paths(dimension: Dimension, folder: Path) -> str:

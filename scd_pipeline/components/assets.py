@@ -8,7 +8,7 @@ No postponed annotations here: Dagster reads those of an asset's function as the
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import add_reserved_member, load_fact
-from scd_pipeline.landing import EVERYTHING, deliveries, partition_key
+from scd_pipeline.landing import EVERYTHING, deliveries, mark, partition_key
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.plan import open_log
 from scd_pipeline.reading import LOG_SUFFIX, create_views
@@ -41,9 +41,10 @@ class LoadConfig(dg.Config):
         default=[],
         description="Rules that the deliveries of this run are let through: 'bad rows', 'retire guard'.",
     )
-    take: list[str] | None = Field(
+    take: dict[str, str] | None = Field(
         default=None,
-        description="Of files only these partitions are taken by a run of everything, as a sensor saw them whole.",
+        description="Of files a run of everything takes only these partitions, as a sensor saw them whole: each with "
+        "the time of its last change and its size. One that has changed since waits for the next run.",
     )
 
 
@@ -244,12 +245,12 @@ def _asked(named: Collection[str]) -> Collection[str] | None:
     return None if EVERYTHING in named or not named else named
 
 
-def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, take: Collection[str] | None) -> bool:
-    """Versions and partitions of tables are whole whenever they are seen; files are not."""
+def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, take: Mapping[str, str] | None) -> bool:
+    """Versions and partitions of tables are whole whenever they are seen; files only as they were seen whole."""
     if asked is not None:
         return key in asked
     is_file = delivery.table_version is None and delivery.partition is None
-    return take is None or key in take or not is_file
+    return take is None or not is_file or (key in take and take[key] == mark(delivery))
 
 
 def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, BatchResult]:

@@ -13,11 +13,12 @@ import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
 from scd_pipeline.components.metadata import ROWS_TOLD
-from scd_pipeline.landing import EVERYTHING, declaration_folder, files, partition_key
+from scd_pipeline.landing import EVERYTHING, declaration_folder, files, mark, partition_key, size
 from scd_pipeline.spec import Dimension, Fact
 
 SETTLED_SECONDS = 5.0
 """A file that has not changed for so long is whole."""
+_RUN_KEY = "dagster/run_key"
 
 
 def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> dg.ScheduleDefinition:
@@ -47,7 +48,8 @@ def arrival_sensor(
     """Starts one run for all that is new at the paths of a dimension or a fact: files, or versions of Delta tables.
 
     A file counts once its size and its time of change are as they were at the tick before, and that was long enough
-    ago; one that is replaced is new again. The partitions of new files are added.
+    ago; one that is replaced is new again. The partitions of new files are added. What an earlier run was to take, and
+    did not as it failed, starts no run of its own, and goes with the next one.
     """
 
     @dg.sensor(
@@ -61,39 +63,54 @@ def arrival_sensor(
         before: dict[str, Any] = json.loads(context.cursor or "{}")
         seen = dict(_there(dimension))
         known = before.get("seen", {})
-        since = (
-            {name: before["since"][name] if known.get(name) == mark else now for name, mark in seen.items()}
-            if known
-            else dict.fromkeys(seen, now)
-        )
-        whole = {n: mark for n, mark in seen.items() if known.get(n) == mark and now - since[n] >= settled_seconds}
+        since = {name: before["since"][name] if known.get(name) == seen[name] else now for name in seen}
+        whole = {n: seen[n] for n in seen if known.get(n) == seen[n] and now - since[n] >= settled_seconds}
         done = before.get("done", {})
-        new = {name: mark for name, mark in whole.items() if done.get(name) != mark}
-        cursor = json.dumps({"seen": seen, "since": since, "done": {**done, **new}})
+        new = {name: whole[name] for name in whole if done.get(name) != whole[name]}
+        asked: dict[str, str] = before.get("asked", {})
+        cursor = {"seen": seen, "since": since, "done": {**done, **new}, "asked": asked}
         if not new:
-            return dg.SensorResult(skip_reason=_waiting(seen, whole), cursor=cursor)
-        keys = [name for name in new if not name.startswith("table ")]
-        partitions = delivery_partitions(dimension.name)
+            return dg.SensorResult(skip_reason=_waiting(seen, whole), cursor=json.dumps(cursor))
+        left = _left_out(context.instance, asked)
+        take = {n: whole[n] for n in sorted(whole) if (n in new or n in left) and not n.startswith("table ")}
         told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
-        arrived = {"scd/arrived": _short(sorted(new))}
+        run_key = f"{dimension.name}:{told}"
         request = dg.RunRequest(
-            f"{dimension.name}:{told}",
-            run_config=_taking(dimension.name, sorted(keys)),
-            tags=arrived,
+            run_key,
+            run_config=_taking(dimension.name, take),
+            tags={"scd/arrived": _short(sorted(new))},
             partition_key=EVERYTHING,
         )
+        partitions = delivery_partitions(dimension.name)
         return dg.SensorResult(
             run_requests=[request],
-            dynamic_partitions_requests=[partitions.build_add_request([*keys, EVERYTHING])],
-            cursor=cursor,
+            dynamic_partitions_requests=[partitions.build_add_request([*take, EVERYTHING])],
+            cursor=json.dumps({**cursor, "asked": {**left, **dict.fromkeys(take, run_key)}}),
         )
 
     return arrivals
 
 
-def _taking(name: str, keys: Sequence[str]) -> dict[str, Any]:
+def _left_out(instance: dg.DagsterInstance, asked: Mapping[str, str]) -> dict[str, str]:
+    """Of what runs were to take, as names with the keys of their runs, what did not go in: a run failed, or waits."""
+    left: dict[str, str] = {}
+    for key in sorted(set(asked.values())):
+        runs = instance.get_runs(dg.RunsFilter(tags={_RUN_KEY: key}))  # retries of a run bear its key
+        if not any(run.is_success for run in runs):
+            went_in = {name for run in runs for name in _marked(instance, run.run_id)}
+            left |= {name: key for name, of in asked.items() if of == key and name not in went_in}
+    return left
+
+
+def _marked(instance: dg.DagsterInstance, run_id: str) -> Iterator[str | None]:
+    """The partitions that a run marked."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
+        yield entry.get_dagster_event().partition
+
+
+def _taking(name: str, take: Mapping[str, str]) -> dict[str, Any]:
     """The configuration of a run that takes no other files: one that comes in the meantime may not be whole."""
-    return {"ops": {f"load_{plain(name)}": {"config": {"take": list(keys)}}}}
+    return {"ops": {f"load_{plain(name)}": {"config": {"take": dict(take)}}}}
 
 
 def _waiting(seen: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
@@ -105,13 +122,10 @@ def _short(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _there(dimension: Dimension) -> Iterator[tuple[str, list[int]]]:
-    """What lies there, by partition key: a file with its time of change and size, a table with its last change."""
+def _there(dimension: Dimension) -> Iterator[tuple[str, str]]:
+    """What lies there, by partition key, each with what is different once it has changed."""
     for delivery in files(dimension):
-        path = Path(str(delivery.path))
-        if path.exists():
-            changed = path.stat()
-            yield partition_key(delivery, dimension), [changed.st_mtime_ns, _size(path)]
+        yield partition_key(delivery, dimension), mark(delivery)
     folder = declaration_folder(dimension)
     for source in dimension.sources:
         for _, channel in source.channels:
@@ -119,17 +133,12 @@ def _there(dimension: Dimension) -> Iterator[tuple[str, list[int]]]:
                 yield f"table {channel.path}", _change(folder / channel.path)
 
 
-def _size(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    return sum(part.stat().st_size for part in path.rglob("*") if part.is_file())
-
-
-def _change(table: Path) -> list[int]:
+def _change(table: Path) -> str:
     """What is different after each change of a table in a local folder: its last version, or its files' last times."""
     if (log := table / "_delta_log").is_dir():
-        return [max((int(path.stem) for path in log.glob("*.json") if path.stem.isdecimal()), default=-1)]
-    return [max((path.stat().st_mtime_ns for path in table.rglob("*") if path.is_file()), default=0), _size(table)]
+        return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
+    last = max((path.stat().st_mtime_ns for path in table.rglob("*") if path.is_file()), default=0)
+    return f"{last}, {size(table)} bytes"
 
 
 def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
@@ -160,7 +169,7 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
         told_of = ",".join(f"{name}@{version}#{event}" for name, (version, event) in sorted(now.items()))
         return dg.SensorResult(
             run_requests=[
-                dg.RunRequest(f"{fact.name}:{told_of}", run_config=_taking(fact.name, []), partition_key=EVERYTHING)
+                dg.RunRequest(f"{fact.name}:{told_of}", run_config=_taking(fact.name, {}), partition_key=EVERYTHING)
             ],
             dynamic_partitions_requests=[delivery_partitions(fact.name).build_add_request([EVERYTHING])],
             cursor=json.dumps(now),

@@ -18,7 +18,7 @@ from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseR
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
 from scd_pipeline.facts import add_reserved_member
-from scd_pipeline.landing import EVERYTHING, deliveries
+from scd_pipeline.landing import EVERYTHING, deliveries, files, mark
 from scd_pipeline.load import load
 from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.warehouse import Warehouse
@@ -160,8 +160,14 @@ def test_a_guard_is_let_through_by_run_configuration(
 def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
-    (tmp_path / "customers_2024-02-01.csv").write_text("id,ci", encoding="utf-8")
-    assert materialize(spark, warehouse, customer, take=["2024-01-01"]).success
+    """One that is written anew since it was seen whole is none that was asked for."""
+    for month in (2, 3):
+        (tmp_path / f"customers_2024-0{month}-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
+    seen = {delivery.name: mark(delivery) for delivery in files(customer) if delivery.name != "2024-03-01"}
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wie", encoding="utf-8")
+    first = materialize(spark, warehouse, customer, take=seen)
+    assert (first.success, told(first)["dim_customer_changes"]["batches_accepted"]) == (True, 1)
+    (tmp_path / "customers_2024-03-01.csv").unlink()
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
     assert told(materialize(spark, warehouse, customer))["dim_customer_changes"]["batches_accepted"] == 1
 

@@ -17,7 +17,7 @@ import pytest
 
 from scd_pipeline.components.alerts import alert_sensor, tell
 from scd_pipeline.components.sensors import arrival_sensor, rekey_sensor
-from scd_pipeline.landing import EVERYTHING
+from scd_pipeline.landing import EVERYTHING, files, mark
 from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, load_dimension
 
 DECLARATION = """\
@@ -42,17 +42,30 @@ def customer(tmp_path: Path) -> Dimension:
 class Ticks:
     """A sensor that ticks at times of our own."""
 
-    def __init__(self, dimension: Dimension) -> None:
-        self.now, self.cursor = 1000.0, None
+    def __init__(self, dimension: Dimension, instance: dg.DagsterInstance | None = None) -> None:
+        self.now, self.cursor, self.instance = 1000.0, None, instance or dg.DagsterInstance.ephemeral()
         self.sensor = arrival_sensor(dimension, _nothing, settled_seconds=5, clock=lambda: self.now)
 
     def __call__(self, seconds: float) -> dg.SensorResult:
         self.now += seconds
-        with dg.DagsterInstance.ephemeral() as instance:
-            result = self.sensor(dg.build_sensor_context(instance=instance, cursor=self.cursor))
+        result = self.sensor(dg.build_sensor_context(instance=self.instance, cursor=self.cursor))
         assert isinstance(result, dg.SensorResult)
         self.cursor = result.cursor  # type: ignore[assignment]
         return result
+
+    def request(self, *days: int, folder: Path) -> dg.RunRequest:
+        """The run that is started once the files of some days have arrived."""
+        for day in days:
+            (folder / f"customers_2024-01-0{day}.csv").write_text("id,city\n1,Graz\n")
+        self(1)
+        (request,) = self(6).run_requests or ()
+        return request
+
+
+def taken(request: dg.RunRequest) -> dict[str, str]:
+    """What a run is to take: names with their marks."""
+    found: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["take"]
+    return found
 
 
 def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: Path) -> None:
@@ -89,7 +102,40 @@ def test_a_run_takes_no_files_but_those_that_were_seen_whole(customer: Dimension
     tick(1)
     (tmp_path / "customers_2024-02-01.csv").write_text("id,ci")
     (request,) = tick(6).run_requests or ()
-    assert request.run_config["ops"]["load_dim_customer"]["config"] == {"take": ["2024-01-01"]}
+    (delivery,) = [d for d in files(customer) if d.name == "2024-01-01"]
+    assert taken(request) == {"2024-01-01": mark(delivery)}
+    assert taken(request)["2024-01-01"].endswith("Z, 15 bytes")
+
+
+def test_what_a_failed_run_left_out_goes_with_the_next(customer: Dimension, tmp_path: Path) -> None:
+    """And starts none by itself. What such a run marked is in, and so is all that a run without a fault was to take."""
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def ran(request: dg.RunRequest, *marked: str, fails: bool = False) -> None:
+            @dg.op
+            def take() -> None:
+                for name in marked:
+                    dg.OpExecutionContext.get().log_event(dg.AssetMaterialization("dim_customer", partition=name))
+                if fails:
+                    raise dg.Failure("the server is gone")
+
+            @dg.job
+            def takes() -> None:
+                take()
+
+            tags = {"dagster/run_key": str(request.run_key)}
+            takes.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+
+        tick = Ticks(customer, instance)
+        ran(tick.request(1, 2, folder=tmp_path), "2024-01-01", fails=True)
+        assert not tick(30).run_requests
+        second = tick.request(3, folder=tmp_path)
+        assert sorted(taken(second)) == ["2024-01-02", "2024-01-03"]
+        ran(second, fails=True)
+        third = tick.request(4, folder=tmp_path)
+        assert sorted(taken(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
+        ran(third)
+        assert sorted(taken(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
 
 
 def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
