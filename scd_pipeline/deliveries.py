@@ -265,8 +265,8 @@ def _plain_column(path: Column) -> Column:
 def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | None = None) -> list[Delivery]:
     """The deliveries that lie at the paths of the dimension's channels, in order of their names; all of them sealed.
 
-    Of files: a delivery's time is the date in its name, its revision the file's time of change in microseconds; paths
-    are local, a relative one is taken from `base`. Versions and partitions of tables (`table_deliveries`) are seen by
+    Of files: a delivery's time is the date in its name, its revision when it was `changed`; paths are local, a
+    relative one is taken from `base`. Versions and partitions of tables (`table_deliveries`) are seen by
     a session only, without one there are none.
     """
     found: list[Delivery] = []
@@ -371,8 +371,22 @@ def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery
             raise SourceDataError(
                 f"{source}: {path} has {name} in its name, and {error}; expected a {word}; rename the file"
             ) from error
-    changed = path.stat().st_mtime_ns // 1000
-    return Delivery(source, name, channel=kind, at=at, revision=changed, path=str(path), sealed=True)
+    return Delivery(source, name, channel=kind, at=at, revision=changed(path), path=str(path), sealed=True)
+
+
+def changed(path: Path) -> int:
+    """When a file, or anything in a folder, last changed or was put there, in microseconds since 1970.
+
+    A file that is moved or copied there may bring an older time of its content along. So what counts is when its
+    system noted a change of it, which nobody can set back or ahead.
+    """
+    noted = [told for part in (path, *path.rglob("*")) for told in _told_of(part)]
+    return max(told.st_mtime_ns if os.name == "nt" else told.st_ctime_ns for told in noted) // 1000
+
+
+def _told_of(path: Path) -> list[os.stat_result]:
+    """Of a link what is told of itself and of what it leads to, if it leads anywhere."""
+    return [path.lstat(), path.stat()] if path.exists() else [path.lstat()]
 
 
 def _matches(pattern: str) -> Iterable[tuple[str, str, Path]]:

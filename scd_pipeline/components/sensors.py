@@ -13,6 +13,7 @@ import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
 from scd_pipeline.components.metadata import ROWS_TOLD
+from scd_pipeline.deliveries import changed
 from scd_pipeline.landing import EVERYTHING, declaration_folder, files, mark, partition_key, size
 from scd_pipeline.spec import Dimension, Fact
 
@@ -134,11 +135,10 @@ def _there(dimension: Dimension) -> Iterator[tuple[str, str]]:
 
 
 def _change(table: Path) -> str:
-    """What is different after each change of a table in a local folder: its last version, or its files' last times."""
+    """What is different after each change of a table in a local folder: its last version, or its files' last change."""
     if (log := table / "_delta_log").is_dir():
         return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
-    last = max((path.stat().st_mtime_ns for path in table.rglob("*") if path.is_file()), default=0)
-    return f"{last}, {size(table)} bytes"
+    return f"{changed(table)}, {size(table)} bytes" if table.exists() else "nothing"
 
 
 def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:

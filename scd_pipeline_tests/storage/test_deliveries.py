@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,6 +96,50 @@ def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None
         ("2024-01-01", "snapshot", "2024-01-01"),
         ("2024-02-01", "snapshot", "2024-02-01"),
     ]
+
+
+@pytest.mark.rule("S34")
+@pytest.mark.parametrize("ahead", [-86_400, 86_400])
+def test_what_is_put_in_a_files_place_is_a_higher_revision(tmp_path: Path, ahead: int) -> None:
+    """Whatever time its content brings along, as one that is moved, copied or unpacked does."""
+    landing, beside = tmp_path / "landing", tmp_path / "beside.csv"
+    landing.mkdir()
+    dimension = declared("landing/c_{date}.csv")
+    place = landing / "c_2024-01-01.csv"
+    revisions = []
+    for seconds in (0, ahead, 0):
+        time.sleep(0.02)  # the system's clock for files is a coarse one
+        beside.write_text(f"id,city\na,{seconds}\n")
+        os.utime(beside, (time.time() + seconds,) * 2)
+        beside.rename(place)
+        revisions += [delivery.revision for delivery in discover(dimension, None, base=tmp_path)]
+    assert revisions == sorted(set(revisions))
+
+
+@pytest.mark.rule("S34")
+def test_a_folder_has_a_higher_revision_after_each_change_of_its_files(tmp_path: Path) -> None:
+    """One is written anew, put there from elsewhere, taken away; nothing happens; a link leads nowhere any more."""
+    folder = tmp_path / "c_2024-01-01.csv"
+    (folder / "deep").mkdir(parents=True)
+    dimension, old = declared("c_{date}.csv"), tmp_path / "old.csv"
+    for file in (folder / "deep" / "1.csv", old):
+        file.write_text("id,city\na,Rome\n")
+    os.utime(old, (0, 0))
+    (folder / "2.csv").symlink_to(tmp_path / "linked.csv")
+    changes: list[Callable[[], object]] = [
+        lambda: (folder / "deep" / "1.csv").write_text("id,city\na,Oslo\n"),
+        lambda: old.rename(folder / "deep" / "3.csv"),
+        lambda: (folder / "deep" / "1.csv").unlink(),
+        lambda: (tmp_path / "linked.csv").write_text("id,city\nb,Bonn\n"),
+        lambda: None,
+    ]
+    revisions = []
+    for change in changes:
+        time.sleep(0.02)
+        change()
+        revisions += [delivery.revision for delivery in discover(dimension, None, base=tmp_path)]
+    assert revisions[:-1] == sorted(set(revisions))
+    assert revisions[-1] == revisions[-2]
 
 
 ITEMS = """\
