@@ -27,6 +27,9 @@ concurrency:
   pools:
     granularity: op # one writer per table
     default_limit: 1
+run_monitoring:
+  enabled: true
+  free_slots_after_run_end_seconds: 300 # a run that failed or was terminated gives its table back
 telemetry:
   enabled: false
 nux:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from scd_pipeline import session, setup
+from scd_pipeline import dev, session, setup
 from scd_pipeline.cli import parser
 from scd_pipeline.components import ScdDimension
 from scd_pipeline.spec import ScdType, describe, parse, parse_declarations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROOT = README.parent
 DECLARATIONS = [text for text in blocks(README, "yaml") if text.startswith("dimension:")]
 FACTS = [text for text in blocks(README, "yaml") if text.startswith("fact:")]
+INSTANCES = [text for text in blocks(README, "yaml") if text.startswith("concurrency:")]
 COMPONENTS = [text for text in blocks(README, "yaml") if text.startswith("type:")]
 COMMANDS = [line for text in blocks(README, "") for line in text.splitlines() if line.startswith("scd ")]
 TARGETS = [line.split()[1] for text in blocks(README, "") for line in text.splitlines() if line.startswith("make ")]
@@ -76,10 +77,19 @@ def test_a_fact_is_declared_beside_its_dimension() -> None:
     assert fact.key_columns == ("customer_key", "referrer_key")
 
 
-def test_every_yaml_block_is_a_declaration_or_a_component() -> None:
-    assert len(DECLARATIONS) + len(FACTS) + len(COMPONENTS) == len(blocks(README, "yaml"))
-    assert DECLARATIONS
-    assert COMPONENTS
+def test_every_yaml_block_is_a_declaration_a_component_or_an_instance() -> None:
+    known = (DECLARATIONS, FACTS, COMPONENTS, INSTANCES)
+    assert sum(len(texts) for texts in known) == len(blocks(README, "yaml"))
+    assert all(known)
+
+
+def test_a_project_of_ones_own_is_told_what_this_one_and_scd_dev_have(tmp_path: Path) -> None:
+    (told,) = (yaml.safe_load(text) for text in INSTANCES)
+    written = dev.dagster_home({}, tmp_path) / "dagster.yaml"
+    for place in (ROOT / "dagster.yaml", written):
+        settings = yaml.safe_load(place.read_text(encoding="utf-8"))
+        assert settings["run_monitoring"] == told["run_monitoring"]
+        assert settings["concurrency"]["pools"] == told["concurrency"]["pools"]
 
 
 @pytest.mark.parametrize("text", DECLARATIONS)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from scd_pipeline import dev
@@ -44,7 +45,11 @@ def test_a_home_of_its_own_takes_the_projects_settings(tmp_path: Path) -> None:
 def test_a_home_of_its_own_without_a_project_lets_one_writer_at_a_table(tmp_path: Path) -> None:
     home = dev.dagster_home({}, tmp_path)
     assert home == tmp_path / ".dagster"
-    assert "granularity: op" in (home / "dagster.yaml").read_text(encoding="utf-8")
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        pools = instance.get_concurrency_config().pool_config
+        assert (str(pools.pool_granularity), pools.default_pool_limit) == ("PoolGranularity.OP", 1)
+        assert instance.run_monitoring_enabled
+        assert instance.run_monitoring_settings["free_slots_after_run_end_seconds"] == 300
     (home / "dagster.yaml").write_text("{}", encoding="utf-8")
     dev.dagster_home({}, tmp_path)
     assert (home / "dagster.yaml").read_text(encoding="utf-8") == "{}"
