@@ -18,6 +18,7 @@ from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
+from scd_pipeline.delta.fit import in_all_names
 from scd_pipeline.facts import pin, standing_rows, with_keys
 from scd_pipeline.frames import united
 from scd_pipeline.history.actions import row_actions
@@ -176,6 +177,7 @@ def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) 
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     if not audit.exists():
         return None
+    dimension = in_all_names(dimension, warehouse.table(dimension.name))
     told = build_versions(standing_transitions(audit.read(), dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(rows, told, dimension)
     broken = differ.select(F.lit(AUDIT_DIFFERS).alias(RULE), readable_key(dimension.key_names).alias(KEY))

@@ -130,6 +130,7 @@ def record(
 
 def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: Progress) -> AuditResult:
     log = open_log(warehouse, dimension)
+    dimension = log.dimension
     audit, keys = _tables(warehouse, dimension)
     done = audit.last_commit()
     table = warehouse.table(dimension.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ def told(dimension: Dimension) -> dict[str, Any]:
     return {
         "key": [[key.name, key.type] for key in dimension.business_key],
         "attributes": {a.name: [int(a.scd), a.type, a.previous] for a in dimension.attributes},
+        "former_names": {former: a.name for a in dimension.attributes for former in a.former_names},
         "surrogate_key": dimension.surrogate_key,
         "key_salt": dimension.key_salt,
         "open_end": dimension.open_end,
@@ -53,22 +54,37 @@ def told(dimension: Dimension) -> dict[str, Any]:
 def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
     """Errors: DeclarationError with every point in which the declaration differs from what the table was made by.
 
-    New attributes, and new names for old ones, are no difference.
+    New attributes, and new names for old ones, are no difference; nor is a former name that is no longer told.
     """
     now, faults = told(dimension), []
-    for field in [name for name in now if name != "attributes"]:
+    for field in [name for name in now if name not in ("attributes", "former_names")]:
         if stored.get(field) != now[field]:
             faults.append(_fault(dimension, field, stored.get(field), now[field]))
     for name, before in stored["attributes"].items():
         current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
         if current is None:
-            wrong = f"the table has attribute {name}, which the declaration does not name"
-            right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
-            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{name}", wrong, right))
+            faults.append(_unnamed(dimension, name, f"the table has attribute {name}"))
         elif now["attributes"][current.name] != before:
             faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
     if faults:
         raise DeclarationError(faults)
+
+
+def check_stated(dimension: Dimension, stated: Iterable[str]) -> None:
+    """Errors: DeclarationError with every attribute that the change log has statements of and that is not declared.
+
+    The log would be read as if nothing had been stated of it.
+    """
+    unknown = sorted(set(stated) - set(dimension.attribute_names))
+    if unknown:
+        wrong = "the change log has statements of attribute {}"
+        raise DeclarationError([_unnamed(dimension, name, wrong.format(name)) for name in unknown])
+
+
+def _unnamed(dimension: Dimension, name: str, there: str) -> Fault:
+    wrong = f"{there}, which the declaration does not name"
+    right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
+    return Fault(dimension.origin or dimension.name, f"attributes.{name}", wrong, right)
 
 
 def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fault:
@@ -80,6 +96,31 @@ def stored_declaration(table: Table) -> dict[str, Any] | None:
     """What the table was made by; None if it is not one of ours."""
     text = table.properties().get(DECLARATION)
     return None if text is None else dict(json.loads(bytes.fromhex(text)))
+
+
+def in_all_names(dimension: Dimension, table: Table) -> Dimension:
+    """The declaration with every name that its attributes ever had in its table, named there or not (S20).
+
+    The log and the audit keep what was told under the name of then, so that they are read by all of them.
+    Errors: DeclarationError where another attribute has one of those names now: what is kept under it could be
+    either's.
+    """
+    stored = (stored_declaration(table) or {}).get("former_names", {}) if table.exists() else {}
+    owners = {n.casefold(): a.name for a in dimension.attributes for n in (a.name, *a.former_names)}
+    names = {a.name: a.former_names for a in dimension.attributes}
+    faults = []
+    for former, name in stored.items():
+        heir, owner = owners.get(name.casefold()), owners.get(former.casefold())
+        if heir is not None and owner is None:
+            names[heir] += (former,)
+        elif heir is not None and owner != heir:
+            wrong = f"attribute {heir} had the name {former} before, and the change log has it under that name"
+            right = "give this attribute another name"
+            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{owner}", wrong, right))
+    if faults:
+        raise DeclarationError(faults)
+    attributes = (replace(a, former_names=names[a.name]) for a in dimension.attributes)
+    return replace(dimension, attributes=tuple(attributes))
 
 
 def steps(

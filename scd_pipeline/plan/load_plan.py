@@ -11,7 +11,7 @@ from scd_pipeline.batch import Batch
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.delta.fit import SchemaStep, check, properties, stored_declaration
+from scd_pipeline.delta.fit import SchemaStep, check, check_stated, properties, stored_declaration
 from scd_pipeline.ingest import BatchResult
 from scd_pipeline.intake import take
 from scd_pipeline.plan.kept import kept_statements, to_append
@@ -99,13 +99,15 @@ def make_plan(
     Errors: DeclarationError if the tables were made by another declaration; InvariantBroken, KeyCollision if the
     result would break a promise (S2, S3, S14).
     """
-    log = open_log(warehouse, dimension)
     table = warehouse.table(dimension.name)
     there = table.columns()
     if there and (stored := stored_declaration(table)) is not None:
         check(dimension, stored)
+    log = open_log(warehouse, dimension)
+    dimension = log.dimension
     commit = table.last_commit() if there else OwnCommit(dimension.name, 0)
     old = log.batches()
+    check_stated(dimension, (name for batch in old for name in batch.columns))
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
     kept, taken = kept_statements(warehouse, log, old, taken, dimension)
     took = took_of(log.commit, commit)

@@ -13,17 +13,21 @@ from scd_pipeline.batch import Batch, counted
 from scd_pipeline.columns import BATCH, COMMIT, col, delivery_of
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.fit import in_all_names
 from scd_pipeline.history.transitions import SOURCE_BATCH
 from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
 
 def open_log(warehouse: Warehouse, dimension: Dimension) -> ChangeLog:
-    """The dimension's change log as it stands, one without rows where there is none yet."""
+    """The dimension's change log as it stands, one without rows where there is none yet.
+
+    Errors: as of `in_all_names`.
+    """
     table = warehouse.table(f"{dimension.name}_changes")
     columns = tuple(table.columns())
     commit = table.last_commit() if columns else OwnCommit(table.name, 0)
-    return ChangeLog(table, dimension, columns, commit)
+    return ChangeLog(table, in_all_names(dimension, warehouse.table(dimension.name)), columns, commit)
 
 
 def took_of(log: OwnCommit, commit: OwnCommit) -> int:

@@ -27,7 +27,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.deliveries import instant
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, recorded_until, standing_transitions
-from scd_pipeline.delta.fit import stored_declaration
+from scd_pipeline.delta.fit import in_all_names, stored_declaration
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
@@ -84,6 +84,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
             f"instead of its name (`scd as-of` finds it by --declarations)"
         )
     rows = existing(warehouse, dimension.name + AUDIT_SUFFIX, dimension.name)
+    dimension = in_all_names(dimension, warehouse.table(dimension.name))
     told = standing_transitions(recorded_until(rows, instant(moment)), dimension)
     return build_versions(told, dimension, key_hash=warehouse.key_hash)
 

@@ -274,6 +274,8 @@ RULES: dict[str, Rule] = {
             "A feed that `states: some` may lack any attribute.",
             "An attribute that the table has and the declaration no longer names is refused: retire it, or name it "
             "in `former_names` of what it became.",
+            "The table remembers the names that an attribute had: a former name may be left out once a load has "
+            "renamed the column, and is never given to another attribute.",
         ),
     ),
     "S34": Rule(

@@ -1,12 +1,19 @@
 """S20: columns that are missing, new, renamed, retired, or that nobody declared."""
 
+import shutil
+from dataclasses import replace
+
 import pytest
 
+from scd_pipeline.check import check_dimension
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load import plan
+from scd_pipeline.record import record
+from scd_pipeline.spec import Attribute
+from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.ground import OwnTables
+from scd_pipeline_tests.semantics.ground import OwnTables, once, records
 from scd_pipeline_tests.semantics.specification import (
     Case,
     by_files,
@@ -17,7 +24,7 @@ from scd_pipeline_tests.semantics.specification import (
     rule,
     snapshots,
 )
-from scd_pipeline_tests.text_tables import assert_same_rows
+from scd_pipeline_tests.text_tables import assert_same_rows, same_rows
 
 LAST_YEAR = declared(
     """
@@ -153,6 +160,95 @@ WITHOUT_EMAIL = declared(
       tier: 2
     """
 )
+
+
+YEARS = [
+    declared(
+        f"""
+        dimension: dim_shop
+        business_key: {{id: int}}
+        sources: {{pos: {{snapshot: {{}}}}}}
+        attributes: {{{named}}}
+        """
+    )
+    for named in (
+        "city: 2, rent: {scd: 6, type: int}",
+        "town: {scd: 2, former_names: city}, cost: {scd: 6, type: int, former_names: rent}",
+        "place: {scd: 2, former_names: town}, cost: {scd: 6, type: int}",
+        "place: {scd: 2, former_names: [city, town]}, cost: {scd: 6, type: int, former_names: rent}",
+    )
+]
+EACH_YEAR = (
+    """
+    | delivery | at         | id | city | rent |
+    | 1        | 2024-01-01 | 1  | Bonn | 10   |
+    | 4        | 2024-04-01 | 1  | Bonn | 10   |
+    """,
+    """
+    | delivery | at         | id | town | cost |
+    | 2        | 2024-02-01 | 1  | Kiel | 10   |
+    """,
+    """
+    | delivery | at         | id | place | cost |
+    | 3        | 2024-03-01 | 1  | Kiel  | 30   |
+    """,
+)
+
+
+@rule("S19", "S20", "S35")
+def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
+    """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""
+    one, two, three, whole = (year.dimension for year in YEARS)
+    for dimension, told in zip((one, two, three), EACH_YEAR, strict=True):
+        own_tables.load(dimension, snapshots(told, source="pos")).raise_if_stopped()
+        record(own_tables.warehouse, by_files(dimension))
+    becomes = """
+        | id | place | cost | current_cost | effective_from | effective_to | load_run_id    |
+        | 1  | Bonn  | 10   | 10           | 2024-01-01     | 2024-02-01   | pos/snapshot/1 |
+        | 1  | Kiel  | 10   | 10           | 2024-02-01     | 2024-03-01   | pos/snapshot/2 |
+        | 1  | Kiel  | 30   | 10           | 2024-03-01     | 2024-04-01   | pos/snapshot/3 |
+        | 1  | Bonn  | 10   | 10           | 2024-04-01     | OPEN         | pos/snapshot/4 |
+    """
+    assert_same_rows(becomes, own_tables.rows(three))
+    batches = [
+        oracle_batch(batch, dimension)
+        for dimension, told in zip((one, two, three), EACH_YEAR, strict=True)
+        for batch in snapshots(told, source="pos").batches(dimension)
+    ]
+    assert_same_rows(becomes, o.oracle(YEARS[3].dim, batches))
+    assert all(finding.passed for finding in check_dimension(own_tables.warehouse, three))
+    assert plan(own_tables.warehouse, by_files(whole), []).schema_steps == ()
+
+    other = Warehouse(own_tables.warehouse.spark, own_tables.files.parent / "other")
+    in_one_name = EACH_YEAR[0].replace("city", "place").replace("rent", "cost") + "".join(
+        told.replace("town ", "place").split("|\n", 1)[1] for told in EACH_YEAR[1:]
+    )
+    once(other, by_files(whole), own_tables.deliveries(whole, snapshots(in_one_name, source="pos")))
+    assert not same_rows(own_tables.rows(three), records(other.table(three.name).read()))
+
+
+@rule("S20", "S35")
+def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTables) -> None:
+    """What the log has under it could be either's."""
+    before, after = (year.dimension for year in YEARS[:2])
+    own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_stopped()
+    own_tables.load(after, snapshots(EACH_YEAR[1], source="pos")).raise_if_stopped()
+    anew = replace(YEARS[2].dimension, attributes={"town": 2, "cost": Attribute(6, "int"), "city": Attribute(1)})
+    told = "attributes.city: attribute town had the name city before, .*; give this attribute another name"
+    with pytest.raises(DeclarationError, match=told):
+        plan(own_tables.warehouse, by_files(anew), [])
+
+
+@rule("S20", "S35")
+def test_statements_that_no_attribute_has_are_never_passed_over(own_tables: OwnTables) -> None:
+    """Also where the table that remembers the former names is gone: the log alone tells."""
+    before, after = (year.dimension for year in YEARS[1:3])
+    own_tables.load(before, snapshots(EACH_YEAR[1], source="pos")).raise_if_stopped()
+    shutil.rmtree(own_tables.warehouse.table(before.name).path or "")
+    assert plan(own_tables.warehouse, by_files(after), []).rows == {"open": 1}
+    unnamed = replace(after, attributes={"place": Attribute(2), "cost": Attribute(6, "int")})
+    with pytest.raises(DeclarationError, match=r"attributes\.town: the change log has statements of attribute town"):
+        plan(own_tables.warehouse, by_files(unnamed), [])
 
 
 @rule("S20")
