@@ -119,7 +119,7 @@ class UsageError(ScdError):
 
 
 class SetupError(ScdError):
-    """Java, jars, a session or a setting is missing; the message says how to get it."""
+    """Java, jars, a session or a setting is missing or names what is not ours; the message says what to do."""
 
     exit_code = 5
 

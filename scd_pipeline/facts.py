@@ -29,6 +29,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.fit import refuse_foreign
 from scd_pipeline.frames import united
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -196,10 +197,12 @@ def add_reserved_member(
     """Give the dimension the row of its unknown member, so that an inner join loses no fact (S23).
 
     Out: whether it was added; not where it is there, or where there is no table yet.
+    Errors: SetupError if the table is not ours.
     """
 
     def attempt() -> bool:
         table = warehouse.writable(dimension.name)
+        refuse_foreign(table)
         if not table.exists():
             return False
         commit = table.last_commit()

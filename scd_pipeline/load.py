@@ -93,7 +93,7 @@ def load(
     A batch that is stopped is left out and named in the result; the others go in. `extension` is asked at each
     attempt for what rows get beside what the log says.
     Errors: RetriesExhausted when rivals were faster as often as `retry` allows; KeyCollision, InvariantBroken,
-    UnsupportedDelta and DeclarationError before anything is written.
+    UnsupportedDelta, DeclarationError and SetupError before anything is written.
     """
     began = clock()
     told: list[tuple[BatchResult, ...]] = []

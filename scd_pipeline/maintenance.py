@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.fit import refuse_foreign
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, silent, with_retries
 from scd_pipeline.plan import took_of
@@ -45,13 +46,14 @@ def maintain(
     """Compact the tables that are there, and remove files that no version of the last hours needs.
 
     `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be repeated.
-    Errors: UsageError for less than a week.
+    Errors: UsageError for less than a week; SetupError if one of the tables is not ours.
     """
     if retention_hours < LEAST_HOURS:
         raise UsageError(
             f"a retention of {retention_hours} hours would take files from running readers; "
             f"expected {LEAST_HOURS} or more"
         )
+    refuse_foreign(*[warehouse.table(name) for name in tables])
     there = [name for name in tables if warehouse.table(name).exists()]
     return tuple(_maintained(warehouse, name, now, retention_hours, run_id, retry) for name in there)
 

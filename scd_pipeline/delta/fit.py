@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scd_pipeline.delta.table import Table
-from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.errors import DeclarationError, Fault, SetupError
 from scd_pipeline.spec import Attribute, Dimension
 
 FORMAT = "scd_pipeline.format"
@@ -90,6 +90,20 @@ def _unnamed(dimension: Dimension, name: str, there: str) -> Fault:
 def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fault:
     wrong = f"the table was made with {json.dumps(before)}, the declaration says {json.dumps(now)}"
     return Fault(dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table")
+
+
+def refuse_foreign(*tables: Table) -> None:
+    """Errors: SetupError for the first of the tables that is there and was not made by this package.
+
+    Tables of ours are made with their properties in one commit: none is ever there without them.
+    """
+    for table in tables:
+        if table.exists() and FORMAT not in table.properties():
+            raise SetupError(
+                f"table {table.name}: {table.identifier} was not made by this package, as it has no property {FORMAT}; "
+                f"expected a table of ours or none; it was left as it is; declare another name, or name another schema "
+                f"(SCD_SCHEMA) or folder for the tables"
+            )
 
 
 def stored_declaration(table: Table) -> dict[str, Any] | None:

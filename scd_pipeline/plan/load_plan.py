@@ -11,9 +11,10 @@ from scd_pipeline.batch import Batch
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.delta.fit import SchemaStep, check, check_stated, properties, stored_declaration
+from scd_pipeline.delta.fit import SchemaStep, check, check_stated, properties, refuse_foreign, stored_declaration
 from scd_pipeline.ingest import BatchResult
 from scd_pipeline.intake import take
+from scd_pipeline.landing import tables_of
 from scd_pipeline.plan.kept import kept_statements, to_append
 from scd_pipeline.plan.log import open_log, took_of
 from scd_pipeline.plan.rows import Extension, actions_of
@@ -96,9 +97,10 @@ def make_plan(
 ) -> LoadPlan:
     """Read what the plan depends on, compute it, and check it; writes nothing.
 
-    Errors: DeclarationError if the tables were made by another declaration; InvariantBroken, KeyCollision if the
-    result would break a promise (S2, S3, S14).
+    Errors: SetupError if one of the tables is not ours; DeclarationError if they were made by another declaration;
+    InvariantBroken, KeyCollision if the result would break a promise (S2, S3, S14).
     """
+    refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
     table = warehouse.table(dimension.name)
     there = table.columns()
     if there and (stored := stored_declaration(table)) is not None:

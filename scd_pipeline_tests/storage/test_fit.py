@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,10 @@ from pyspark.sql import SparkSession
 from scd_pipeline.delta.capabilities import Capabilities, probe
 from scd_pipeline.delta.fit import renames
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
+from scd_pipeline.facts import add_reserved_member
+from scd_pipeline.landing import tables_of
 from scd_pipeline.load import load, plan
+from scd_pipeline.maintenance import maintain
 from scd_pipeline.spec import Attribute, Dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
@@ -30,6 +35,31 @@ def test_a_declaration_that_does_not_fit_the_table_is_refused(spark: SparkSessio
         'dim_customer: attributes.email: the table was made with [1, "string", false], the declaration says '
         '[2, "string", false]; declare it as it was, or load into a new table'
     )
+
+
+@pytest.mark.rule("S35")
+def test_a_table_that_something_else_made_is_left_as_it_is(spark: SparkSession, warehouse: Path) -> None:
+    """Whichever of the tables of a dimension or a fact it is: nothing is written there, or beside it."""
+    opened, columns = Warehouse(spark, warehouse), "'a' AS id, 'Rome' AS city, CAST(1 AS BIGINT) AS customer_key"
+    uses = [
+        lambda: load(opened, CUSTOMER, [snapshot(1, {"a": "Oslo"})]),
+        lambda: add_reserved_member(opened, CUSTOMER),
+        lambda: maintain(opened, [CUSTOMER.name], now=datetime(2024, 1, 1, tzinfo=timezone.utc)),
+    ]
+    for name, asked in [(name, uses[:1]) for name in tables_of(CUSTOMER.name)[1:]] + [(CUSTOMER.name, uses)]:
+        table = opened.table(name)
+        spark.sql(f"CREATE TABLE {table.identifier} USING delta AS SELECT {columns}").collect()
+        for use in asked:
+            with pytest.raises(SetupError) as refused:
+                use()
+            assert str(refused.value) == (
+                f"table {name}: {table.identifier} was not made by this package, as it has no property "
+                "scd_pipeline.format; expected a table of ours or none; it was left as it is; declare another name, or "
+                "name another schema (SCD_SCHEMA) or folder for the tables"
+            )
+        assert spark.sql(f"DESCRIBE HISTORY {table.identifier}").count() == 1
+        assert [place.name for place in warehouse.iterdir()] == [name]
+        shutil.rmtree(warehouse / name)
 
 
 def test_a_plan_tells_its_schema_steps_and_takes_none(spark: SparkSession, warehouse: Path) -> None:
