@@ -60,6 +60,7 @@ _REMEDIES = {
     "revision": "give a revision higher than the standing one, or withdraw the delivery first",
     "unreadable": "deliver it whole under a higher revision, or withdraw it",
     "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
+    "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
     "missing column": "deliver the column, or declare its attribute `optional: true` or `retired: true`",
 }
 

@@ -6,13 +6,16 @@ What cannot be read as it is declared is told by its delivery, and keeps no othe
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow.parquet
-from pyspark.errors import AnalysisException, IllegalArgumentException
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -32,8 +35,13 @@ from scd_pipeline.history.statements import (
 )
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
+_Item = TypeVar("_Item")
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 _OTHER_TYPE = ("other type", "a column does not fit the declaration")
+# What Spark names comes with the class of its SQLSTATE.
+_NAMED = re.compile(r"\s*\[[A-Z0-9_.]+\].*?SQLSTATE: (\w\w)", re.DOTALL)
+_OF_A_VALUE = ("22", "P0")
+_OF_THE_SERVER = ("", "08", "53", "57", "58", "HY", "XX")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +121,9 @@ def read_all(
 
     Those that are withdrawn, or stand in `results` already, are left out; one that cannot be read is put there.
     """
-    rows, groups = _rows(spark, _groups(spark, entries, results, dimension), results, dimension)
-    return rows, [entry for group in groups for entry in group.entries]
+    settled_parts = _settled(spark, _groups(spark, entries, results, dimension), results, dimension)
+    frames = [rows for rows, _ in settled_parts] or [_no_rows(spark, dimension)]
+    return united(frames), [entry for _, groups in settled_parts for group in groups for entry in group.entries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +146,18 @@ def _groups(
             together.setdefault(_signature(spark, number, entry), []).append((number, entry))
         except _Unfit as unfit:
             _stop([(number, entry)], unfit, results)
-    groups = []
-    for members in together.values():
-        try:
-            groups.append(_group(spark, members, dimension))
-        except _Unfit as unfit:
-            _stop(members, unfit, results)
-    return groups
+    return [group for members in together.values() for group in _grouped(spark, members, results, dimension)]
+
+
+def _grouped(
+    spark: SparkSession, members: list[tuple[int, Entry]], results: dict[int, BatchResult], dimension: Dimension
+) -> list[_Group]:
+    """The members as one group; none where they are unfit, and are stopped."""
+    try:
+        return [_group(spark, members, dimension)]
+    except _Unfit as unfit:
+        _stop(members, unfit, results)
+        return []
 
 
 def _stop(members: Sequence[tuple[int, Entry]], unfit: _Unfit, results: dict[int, BatchResult]) -> None:
@@ -151,22 +165,36 @@ def _stop(members: Sequence[tuple[int, Entry]], unfit: _Unfit, results: dict[int
         results[number] = entry.result("stopped", BatchStopped(entry.batch.id, unfit.rule, str(unfit)))
 
 
-def _rows(
+def _settled(
     spark: SparkSession, groups: Sequence[_Group], results: dict[int, BatchResult], dimension: Dimension
-) -> tuple[DataFrame, list[_Group]]:
-    """The conformed rows of the groups, read once, and the groups whose columns can be cast at all.
+) -> list[tuple[DataFrame, list[_Group]]]:
+    """The conformed rows of the groups, each read once, beside the groups that they are of.
 
-    Spark may refuse a cast, or an expression, only here; then each group is asked for itself.
+    All are read together. Where that fails each half is asked for itself, down to the deliveries that it fails for:
+    those are stopped. Spark may refuse a cast, an expression or a file only here, where its rows are asked for.
     """
     if not groups:
-        return _no_rows(spark, dimension), []
+        return []
     try:
-        return settled(united([group.frame for group in groups])), list(groups)
-    except AnalysisException:
-        fit = [group for group in groups if _fits(group, results)]
-        if len(fit) == len(groups):
-            raise
-        return _rows(spark, fit, results, dimension)
+        with _unfit("unreadable", "its rows cannot be read"):
+            return [(settled(united([group.frame for group in groups])), list(groups))]
+    except _Unfit as unfit:
+        members = groups[0].entries
+        if len(groups) > 1:
+            halves = [list(half) for half in _halves(groups)]
+        elif not _fits(groups[0], results):
+            return []
+        elif len(members) > 1:
+            halves = [_grouped(spark, list(half), results, dimension) for half in _halves(members)]
+        else:
+            _stop(members, unfit, results)
+            return []
+    return [part for half in halves for part in _settled(spark, half, results, dimension)]
+
+
+def _halves(items: Sequence[_Item]) -> tuple[Sequence[_Item], Sequence[_Item]]:
+    middle = len(items) // 2
+    return items[:middle], items[middle:]
 
 
 def _fits(group: _Group, results: dict[int, BatchResult]) -> bool:
@@ -207,14 +235,27 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
 
 @contextmanager
 def _unfit(rule: str, wrong: str) -> Iterator[None]:
-    """What Spark or Arrow refuses as a fault of the deliveries; nothing but their schema has been looked at."""
+    """What Spark or Arrow refuses as a fault of the deliveries, by their schema or by their rows.
+
+    What Spark does not name, or lays to the session, to memory or to itself, is none of theirs, and goes on.
+    """
     try:
         yield
-    except (AnalysisException, IllegalArgumentException, pyarrow.ArrowException, OSError) as error:
+    except (AnalysisException, pyarrow.ArrowException, OSError) as error:
         told = first_line(error)
         if isinstance(error, AnalysisException) and error.getCondition() in _UNKNOWN_COLUMN:
             named = f"an expression of the declaration names what it has not: {told}"
             raise _Unfit("missing column", named) from error
+        raise _Unfit(rule, f"{wrong}: {told}") from error
+    except (PySparkException, Py4JJavaError) as error:
+        # An embedded session gives some errors as those of Java, behind a preamble.
+        message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+        named_as = _NAMED.match(message or "")
+        state, told = named_as[1] if named_as else "", first_line(Exception(message))
+        if state in _OF_THE_SERVER and not isinstance(error, IllegalArgumentException):
+            raise
+        if state in _OF_A_VALUE:
+            raise _Unfit("expression", f"an expression of the declaration fails for a row: {told}") from error
         raise _Unfit(rule, f"{wrong}: {told}") from error
 
 

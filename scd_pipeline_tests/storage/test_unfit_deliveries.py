@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline import intake
 from scd_pipeline.deliveries import Delivery, discover
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.load import load
+from scd_pipeline.load import BatchResult, load
 from scd_pipeline.spec import Attribute, Dimension, Feed, Snapshot, Source
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -38,7 +40,6 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
     )
     opened = Warehouse(spark, tmp_path / "warehouse")
     done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
-    told = [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in done.batches]
     assert_same_rows(
         """
         | delivery     | outcome  | rule       |
@@ -47,13 +48,67 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
         | '2024-03-01' | stopped  | unreadable |
         | '2024-04-01' | stopped  | other type |
         """,
-        told,
+        told(done.batches),
     )
     broken, mistyped = done.stopped
     assert "c_2024-03-01.parquet cannot be read" in broken.error
     assert "born" in mistyped.error and "as the declared type" in mistyped.remedy
     rows = opened.table("dim_c").read().select("born", "effective_from").toArrow().to_pylist()
     assert [row["born"] for row in rows if row["effective_from"] == utc(2024, 2, 1)] == [date(2000, 2, 1)]
+
+
+def told(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
+    return [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in batches]
+
+
+@pytest.mark.rule("S27")
+def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
+    """Of files that are read together: one has a flag that an expression fails for, one is cut off in the middle."""
+    feed = Feed("c_{date}.csv.gz", effective_at="at", deletes="flag = 1")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=feed))
+    wide = "".join(f"{n},2024-01-01,0,{n * 2_654_435_761 % 2**32}\n" for n in range(20_000))
+    for day, rows in enumerate(("a,2024-01-01,0,Rome\n", "a,2024-01-02,n/a,Bari\n", wide, "a,2024-01-04,0,Oslo\n"), 1):
+        packed = gzip.compress(f"id,at,flag,city\n{rows}".encode())
+        cut = len(packed) // 2 if rows is wide else len(packed)
+        (tmp_path / f"c_2024-01-0{day}.csv.gz").write_bytes(packed[:cut])
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    assert_same_rows(
+        """
+        | delivery     | outcome  | rule       |
+        | '2024-01-01' | accepted | ''         |
+        | '2024-01-02' | stopped  | expression |
+        | '2024-01-03' | stopped  | unreadable |
+        | '2024-01-04' | accepted | ''         |
+        """,
+        told(done.batches),
+    )
+    flagged, broken = done.stopped
+    assert "fails for a row" in flagged.error and "'n/a'" in flagged.error
+    assert "c_2024-01-03.csv.gz" in broken.error
+    rows = opened.table("dim_c").read().orderBy("version").select("city").collect()
+    assert [row["city"] for row in rows] == ["Rome", "Oslo"]
+
+
+@pytest.mark.rule("S27")
+def test_a_version_whose_files_are_gone_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    """The table still tells of it."""
+    path = tmp_path / "customers"
+    for city in ("Rome", "Oslo"):
+        before = set(path.glob("*.parquet"))
+        spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(str(path))
+    for file in before:
+        file.unlink()
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(str(path), versions=True)))
+    done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark))
+    assert_same_rows(
+        """
+        | delivery | outcome  | rule       |
+        | '0'      | stopped  | unreadable |
+        | '1'      | accepted | ''         |
+        """,
+        told(done.batches),
+    )
 
 
 @pytest.mark.rule("S30", "S34")
