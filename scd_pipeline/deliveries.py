@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from scd_pipeline.batch import Batch, rank, token, utc
 from scd_pipeline.columns import col, quoted
 from scd_pipeline.errors import STOPPING_RULES, SourceDataError, first_line
 from scd_pipeline.frames import small_frame
-from scd_pipeline.history.statements import DELIVERY
+from scd_pipeline.history.statements import DELIVERY, LINE
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 
 if TYPE_CHECKING:
@@ -171,13 +172,28 @@ def _zoned(kind: pyarrow.DataType) -> pyarrow.DataType:
 
 
 def read_path(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> DataFrame:
-    """The rows at these paths of one format; text stays text, so that a value that does not cast can be told."""
+    """The rows at these paths of one format; text stays text, so that a value that does not cast can be told.
+
+    A line of a text format that is no row of the columns that there are is a row of NULLs, and stands as it came in
+    the column `_scd_line`, which is NULL elsewhere: its parts may lie in the wrong columns.
+    """
     reader = spark.read.format(str(channel.format))
     if channel.format == "csv":
         reader = reader.options(header="true", inferSchema="false", mode="PERMISSIVE")
     if channel.format == "json":
         reader = reader.options(primitivesAsString="true")
-    return reader.options(**channel.reader_options).load(list(paths))
+    reader = reader.options(**channel.reader_options)
+    if channel.format not in ("csv", "json"):
+        return reader.load(list(paths))
+    # Spark asks the files for their columns only while it is not told them, at each look at the frame.
+    reader = reader.options(columnNameOfCorruptRecord=LINE)
+    found = reader.load(list(paths))
+    fields = [field for field in found.schema.fields if field.name != LINE]
+    if not fields:
+        return found
+    lines = reader.schema(T.StructType([*fields, T.StructField(LINE, T.StringType())])).load(list(paths))
+    whole = col(LINE).isNull()
+    return lines.select(*[F.when(whole, col(field.name)).alias(field.name) for field in fields], LINE)
 
 
 def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery) -> DataFrame:

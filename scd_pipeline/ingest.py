@@ -223,7 +223,7 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
         fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
     read = reading(fields, source, first.channel, dimension)
     if read.missing:
-        there = ", ".join(field.name for field in fields)
+        there = ", ".join(field.name for field in read.fields)
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {there}")
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
     hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), read)

@@ -42,10 +42,12 @@ from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
 from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
 
 DELIVERY = "_scd"
+LINE = "_scd_line"
 HASH = "_hash"
 KEY_READABLE = "_key_readable"
 OUTSIDE_OF_SCOPE = "outside of the delivery's scope"
 _CAST_FAULTS = "_cast_faults"
+_NO_ROW = {"csv": "the line has fewer or more fields than the header", "json": "the line is no JSON object"}
 STATEMENT_TYPES = {
     SOURCE: "string",
     CHANNEL: "string",
@@ -73,13 +75,20 @@ _ZONE_LETTERS = set("VzOXxZ")
 class Reading:
     """How the columns of one delivery are taken: what is there, what is missing, what nobody declared.
 
-    `fields` are all that it has; asking a frame for them would have Spark analyse it once more.
+    `fields` are all that it has; asking a frame for them would have Spark analyse it once more. With `lines` it has
+    beside them the column `_scd_line`, where a line that is no row stands as it came.
     """
 
     fields: tuple[T.StructField, ...]
     stated: tuple[str, ...]
     missing: tuple[str, ...]
     undeclared: tuple[str, ...]
+    lines: bool = False
+
+    @property
+    def line(self) -> Column:
+        """The line of a row that is none; NULL for a row."""
+        return F.col(LINE) if self.lines else F.lit(None).cast("string")
 
 
 def reading(fields: Sequence[T.StructField], source: Source, channel: Snapshot | Feed, dimension: Dimension) -> Reading:
@@ -88,7 +97,8 @@ def reading(fields: Sequence[T.StructField], source: Source, channel: Snapshot |
     An optional or retired attribute may be missing, and any in a feed that states some; a key column, or a column
     that the channel names, may not.
     """
-    names = [field.name for field in fields]
+    own = [field for field in fields if field.name != LINE]
+    names = [field.name for field in own]
     there = {name.lower() for name in names}
     some = isinstance(channel, Feed) and channel.states == "some"
     stated, missing = [], []
@@ -108,7 +118,7 @@ def reading(fields: Sequence[T.StructField], source: Source, channel: Snapshot |
     expressions = [column.expression or "" for column in source.columns.values()]
     expressions.append((channel.deletes or "") if isinstance(channel, Feed) else "")
     undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and not _mentions(expressions, n)]
-    return Reading(tuple(fields), tuple(stated), tuple(missing), tuple(undeclared))
+    return Reading(tuple(own), tuple(stated), tuple(missing), tuple(undeclared), len(own) < len(fields))
 
 
 def _mentions(expressions: Sequence[str], column: str) -> bool:
@@ -127,7 +137,8 @@ def content_hash(frame: DataFrame, read: Reading) -> DataFrame:
             value.isNull(),
             F.to_json(F.struct(value), _WITH_NULLS) if _is_nested(field.dataType) else value,
         ]
-    return frame.withColumn(HASH, F.xxhash64(*parts) if parts else F.lit(0).cast("bigint"))
+    row = F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
+    return frame.withColumn(HASH, F.when(read.line.isNotNull(), F.xxhash64(read.line)).otherwise(row))
 
 
 def _is_nested(data_type: T.DataType) -> bool:
@@ -140,17 +151,19 @@ def conform(
 ) -> DataFrame:
     """The rows of some deliveries with the same columns, as statements, with `_hash` and `_key_readable`.
 
-    NULL in the business key, a value that does not cast, a missing or impossible time and a key outside of the
-    batch's scope make a bad row; a default stands in for NULL before that.
+    A line that is no row, NULL in the business key, a value that does not cast, a missing or impossible time and a
+    key outside of the batch's scope make a bad row; a default stands in for NULL before that.
     Errors: Spark's AnalysisException where an expression of the declaration names a column that is not there.
     """
     values = _values(frame, read, source, channel, dimension)
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
-    typed = frame.select(DELIVERY, HASH, *values.columns, faults, _text_of(read).alias(BAD_ROW))
-    typed = typed.withColumn(KEY_READABLE, _key_readable(dimension))
+    text = F.coalesce(read.line, _text_of(read)).alias(BAD_ROW)
+    typed = frame.select(DELIVERY, HASH, *values.columns, faults, text, read.line.alias(LINE))
+    typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _key_readable(dimension))
     cast_faults = F.when(F.col(_CAST_FAULTS) != "", F.col(_CAST_FAULTS))
     reason = F.concat_ws("; ", cast_faults, *_time_faults(channel, dimension), *_scope_faults(channel))
-    typed = typed.withColumn(BAD_REASON, F.when(reason != "", reason))
+    no_row = F.when(F.col(LINE).isNotNull(), F.lit(_NO_ROW.get(str(channel.format))))
+    typed = typed.withColumn(BAD_REASON, F.coalesce(no_row, F.when(reason != "", reason)))
     return typed.select(*_statement_columns(read, source, channel, dimension), HASH, KEY_READABLE)
 
 

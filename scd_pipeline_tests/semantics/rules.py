@@ -371,6 +371,8 @@ RULES: dict[str, Rule] = {
         (
             "Bad rows are rows of the change log, and those of a superseded revision are superseded with it.",
             "In a feed a bad row has no effect at all.",
+            "A line of a CSV file with fewer or more fields than the header, or of a JSON file that is no object, is a "
+            "bad row. Its fields may lie in the wrong columns, so its key counts as one that cannot be read.",
         ),
     ),
     "S27": Rule(

@@ -178,6 +178,49 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
     ]
 
 
+LINES = {
+    "csv": [
+        'id;city\na;Rome\nb;Kiel\nc\nd;"Bonn;1"\n\n',
+        "id;city\na;Oslo\nb;Kiel;1\nd;Bonn\n",
+        'id;city\na;"Linz\nb;"Kiel\nd;Bonn\n',
+    ],
+    "json": [
+        '{"id": "a", "city": "Rome"}\n{"id": "b", "city": "Kiel"}\n{"id": "c", "ci\n{"id": "d", "city": "Bonn;1"}\n',
+        '{"id": "a", "city": "Oslo"}\n["b", "Kiel"]\n{"id": "d", "city": "Bonn"}\n',
+        '{"id": "a", "city": "Linz\n{"id": "b", "city": "Kiel\n{"id": "d", "city": "Bonn"}\n',
+    ],
+}
+BROKEN = {
+    "csv": ("the line has fewer or more fields than the header", ["c", "b;Kiel;1", 'a;"Linz', 'b;"Kiel']),
+    "json": (
+        "the line is no JSON object",
+        ['{"id": "c", "ci', '["b", "Kiel"]', '{"id": "a", "city": "Linz', '{"id": "b", "city": "Kiel'],
+    ),
+}
+
+
+@pytest.mark.rule("S26", "S27")
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_line_that_is_no_row_of_the_columns_is_a_bad_row(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """It is kept as it came. Its parts may lie in the wrong columns, so its key is not known, and nobody is retired."""
+    for day, text in enumerate(LINES[kind], 1):
+        (tmp_path / f"c_2024-01-0{day}.{kind}").write_text(text, encoding="utf-8")
+    channel = Snapshot(f"c_{{date}}.{kind}", options={"sep": ";"})
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", channel, bad_row_limit=1.0))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(b.rows, b.bad_rows, b.closed, b.undeclared) for b in done.batches] == [
+        (4, 1, 0, ()),
+        (3, 1, 0, ()),
+        (3, 2, 0, ()),
+    ]
+    log = opened.table("dim_c_changes").read().where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
+    reason, lines = BROKEN[kind]
+    assert log.select("id", "_bad_reason", "_bad_row").collect() == [(None, reason, line) for line in lines]
+    rows = opened.table("dim_c").read().where("current_flag").orderBy("id").select("id", "city").collect()
+    assert rows == [("a", "Oslo"), ("b", "Kiel"), ("d", "Bonn")]
+
+
 @pytest.mark.slow
 @pytest.mark.rule("S5")
 def test_each_batch_is_asked_for_changes_without_an_order(
