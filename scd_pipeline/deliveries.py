@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -142,17 +142,28 @@ def _micros(table: pyarrow.Table) -> pyarrow.Table:
     """
     import pyarrow
 
-    finest = pyarrow.schema([(entry.name, _as_micros(entry.type)) for entry in table.schema])
-    micros = pyarrow.Table.from_arrays(
-        [_cut(c, finest.field(n).type) for n, c in enumerate(table.columns)], schema=finest
-    )
-    return micros.cast(pyarrow.schema([(entry.name, _zoned(entry.type)) for entry in micros.schema]))
+    finest = pyarrow.schema([(entry.name, _with_leaves(entry.type, _as_micros)) for entry in table.schema])
+    micros = table.cast(finest, safe=False)
+    return micros.cast(pyarrow.schema([(entry.name, _with_leaves(entry.type, _zoned)) for entry in finest]))
 
 
-def _cut(column: pyarrow.ChunkedArray, kind: pyarrow.DataType) -> pyarrow.ChunkedArray:
+def _with_leaves(kind: pyarrow.DataType, of: Callable[[pyarrow.DataType], pyarrow.DataType]) -> pyarrow.DataType:
+    """The type with each type deep inside it replaced."""
     import pyarrow
 
-    return column.cast(kind, safe=not pyarrow.types.is_timestamp(column.type))
+    def part(field: pyarrow.Field) -> pyarrow.Field:
+        return field.with_type(_with_leaves(field.type, of))
+
+    types = pyarrow.types
+    if types.is_struct(kind):
+        return pyarrow.struct([part(field) for field in kind])
+    if types.is_map(kind):
+        return pyarrow.map_(_with_leaves(kind.key_type, of), _with_leaves(kind.item_type, of))
+    if types.is_fixed_size_list(kind):
+        return pyarrow.list_(part(kind.value_field), kind.list_size)
+    if types.is_large_list(kind):
+        return pyarrow.large_list(part(kind.value_field))
+    return pyarrow.list_(part(kind.value_field)) if types.is_list(kind) else of(kind)
 
 
 def _as_micros(kind: pyarrow.DataType) -> pyarrow.DataType:

@@ -194,10 +194,9 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
     columns, faults = [], []
     for name, (column, data_type, personal) in wanted.items():
         given = physical[name]
-        value = _cast(given, types[name], data_type, column.format, source.timezone)
-        taken = _defaulted(given, value, column, data_type)
-        lost = _is_lost(given, value, types[name], data_type)
-        faults.append(_fault(name, given, lost, data_type, personal))
+        cast = _cast(given, types[name], data_type, column.format, source.timezone)
+        taken = _defaulted(given, cast.value, column, data_type)
+        faults.append(_fault(name, given, cast.lost, data_type, personal))
         if name in required:
             faults.append(F.when(given.isNull() & taken.isNull() & ~deleted, F.lit(f"{name} is missing")))
         columns.append(taken.alias(name))
@@ -242,71 +241,104 @@ def _fault(name: str, given: Column, lost: Column, data_type: DataType, personal
     return F.when(lost, F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {data_type.ddl()}")))
 
 
-def _is_lost(given: Column, value: Column, physical: T.DataType, target: DataType) -> Column:
-    """Whether the cast left NULL where something was delivered, be it deep inside."""
-    lost = given.isNotNull() & value.isNull()
-    if physical.simpleString() == target.ddl():
-        return lost
-    if isinstance(target, Struct) and isinstance(physical, T.StructType):
-        there = {field.name.lower(): field for field in physical.fields}
-        for name, of in target.fields:
-            if field := there.get(name.lower()):
-                lost = lost | _is_lost(given[field.name], value[name], field.dataType, of)
-    if isinstance(target, Array) and isinstance(physical, T.ArrayType):
-        lost = lost | _any_lost(given, value, physical.elementType, target.element)
-    if isinstance(target, Map) and isinstance(physical, T.MapType):
-        lost = lost | _any_lost(F.map_values(given), F.map_values(value), physical.valueType, target.value)
-    return lost
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """A value as its declared type, and whether anything that was delivered is lost in it, be it deep inside."""
+
+    value: Column
+    lost: Column
 
 
-def _any_lost(given: Column, value: Column, physical: T.DataType, target: DataType) -> Column:
-    pairs = F.zip_with(given, value, lambda g, v: _is_lost(g, v, physical, target))
-    return F.coalesce(F.exists(pairs, lambda lost: lost), F.lit(False))
+def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | None, zone: str) -> _Cast:
+    """The value as the declared type, leaf by leaf; a leaf that does not cast is NULL, and lost.
 
-
-def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | None, zone: str) -> Column:
-    """The value as the declared type; NULL where it does not cast. Times without a zone are read in `zone` (S1)."""
+    Times without a zone are read in `zone`, wherever they stand (S1).
+    """
     ddl = target.ddl()
-    if physical.simpleString() == ddl and ddl != "timestamp":
-        return given
+    if physical.simpleString() == ddl:
+        return _Cast(given, F.lit(False))
+    if isinstance(physical, T.StringType) and isinstance(target, Struct | Array | Map):
+        return _of_json(given, target, zone)
+    if isinstance(physical, T.StructType) and isinstance(target, Struct):
+        return _struct(given, physical, target, zone)
+    if isinstance(physical, T.ArrayType) and isinstance(target, Array):
+        return _array(given, physical, target, zone)
+    if isinstance(physical, T.MapType) and isinstance(target, Map):
+        return _map(given, physical, target, zone)
+    value = _leaf(given, physical, ddl, pattern, zone)
+    return _Cast(value, given.isNotNull() & value.isNull())
+
+
+def _leaf(given: Column, physical: T.DataType, ddl: str, pattern: str | None, zone: str) -> Column:
     if ddl == "timestamp":
         return _timestamp(given, physical, pattern, zone)
-    if isinstance(physical, T.StringType):
-        if ddl == "date" and pattern:
-            return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
-        if isinstance(target, Struct | Array | Map):
-            return _of_json(given, ddl)
-    return _by_name(given, physical, target).try_cast(ddl)
+    if ddl == "date" and pattern and isinstance(physical, T.StringType):
+        return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
+    return given.try_cast(ddl)
 
 
-def _by_name(given: Column, physical: T.DataType, target: DataType) -> Column:
-    """The value with the fields of its structs as they are declared: Spark casts a struct by their places.
+def _struct(given: Column, physical: T.StructType, target: Struct, zone: str) -> _Cast:
+    """By the names of its fields: Spark casts a struct by their places.
 
     A field that was not delivered is NULL; names are compared without regard to case, as those of columns are.
     """
-    if isinstance(target, Struct) and isinstance(physical, T.StructType):
-        there = {field.name.lower(): field for field in physical.fields}
-        parts = []
-        for name, of in target.fields:
-            field = there.get(name.lower())
-            part = _by_name(given[field.name], field.dataType, of) if field else F.lit(None).cast(of.ddl())
-            parts.append(part.alias(name))
-        return F.when(given.isNotNull(), F.struct(*parts))
-    if isinstance(target, Array) and isinstance(physical, T.ArrayType):
-        return F.transform(given, lambda element: _by_name(element, physical.elementType, target.element))
-    if isinstance(target, Map) and isinstance(physical, T.MapType):
-        return F.transform_values(given, lambda _, value: _by_name(value, physical.valueType, target.value))
-    return given
+    there = {field.name.lower(): field for field in physical.fields}
+    parts, lost = [], F.lit(False)
+    for name, of in target.fields:
+        part = _Cast(F.lit(None).cast(of.ddl()), F.lit(False))
+        if field := there.get(name.lower()):
+            part = _cast(given[field.name], field.dataType, of, None, zone)
+        parts.append(part.value.alias(name))
+        lost = lost | part.lost
+    return _Cast(F.when(given.isNotNull(), F.struct(*parts)), lost)
 
 
-def _of_json(given: Column, ddl: str) -> Column:
-    """The value that a JSON text is; NULL for a text that is none of that type, of which Spark would keep a part."""
+def _array(given: Column, physical: T.ArrayType, target: Array, zone: str) -> _Cast:
+    def element(of: Column) -> _Cast:
+        return _cast(of, physical.elementType, target.element, None, zone)
+
+    lost = F.exists(given, lambda of: element(of).lost)
+    return _Cast(F.transform(given, lambda of: element(of).value), F.coalesce(lost, F.lit(False)))
+
+
+def _map(given: Column, physical: T.MapType, target: Map, zone: str) -> _Cast:
+    """Lost is also what has two keys that become one: Spark would fail, or keep one of them."""
+    keys = _array(F.map_keys(given), T.ArrayType(physical.keyType), Array(target.key), zone)
+    values = _array(F.map_values(given), T.ArrayType(physical.valueType), Array(target.value), zone)
+    lost = keys.lost | (F.size(F.array_distinct(keys.value)) < F.size(keys.value))
+    return _Cast(F.when(~lost, F.map_from_arrays(keys.value, values.value)), lost | values.lost)
+
+
+def _of_json(given: Column, target: DataType, zone: str) -> _Cast:
+    """The value that a JSON text is, its leaves read as those of JSON files are.
+
+    Lost is a text that is none of that type, of which Spark would keep a part.
+    """
+    delivered = _in_json(target)
     parsed = F.from_json(
         F.concat(F.lit('{"v":'), given, F.lit("}")),
-        f"struct<v:{ddl},{_NO_JSON}:string>",
+        T.StructType([T.StructField("v", delivered), T.StructField(_NO_JSON, T.StringType())]),
         {"columnNameOfCorruptRecord": _NO_JSON},
     )
-    return F.when(parsed[_NO_JSON].isNull(), parsed["v"])
+    whole = F.when(parsed[_NO_JSON].isNull(), parsed["v"])
+    cast = _cast(whole, delivered, target, None, zone)
+    return _Cast(cast.value, (given.isNotNull() & whole.isNull()) | cast.lost)
+
+
+def _in_json(target: DataType) -> T.DataType:
+    """How a value of this type is asked of Spark's JSON reader: all text, but what is written there in Base64.
+
+    Asked for a time it would not know the source's zone, and take a time of day for one of today.
+    """
+    match target:
+        case Struct(fields=fields):
+            return T.StructType([T.StructField(name, _in_json(of)) for name, of in fields])
+        case Array(element=element):
+            return T.ArrayType(_in_json(element))
+        case Map(value=value):
+            return T.MapType(T.StringType(), _in_json(value))
+        case _:
+            return T.BinaryType() if target.ddl() == "binary" else T.StringType()
 
 
 def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: str) -> Column:

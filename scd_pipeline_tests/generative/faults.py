@@ -341,7 +341,7 @@ _SOURCES = (
         "bad_value_is_null",
         "S26",
         "customer pass, partner pass",
-        Edit("history.statements:_is_lost", "given.isNotNull() & value.isNull()", "F.lit(False) & value.isNull()"),
+        Edit("history.statements:_cast", "given.isNotNull() & value.isNull()", "F.lit(False) & value.isNull()"),
     ),
     _fault(
         "any_time_taken",

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import SetupError
+from scd_pipeline.spec import Attribute, Dimension, Feed, Source
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.semantics.ground import OwnTables, once
 from scd_pipeline_tests.semantics.specification import by_files, declared, feed, rule
@@ -182,3 +183,43 @@ def test_a_session_in_another_zone_is_refused(spark: SparkSession, warehouse: Pa
             Warehouse(spark, warehouse)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@rule("S1", "S26")
+def test_times_deep_inside_a_value_are_read_in_the_sources_zone(
+    spark: SparkSession, own_tables: OwnTables, far_from_utc: None
+) -> None:
+    """Whether they come as text, in a JSON text or as times without a zone; a time of day is none there either."""
+    types = {"seen": "array<timestamp>", "last": "struct<at:timestamp>", "by": "map<string,timestamp>"}
+    attributes = {name: Attribute(2, type=kind) for name, kind in types.items()}
+    source = Source("oslo", feed=Feed(), timezone="Europe/Oslo", bad_row_limit=1.0)
+    dimension = Dimension("dim_deep", "id", attributes, source)
+
+    def arrow(number: int, at: object, kind: pa.DataType) -> pa.Table:
+        shapes = (pa.list_(kind), pa.struct([("at", kind)]), pa.map_(pa.string(), kind))
+        values = ([at], {"at": at}, [("a", at)])
+        return pa.table(
+            {"id": [number], **{n: pa.array([v], k) for n, v, k in zip(types, values, shapes, strict=True)}}
+        )
+
+    def as_json(number: int, at: str) -> pa.Table:
+        texts = (f'["{at}"]', f'{{"at": "{at}"}}', f'{{"a": "{at}"}}')
+        return pa.table({"id": [number], **{name: [text] for name, text in zip(types, texts, strict=True)}})
+
+    midnight, wall = "2024-07-01 00:00:00", "TIMESTAMP_NTZ'2024-07-01 00:00:00'"
+    frames = [
+        as_json(1, midnight),
+        arrow(2, midnight, pa.string()),
+        arrow(3, dt.datetime(2024, 7, 1), pa.timestamp("ns")),
+        spark.sql(f"SELECT 4 AS id, array({wall}) seen, named_struct('at', {wall}) last, map('a', {wall}) AS by"),
+        as_json(5, "2024-06-30 22:00:00Z"),
+        arrow(6, dt.datetime(2024, 6, 30, 22), pa.timestamp("us", "UTC")),
+        as_json(7, "12:30:00"),
+        arrow(8, "12:30:00", pa.string()),
+    ]
+    day = dt.datetime(2024, 7, 2, tzinfo=dt.timezone.utc)
+    once(own_tables.warehouse, dimension, [Delivery("oslo", f"{n}", at=day, frame=f) for n, f in enumerate(frames)])
+    found = sorted(own_tables.rows(dimension), key=lambda row: row["id"])
+    at = dt.datetime(2024, 6, 30, 22, tzinfo=dt.timezone.utc)
+    told = [(row["id"], row["seen"], row["last"], dict(row["by"])) for row in found]
+    assert told == [(str(number), [at], {"at": at}, {"a": at}) for number in range(1, 7)]
