@@ -265,6 +265,8 @@ def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | 
         return _array(given, physical, target, zone)
     if isinstance(physical, T.MapType) and isinstance(target, Map):
         return _map(given, physical, target, zone)
+    if isinstance(physical, T.StructType) and isinstance(target, Map):
+        return _map_of_fields(given, physical, target, zone)
     value = _leaf(given, physical, ddl, pattern, zone)
     return _Cast(value, given.isNotNull() & value.isNull())
 
@@ -274,6 +276,8 @@ def _leaf(given: Column, physical: T.DataType, ddl: str, pattern: str | None, zo
         return _timestamp(given, physical, pattern, zone)
     if ddl == "date" and pattern and isinstance(physical, T.StringType):
         return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
+    if ddl == "string" and isinstance(physical, T.StructType | T.ArrayType | T.MapType):
+        return F.to_json(given)  # a cast would leave out the names of fields, and different values become equal
     return given.try_cast(ddl)
 
 
@@ -302,9 +306,29 @@ def _array(given: Column, physical: T.ArrayType, target: Array, zone: str) -> _C
 
 
 def _map(given: Column, physical: T.MapType, target: Map, zone: str) -> _Cast:
-    """Lost is also what has two keys that become one: Spark would fail, or keep one of them."""
     keys = _array(F.map_keys(given), T.ArrayType(physical.keyType), Array(target.key), zone)
     values = _array(F.map_values(given), T.ArrayType(physical.valueType), Array(target.value), zone)
+    return _entries(keys, values)
+
+
+def _map_of_fields(given: Column, physical: T.StructType, target: Map, zone: str) -> _Cast:
+    """The fields of a struct as entries: Spark finds structs in JSON files, whatever their objects stand for.
+
+    A field that is NULL is no entry: one that an object lacks comes as NULL too.
+    """
+    parts, lost = [], F.lit(False)
+    for field in physical.fields:
+        part = _cast(given[field.name], field.dataType, target.value, None, zone)
+        entry = F.struct(F.lit(field.name).alias("key"), part.value.alias("value"))
+        parts.append(F.when(given[field.name].isNotNull(), entry))
+        lost = lost | part.lost
+    there = F.when(given.isNotNull(), F.array_compact(F.array(*parts)))
+    keys = _array(F.transform(there, lambda e: e["key"]), T.ArrayType(T.StringType()), Array(target.key), zone)
+    return _entries(keys, _Cast(F.transform(there, lambda e: e["value"]), lost))
+
+
+def _entries(keys: _Cast, values: _Cast) -> _Cast:
+    """A map. Lost is also what has two keys that become one: Spark would fail, or keep one of them."""
     lost = keys.lost | (F.size(F.array_distinct(keys.value)) < F.size(keys.value))
     return _Cast(F.when(~lost, F.map_from_arrays(keys.value, values.value)), lost | values.lost)
 

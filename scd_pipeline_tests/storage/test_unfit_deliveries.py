@@ -178,6 +178,40 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
     ]
 
 
+@pytest.mark.rule("S26")
+def test_an_object_of_a_json_file_can_be_a_map_or_a_text(spark: SparkSession, tmp_path: Path) -> None:
+    """A text keeps the names of its fields; a key or a value of the map that does not cast makes a bad row."""
+    types = {"sizes": "map<int,double>", "note": "string"}
+    attributes = {name: Attribute(2, type=kind) for name, kind in types.items()}
+    dimension = Dimension("dim_c", "id", attributes, Source("crm", feed=Feed("{delivery}.json"), bad_row_limit=1.0))
+    lines = [
+        {"id": "a", "sizes": {"1": 0.5, "2": "7"}, "note": {"x": 1}},
+        {"id": "b", "sizes": {}, "note": {"y": 1}},
+        {"id": "c", "sizes": None, "note": None},
+        {"id": "no number", "sizes": {"one": 1}},
+        {"id": "no double", "sizes": {"1": "many"}},
+        {"id": "twice", "sizes": {"1": 1, "01": 2}},
+    ]
+    path = tmp_path / "d1.json"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    keyed = pa.array([[("1", 1.0)], [("one", 1.0)], None], pa.map_(pa.string(), pa.float64()))
+    frame = pa.table({"id": ["d", "no number, mapped", "e"], "sizes": keyed, "note": [["x"], [], None]})
+    at = utc(2024, 1, 1)
+    done = load(
+        opened, dimension, [Delivery("crm", "d1", at=at, path=str(path)), Delivery("crm", "d2", at=at, frame=frame)]
+    )
+    assert [b.bad_rows for b in done.batches] == [3, 1]
+    rows = opened.table("dim_c").read().orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
+    assert rows == [
+        ("a", '{"1":0.5,"2":7.0}', '{"x":"1"}'),
+        ("b", "{}", '{"y":"1"}'),
+        ("c", None, None),
+        ("d", '{"1":1.0}', '["x"]'),
+        ("e", None, None),
+    ]
+
+
 LINES = {
     "csv": [
         'id;city\na;Rome\nb;Kiel\nc\nd;"Bonn;1"\n\n',
