@@ -196,7 +196,9 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
         given = physical[name]
         cast = _cast(given, types[name], data_type, column.format, source.timezone)
         taken = _defaulted(given, cast.value, column, data_type)
-        faults.append(_fault(name, given, cast.lost, data_type, personal))
+        # A delete states no attribute, so what stands in its place says nothing.
+        lost = cast.lost & ~deleted if name in read.stated else cast.lost
+        faults.append(_fault(name, given, lost, data_type, personal))
         if name in required:
             faults.append(F.when(given.isNull() & taken.isNull() & ~deleted, F.lit(f"{name} is missing")))
         columns.append(taken.alias(name))

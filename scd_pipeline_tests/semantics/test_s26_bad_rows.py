@@ -272,3 +272,30 @@ def test_a_row_outside_of_its_snapshots_scope_is_a_bad_row() -> Case:
         | pos/snapshot/1/1 | 'region=s, id=2' | outside of the delivery's scope |
         """,
     )
+
+
+@rule("S26", "S18")
+@case
+def test_what_a_delete_has_in_the_place_of_an_attribute_says_nothing() -> Case:
+    """Its key and its time have to be there."""
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city | score | op |
+            | 1        | 1  | 2024-01-01 | Bonn | 1     |    |
+            | 2        | 1  | 2024-02-01 | -    | -     | D  |
+            | 3        | 2  | 2024-01-01 | Kiel | 1     |    |
+            | 3        | 2  | soon       | -    | -     | D  |
+            """
+        ),
+        becomes="""
+        | id | city | score | effective_from | effective_to |
+        | 1  | Bonn | 1     | 2024-01-01     | 2024-02-01   |
+        | 2  | Kiel | 1     | 2024-01-01     | OPEN         |
+        """,
+        quarantine="""
+        | batch        | key  | reason                                                          |
+        | crm/feed/3/1 | id=2 | "effective_at: 'soon' is no timestamp; effective_at is missing" |
+        """,
+    )
