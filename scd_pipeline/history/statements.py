@@ -43,7 +43,7 @@ from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
 
 DELIVERY = "_scd"
 LINE = "_scd_line"
-HASH = "_hash"
+HASH = "_scd_hash"
 KEY_READABLE = "_key_readable"
 OUTSIDE_OF_SCOPE = "outside of the delivery's scope"
 _CAST_FAULTS = "_cast_faults"
@@ -128,7 +128,7 @@ def _mentions(expressions: Sequence[str], column: str) -> bool:
 
 
 def content_hash(frame: DataFrame, read: Reading) -> DataFrame:
-    """Add `_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order."""
+    """Add `_scd_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order."""
     parts: list[Column] = []
     for field in sorted(read.fields, key=lambda f: f.name):
         value = col(field.name)
@@ -149,7 +149,7 @@ def _is_nested(data_type: T.DataType) -> bool:
 def conform(
     frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> DataFrame:
-    """The rows of some deliveries with the same columns, as statements, with `_hash` and `_key_readable`.
+    """The rows of some deliveries with the same columns, as statements, with `_scd_hash` and `_key_readable`.
 
     A line that is no row, NULL in the business key, a value that does not cast, a missing or impossible time and a
     key outside of the batch's scope make a bad row; a default stands in for NULL before that.

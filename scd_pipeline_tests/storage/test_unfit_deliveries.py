@@ -178,6 +178,17 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
     ]
 
 
+@pytest.mark.rule("S20")
+def test_a_column_may_have_a_name_that_begins_with_an_underscore(spark: SparkSession, tmp_path: Path) -> None:
+    """As the hash that another system made of the row."""
+    source = Source("crm", feed=Feed(deletes="_kind = 'D'"), columns={"mark": "_hash", "id": "_batch"})
+    dimension = Dimension("dim_c", "id", {"mark": 2}, source)
+    frame = pa.table({"_batch": ["a"], "_hash": ["4711"], "_kind": ["U"]})
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    load(opened, dimension, [Delivery("crm", "d1", at=utc(2024, 1, 1), frame=frame)])
+    assert opened.table("dim_c").read().select("id", "mark").collect() == [("a", "4711")]
+
+
 @pytest.mark.rule("S26")
 def test_an_object_of_a_json_file_can_be_a_map_or_a_text(spark: SparkSession, tmp_path: Path) -> None:
     """A text keeps the names of its fields; a key or a value of the map that does not cast makes a bad row."""
