@@ -25,6 +25,8 @@ _CONFLICTS = (
     "MetadataChangedException",
     "ProtocolChangedException",
 )
+# What an ALTER that was planned by the columns of a moment ago meets where a rival has taken the same step since.
+_TAKEN_ALREADY = ("FIELD_ALREADY_EXISTS", "UNRESOLVED_COLUMN")
 _MISSING = (
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_TABLE_NOT_FOUND",
@@ -150,11 +152,14 @@ class Table:
         return self._commit(commit, lambda: self._merge(rows, commit, key, removes))
 
     def _alter(self, statement: str) -> None:
-        """Run a statement that does without a number of its own.  Errors: ConflictError if a rival was faster."""
+        """Run a statement that does without a number of its own.
+
+        Errors: ConflictError if a rival was faster, with another step or with the same.
+        """
         try:
             self.spark.sql(statement).collect()
         except Exception as error:
-            if is_conflict(error):
+            if is_conflict(error) or any(mark in str(error) for mark in _TAKEN_ALREADY):
                 wrong = f"table {self.name}: another writer was faster than {statement.partition(' ')[0]}"
                 raise ConflictError(f"{wrong}; what was to be done has to be looked at anew") from error
             raise

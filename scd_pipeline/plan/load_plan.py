@@ -62,13 +62,18 @@ class LoadPlan:
         return replace(self.log, table=warehouse.writable(self.log_name))
 
     def prepare(self, warehouse: Warehouse) -> None:
-        """Carry out the schema steps. They are metadata alone, can be repeated, and change no row."""
+        """Carry out the schema steps, and have the table remember the declaration that they were taken for.
+
+        Both are metadata alone and change no row. What a killed run had no time to tell is told here, without a step.
+        Errors: ConflictError if a rival was faster.
+        """
         if not (self.batches or self.has_actions):
             return
         for step in self.schema_steps:
             carry_out(step, warehouse, self.dimension)
-        if any(step.table == self.dimension.name and step.column[0] for step in self.schema_steps):
-            warehouse.writable(self.dimension.name).set_properties(properties(self.dimension))
+        table, told = warehouse.writable(self.dimension.name), properties(self.dimension)
+        if not told.items() <= table.properties().items():
+            table.set_properties(told)
 
     def explain(self) -> str:
         """The plan for people: schema steps, each batch with its counts, row actions, and some examples."""

@@ -23,7 +23,10 @@ def schema_steps(dimension: Dimension, log: ChangeLog, there: Mapping[str, str])
 
 
 def carry_out(step: SchemaStep, warehouse: Warehouse, dimension: Dimension) -> None:
-    """Take one of these steps; again is no harm."""
+    """Take one of these steps.
+
+    Errors: ConflictError if a rival was faster, also with the same step; planned anew, what is done is no step.
+    """
     table = warehouse.writable(step.table)
     if step.action.startswith("create"):
         if step.table == dimension.name:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import ConflictError, OwnCommitMissing, RetriesExhausted, UnsupportedDelta
 from scd_pipeline.load import Retry, commit_dimension, commit_log, load, plan
+from scd_pipeline.spec import Attribute
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -58,6 +59,20 @@ def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Wa
     with pytest.raises(ConflictError):
         commit_dimension(loaded, made, log)
     assert_same_rows(BOTH_CHANGES, history(loaded))
+
+
+@pytest.mark.rule("S20")
+def test_a_schema_step_that_a_rival_took_first_is_planned_anew(loaded: Warehouse) -> None:
+    """By the columns as they are then, it is no step any more."""
+    town = Attribute(2, former_names=("city",), optional=True)
+    renamed, more = {"email": 1, "town": town}, {"email": 1, "town": town, "tier": Attribute(2, optional=True)}
+    for attributes, month in ((renamed, 2), (more, 3)):
+        changed = replace(CUSTOMER, attributes=attributes)
+        made = plan(loaded, changed, [feed("one", ("a", month, "Oslo"))])
+        plan(loaded, changed, [feed("two", ("b", month, "Paris"))]).prepare(loaded)
+        with pytest.raises(ConflictError, match="another writer was faster than ALTER"):
+            made.prepare(loaded)
+        assert plan(loaded, changed, [feed("one", ("a", month, "Oslo"))]).schema_steps == ()
 
 
 @pytest.mark.parametrize("rival", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "beside a rival"])

@@ -7,13 +7,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.load import load
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.load import load, plan
+from scd_pipeline.plan.schema import carry_out
+from scd_pipeline.spec import Attribute
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -82,6 +86,21 @@ def test_a_run_without_deliveries_continues_a_killed_one(
     result = load(opened, CUSTOMER)
     assert result.rows == {"close": 1, "open": 1}
     assert_same_rows(UNDISTURBED, history(opened))
+
+
+@pytest.mark.rule("S17", "S35")
+def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_table(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    """What the table was made by: without it a declaration that leaves the new attribute out again would do."""
+    opened = Warehouse(spark, warehouse)
+    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, optional=True)})
+    for step in plan(opened, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
+        carry_out(step, opened, more)  # killed here
+    load(opened, more, [feed("one", ("a", 2, "Oslo"))])
+    with pytest.raises(DeclarationError, match="the table has attribute tier, which the declaration does not name"):
+        plan(opened, CUSTOMER, [])
 
 
 def test_a_feed_of_no_ops_is_not_read_again_and_again(spark: SparkSession, warehouse: Path) -> None:
