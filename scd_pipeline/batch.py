@@ -90,10 +90,10 @@ class Batch:
 
     @property
     def position(self) -> tuple[datetime, str, str, str]:
-        """Where the batch itself lies in its source's order (a batch of its own time only)."""
+        """Where the batch itself lies in its source's order (a batch of its own time only); the revision last (S5)."""
         if self.at is None:
             raise ValueError(f"batch {self.id} has no time of its own")
-        return (self.at, rank(self.delivery), rank(self.revision), self.channel)
+        return (self.at, rank(self.delivery), self.channel, rank(self.revision))
 
     def covers_all_of(self, other: Batch) -> bool:
         """Whether every entity that `other` speaks of is in this batch's scope too."""

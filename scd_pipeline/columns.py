@@ -141,7 +141,11 @@ def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def position(*, with_presence: bool = False) -> list[Column]:
-    """The order of one source's statements (S5): time, sequence (NULL first), delivery, revision, channel.
+    """The order of statements (S5): time, sequence (NULL first), delivery, channel, source, revision.
+
+    A delivery is known by its name, channel and source: of those that count, no two are told apart by the revision
+    alone, so that the same content under a higher one moves nothing (S14, S34). The source's name only decides who
+    opened a version.
 
     With `with_presence`, the rows by which a row-timed snapshot asserts presence come after its own row of that time,
     the highest of them first, as that one gives the values.
@@ -150,8 +154,9 @@ def position(*, with_presence: bool = False) -> list[Column]:
         F.col(EFFECTIVE_AT).asc(),
         F.col(SEQUENCE).asc_nulls_first(),
         F.col(DELIVERY_RANK).asc(),
-        F.col(REVISION_RANK).asc(),
         F.col(CHANNEL).asc(),
+        F.col(SOURCE).asc(),
+        F.col(REVISION_RANK).asc(),
     ]
     if with_presence:
         order += [F.col("_row_at").desc_nulls_first(), F.col("_row_sequence").desc_nulls_last()]

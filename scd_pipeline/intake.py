@@ -320,7 +320,7 @@ def _decided(
 
 
 def _repeats(batch: Batch, stands: Batch, result: BatchResult) -> bool:
-    """Whether it is a higher revision of the same content: the log remembers it, for its position."""
+    """Whether it is a higher revision of the same content: the log remembers it, as the one that counts."""
     return result.outcome == "unchanged" and rank(batch.revision) > rank(stands.revision)
 
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Any
 
 Key = tuple[Any, ...]
-Position = tuple[dt.datetime, bool, int, str, str, str]
+Position = tuple[dt.datetime, bool, int, str, str, str, str]
 
 UNREADABLE_KEY = "unreadable key"
 NO_TIME = "missing effective_at"
@@ -155,9 +155,9 @@ class Statement:
     reason: str | None = None
 
     @property
-    def order(self) -> tuple[Position, str, bool]:
-        """By position, then source; a snapshot's own rows come before its word on who is there."""
-        return position(self.batch, self.time, self.sequence), self.batch.source, self.kind == "present"
+    def order(self) -> tuple[Position, bool]:
+        """By position; a snapshot's own rows come before its word on who is there."""
+        return position(self.batch, self.time, self.sequence), self.kind == "present"
 
 
 @dataclass(frozen=True)
@@ -221,9 +221,12 @@ def _is_date(token: str) -> bool:
 
 
 def position(batch: Batch, time: dt.datetime, sequence: int | None) -> Position:
-    """Position: time, sequence (NULL first), delivery, revision, channel. Arrival is no part of it."""
-    revision = code(str(batch.revision))
-    return time, sequence is not None, sequence or 0, code(batch.delivery), revision, batch.channel
+    """Position: time, sequence (NULL first), delivery, channel, source, revision. Arrival is no part of it.
+
+    Of a delivery one revision counts, so that the revision orders nothing among those that count.
+    """
+    delivery = code(batch.delivery), batch.channel, batch.source, code(str(batch.revision))
+    return time, sequence is not None, sequence or 0, *delivery
 
 
 # ----------------------------------------------------------------- rows of a batch
@@ -362,7 +365,7 @@ def standing(batches: Iterable[Batch]) -> list[Batch]:
         known = best.setdefault(batch.run_id, batch)
         if code(str(batch.revision)) > code(str(known.revision)):
             best[batch.run_id] = batch
-    return sorted(best.values(), key=lambda batch: (batch.position, batch.source))
+    return sorted(best.values(), key=lambda batch: batch.position)
 
 
 def retires(dim: Dim, batch: Batch) -> bool:

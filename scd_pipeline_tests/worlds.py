@@ -776,7 +776,7 @@ def build(rng: random.Random, shape: Shape, number: int, switches: Collection[st
     draft = Draft(rng, shape, number, switches)
     batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
     batches = _with_guard_twists(draft, batches) if draft.guarded else _with_twists(draft, batches)
-    batches.sort(key=lambda batch: (batch.position, batch.source))
+    batches.sort(key=lambda batch: batch.position)
     return World(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
 
 
@@ -807,13 +807,9 @@ def _with_guard_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
 
 
 def share_name(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """Position: two channels deliver under one name.
-
-    Not where a content comes again: its revision would move it past the other channel's batch, though the
-    edition is equal (S34 against position).
-    """
+    """Position: two channels deliver under one name."""
     pairs = [(a, b) for a, b in itertools.combinations(batches, 2) if _channel(a) != _channel(b)]
-    if not pairs or draft.on("same_content"):
+    if not pairs:
         return batches
     one, other = draft.rng.choice(pairs)
     return [_renamed(draft, batch, one.delivery) if batch.run_id == other.run_id else batch for batch in batches]

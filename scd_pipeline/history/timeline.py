@@ -86,8 +86,8 @@ def entity(dimension: Dimension) -> list[Column]:
 
 
 def in_order(dimension: Dimension) -> WindowSpec:
-    """One entity's statements of all sources by time; the source's name only decides who opened a version."""
-    return Window.partitionBy(*entity(dimension)).orderBy(*position(), F.col(SOURCE).asc())
+    """One entity's statements of all sources."""
+    return Window.partitionBy(*entity(dimension)).orderBy(*position())
 
 
 def by_time(dimension: Dimension) -> WindowSpec:

@@ -77,7 +77,7 @@ _ORDER = (
         "sources_reversed",
         "S14",
         "player pass, store pass",
-        Edit("history.timeline:in_order", "F.col(SOURCE).asc()", "F.col(SOURCE).desc()"),
+        Edit("columns:position", "F.col(SOURCE).asc()", "F.col(SOURCE).desc()"),
     ),
     _fault(
         "several_states_at_one_time",
@@ -756,7 +756,7 @@ _ATTRIBUTES = (
             "history.timeline:running_state",
             'F.last(F.when(F.col("_changed"), author()), ignorenulls=True).over(window)',
             'F.first(F.when(F.col("_changed"), author()), ignorenulls=True).over('
-            "Window.partitionBy(*entity(dimension), EFFECTIVE_AT).orderBy(*position(), F.col(SOURCE).asc())"
+            "Window.partitionBy(*entity(dimension), EFFECTIVE_AT).orderBy(*position())"
             ".rowsBetween(Window.unboundedPreceding, 0))",
         ),
     ),

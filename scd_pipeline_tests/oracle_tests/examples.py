@@ -975,6 +975,29 @@ EXAMPLES = (
         """,
     ),
     Example(
+        "S5, S34: of one name and time the feed comes before the snapshot, whatever their revisions",
+        dim(city=2),
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Rome |
+            | 2        | 5        | 2024-02-01 | 1  | Kiel |
+            """
+        )
+        + feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 3        | 1  | 2024-01-01 | Oslo |
+            | 2        | 3        | 1  | 2024-02-01 | Ulm  |
+            """
+        ),
+        """
+        | id | city | effective_from | load_run_id    |
+        | 1  | Rome | 2024-01-01     | crm/snapshot/1 |
+        | 1  | Kiel | 2024-02-01     | crm/snapshot/2 |
+        """,
+    ),
+    Example(
         "S34: a withdrawn batch never came; a higher revision brings it back",
         dim(city=2),
         feed(

@@ -99,15 +99,16 @@ RULES: dict[str, Rule] = {
         "The order of changes",
         """
         All changes in one batch become history, in the order of their positions: time, then the declared sequence
-        (none comes first), then delivery and revision. Of several at one time the last one wins, attribute by
-        attribute as far as they state them, and what held for no time is not seen. When nothing orders two rows that
-        give one attribute different values, the whole batch is refused and the keys are named. Rows that agree are
-        one statement.
+        (none comes first), then the delivery's name and its channel. Of several at one time the last one wins,
+        attribute by attribute as far as they state them, and what held for no time is not seen. When nothing orders
+        two rows that give one attribute different values, the whole batch is refused and the keys are named. Rows
+        that agree are one statement.
         """,
         (
             "Names of deliveries, and revisions, are compared as dates where they are dates, as numbers where they "
             "are whole numbers, else as text; dates come before numbers and these before text.",
-            "A snapshot and a feed of one source with the same name, revision and time: the feed comes first.",
+            "A snapshot and a feed of one source with the same name and time: the feed comes first, whatever their "
+            "revisions. Of a delivery one revision counts, so that no revision orders anything.",
             "NULL and a value are different values. A delete and a row that is none contradict each other too.",
         ),
     ),
@@ -340,7 +341,7 @@ RULES: dict[str, Rule] = {
         again is dropped, other values at a later position replace it, a revision replaces the rows of its delivery.
         """,
         (
-            "The position of a fact's row is its delivery's: time, sequence, name and revision; its event time is a "
+            "The position of a fact's row is its delivery's: time, sequence, name and channel; its event time is a "
             "value like others, so that it can be corrected.",
         ),
     ),

@@ -15,9 +15,9 @@ from scd_pipeline.history.keys import KeyHash
 from scd_pipeline.load import plan
 from scd_pipeline.spec import Dimension, Feed, Source
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.semantics.declarations import CUSTOMER
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables, once, records
-from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule
+from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule, snapshots
 from scd_pipeline_tests.text_tables import same_rows
 
 ONCE = """
@@ -67,6 +67,80 @@ def test_a_version_names_the_last_statement_of_its_time_that_changed_anything() 
         | city | effective_from | load_run_id |
         | Bonn | 2024-01-01     | crm/feed/1  |
         | Ulm  | 2024-02-01     | crm/feed/3  |
+        """,
+    )
+
+
+@rule("S5", "S14", "S34")
+@case
+def test_the_same_content_under_a_higher_revision_passes_no_other_channel() -> Case:
+    """A feed and a snapshot of one name and time: the snapshot comes last, whichever revision came when."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Rome |
+            | 2        | 5        | 2024-02-01 | 1  | Kiel |
+            """
+        ),
+        feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 3        | 1  | 2024-01-01 | Oslo |
+            | 2        | 7        | 1  | 2024-02-01 | Ulm  |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 5        | 2024-01-01 | 1  | Rome |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | load_run_id    |
+        | Rome | 2024-01-01     | 2024-02-01   | crm/snapshot/1 |
+        | Kiel | 2024-02-01     | OPEN         | crm/snapshot/2 |
+        """,
+        results="""
+        | arrives | batch            | outcome   | rule |
+        | 1       | crm/snapshot/1/1 | accepted  | ''   |
+        | 2       | crm/snapshot/2/5 | accepted  | ''   |
+        | 3       | crm/feed/1/3     | accepted  | ''   |
+        | 4       | crm/feed/2/7     | accepted  | ''   |
+        | 5       | crm/snapshot/1/5 | unchanged | ''   |
+        """,
+    )
+
+
+@rule("S14", "S34")
+@case
+def test_of_several_sources_the_name_decides_who_opened_a_version_and_no_revision() -> Case:
+    """At one position of their own; the same content under a higher revision makes none of them later."""
+    return Case(
+        ACCOUNT,
+        feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 3        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        feed(
+            """
+            | delivery | revision | id | time       | note |
+            | 1        | 1        | 1  | 2024-01-01 | n    |
+            """,
+            source="desk",
+        ),
+        feed(
+            """
+            | delivery | revision | id | time       | city |
+            | 1        | 5        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | city | note | change_source | load_run_id |
+        | Bonn | n    | desk          | desk/feed/1 |
         """,
     )
 
