@@ -276,8 +276,8 @@ def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | 
 def _leaf(given: Column, physical: T.DataType, ddl: str, pattern: str | None, zone: str) -> Column:
     if ddl == "timestamp":
         return _timestamp(given, physical, pattern, zone)
-    if ddl == "date" and pattern and isinstance(physical, T.StringType):
-        return F.try_to_timestamp(given, F.lit(pattern)).cast("date")
+    if ddl in ("date", "timestamp_ntz") and pattern and isinstance(physical, T.StringType):
+        return F.try_to_timestamp(given, F.lit(pattern)).cast(ddl)
     if ddl == "string" and isinstance(physical, T.StructType | T.ArrayType | T.MapType):
         return F.to_json(given)  # a cast would leave out the names of fields, and different values become equal
     return given.try_cast(ddl)

@@ -24,6 +24,7 @@ from scd_pipeline.spec.names import (
     listed,
     shown,
 )
+from scd_pipeline.spec.patterns import zone_letters
 from scd_pipeline.spec.source import Source
 from scd_pipeline.spec.times import TIME_FORM, parse_time
 from scd_pipeline.spec.types import DataType, parse_type
@@ -44,6 +45,7 @@ TECHNICAL_COLUMNS = (
     "load_run_id",
     "deleted_at",
 )
+_TIMELY = ("date", "timestamp", "timestamp_ntz")
 
 
 def check_dimension(dimension: Dimension) -> None:
@@ -212,6 +214,18 @@ def _check_source_columns(faults: Faults, draft: Dimension) -> None:
             if wanted is not None and of is not None:
                 wrong = f"{shown(column.default)} does not fit type {of.ddl()}"
                 faults.add(f"{field}.default", wrong, f"give {wanted}")
+            if column.format is not None and of is not None:
+                _check_read_as(faults, f"{field}.format", column.format, name, of)
+
+
+def _check_read_as(faults: Faults, field: str, pattern: str, name: str, of: DataType) -> None:
+    """A pattern reads dates and times only; what has no zone is not read with one (S1)."""
+    if of.ddl() not in _TIMELY:
+        wrong = f"a format reads text as a date or a time, and {name} is of type {of.ddl()}"
+        faults.add(field, wrong, f"remove it, or declare {name} as {' or '.join(_TIMELY)}")
+    elif of.ddl() == "timestamp_ntz" and (zone := zone_letters(pattern)):
+        wrong = f"{zone} reads a zone, and {name} is of type timestamp_ntz, which has none"
+        faults.add(field, wrong, f"leave it out, or declare {name} as timestamp")
 
 
 def _check_owned(faults: Faults, field: str, source: Source, name: str, draft: Dimension) -> None:

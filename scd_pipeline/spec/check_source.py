@@ -10,6 +10,7 @@ from typing import Any
 from scd_pipeline.spec.faults import Faults, joined
 from scd_pipeline.spec.frozen import FrozenMapping, settle
 from scd_pipeline.spec.names import COLUMN_NAME_RULE, did_you_mean, is_column_name, is_text, shown
+from scd_pipeline.spec.patterns import pattern_fault
 from scd_pipeline.spec.source import (
     DATED_PLACEHOLDERS,
     PLACEHOLDERS,
@@ -114,6 +115,8 @@ def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snaps
     if draft.effective_at_format is not None and draft.effective_at is None:
         wrong = "there is no `effective_at` that it speaks of"
         faults.add(f"{path}.effective_at_format", wrong, "name the column in `effective_at`")
+    else:
+        _check_pattern(faults, f"{path}.effective_at_format", draft.effective_at_format)
     if isinstance(draft, Feed):
         _check_feed(faults, path, draft)
     else:
@@ -243,4 +246,11 @@ def _check_column(faults: Faults, path: str, column: Any) -> Column | None:
     draft = faults.sound(path, column, COLUMN)
     if draft.from_ is not None and draft.expression is not None:
         faults.add(path, "has both `from` and `expression`", "keep one: the expression may name any column")
+    _check_pattern(faults, f"{path}.format", draft.format)
     return draft
+
+
+def _check_pattern(faults: Faults, field: str, pattern: str | None) -> None:
+    fault = None if pattern is None else pattern_fault(pattern)
+    if fault is not None:
+        faults.add(field, *fault)

@@ -32,7 +32,7 @@ class Column:
     """How a source's physical column becomes an attribute or a key column.
 
     `from_` (in YAML `from`) names the column; `expression` is SQL over the delivery's columns, and
-    excludes it. `format` reads text as a date or time. `default` stands for NULL.
+    excludes it. `format` reads text as a date or time, by Spark's patterns. `default` stands for NULL.
     """
 
     from_: str | None = None

@@ -33,12 +33,14 @@ EVENT = declared(
           day: {format: dd.MM.yyyy}
           minute: {format: dd.MM.yyyy HH:mm}
           offset: {format: dd.MM.yyyy HH:mm XXX}
+          clock: {format: dd.MM.yyyy HH:mm}
     attributes:
       day: {scd: 2, type: date, optional: true}
       minute: {scd: 2, type: timestamp, optional: true}
       offset: {scd: 2, type: timestamp, optional: true}
       plain: {scd: 2, type: timestamp, optional: true}
       wall: {scd: 2, type: timestamp_ntz, optional: true}
+      clock: {scd: 2, type: timestamp_ntz, optional: true}
     """
 )
 
@@ -74,6 +76,16 @@ ATTRIBUTES_BECOME = """
 | id | day        | minute              | offset              | plain                      | wall                |
 | 31 | 2023-12-31 | 2024-06-30 22:00:00 | 2024-06-30 22:00:00 | 2024-06-30 22:00:00        | 2024-03-31 02:30:00 |
 | 32 | NULL       | 2023-12-31 23:00:00 | 2024-07-01 00:00:00 | 2024-07-01 07:00:00.500000 | 0001-01-01 00:00:00 |
+"""
+
+CLOCKS = """
+| id | clock              |
+| 41 | '31.03.2024 02:30' |
+"""
+
+CLOCKS_BECOME = """
+| id | clock               |
+| 41 | 2024-03-31 02:30:00 |
 """
 
 MIDNIGHT = dt.datetime(2024, 7, 1)
@@ -142,7 +154,8 @@ def test_times_without_a_zone_are_read_in_the_sources_zone(
     dimension = EVENT.dimension
     rows = "\n".join(f"| times | {row['id']} | '{row['time']}' |" for row in parse(TIMES))
     times = feed(f"| delivery | id | time |\n{rows}", "oslo")
-    told = own_tables.deliveries(dimension, times, feed(_at_new_year(ATTRIBUTES), "oslo"))
+    others = [feed(_at_new_year(name, of), "oslo") for name, of in (("attributes", ATTRIBUTES), ("clocks", CLOCKS))]
+    told = own_tables.deliveries(dimension, times, *others)
     told += [Delivery("oslo", f"{i}", frame=_with_id(make(spark), i)) for i, (_, make) in FRAMES.items()]
     once(own_tables.warehouse, by_files(dimension), told).raise_if_stopped()
     found = own_tables.rows(dimension)
@@ -150,15 +163,16 @@ def test_times_without_a_zone_are_read_in_the_sources_zone(
     several = [row for row in found if row["id"] < 31]
     titled = [{**row, "frame": FRAMES[row["id"]][0]} for row in found if row["id"] in FRAMES]
     assert_same_rows(TIMES, [{**row, "time": _time(row["id"])} for row in several])
-    assert_same_rows(ATTRIBUTES_BECOME, [row for row in found if 31 <= row["id"] < 51])
+    assert_same_rows(ATTRIBUTES_BECOME, [row for row in found if row["id"] in (31, 32)])
+    assert_same_rows(CLOCKS_BECOME, [row for row in found if row["id"] == 41])
     assert_same_rows(FRAMES_BECOME, titled)
 
 
-def _at_new_year(table: str) -> str:
+def _at_new_year(delivery: str, table: str) -> str:
     """The table as a delivery, with a time for each line."""
     first, *lines = table.strip().splitlines()
     return "\n".join(
-        [f"| delivery | time {first}", *(f"| attributes | '2024-01-01 00:00:00Z' {line}" for line in lines)]
+        [f"| delivery | time {first}", *(f"| {delivery} | '2024-01-01 00:00:00Z' {line}" for line in lines)]
     )
 
 

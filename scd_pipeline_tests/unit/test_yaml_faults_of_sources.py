@@ -115,6 +115,31 @@ column
 ONE |     snapshot: |     columns: {city: {expression: ' '}}\n    snapshot:
 5: sources.crm.columns.city.expression: is empty; give text, or leave it out
 
+# format of a text
+ONE |     snapshot: |     columns: {city: {format: yyyy-MM-dd}}\n    snapshot:
+5: sources.crm.columns.city.format: a format reads text as a date or a time, and city is of type string;
+remove it, or declare city as date or timestamp or timestamp_ntz
+
+# format of a key that is a number
+FLAT | code\nsources:\n  iso: {s | {code: int}\nsources:\n  iso: {columns: {code: {format: yyyyMMdd}}, s
+4: sources.iso.columns.code.format: a format reads text as a date or a time, and code is of type int;
+remove it, or declare code as date or timestamp or timestamp_ntz
+
+# format with a zone of what has none
+FLAT | code\nsources:\n  iso: {s | {day: timestamp_ntz}\nsources:\n  iso: {columns: {day: {format: yyyy-MM-dd XXX}}, s
+4: sources.iso.columns.day.format: X reads a zone, and day is of type timestamp_ntz, which has none;
+leave it out, or declare day as timestamp
+
+# format by which nothing is read
+ONE |     snapshot: |     columns: {birthday: {format: YYYY-MM-DD}}\n    snapshot:
+5: sources.crm.columns.birthday.format: 'YYYY-MM-DD' has Y, by which nothing can be read; did you mean
+yyyy-MM-dd?
+
+# format with the minute for the month
+ONE |     snapshot: |     columns: {birthday: {format: dd.mm.yyyy}}\n    snapshot:
+5: sources.crm.columns.birthday.format: 'dd.mm.yyyy' has m, the minute, without an hour; did you mean
+dd.MM.yyyy?
+
 # default text
 ONE |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
 5: sources.crm.columns.city.default: 3 does not fit type string; give text, in quotes where YAML reads it
@@ -214,6 +239,11 @@ FEED |       effective_at |       sequence_type: timestamp\n      effective_at
 FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_format:
 7: sources.crm.feed.effective_at_format: there is no `effective_at` that it speaks of; name the column in
 `effective_at`
+
+# effective_at_format with a text that is not quoted
+FEED |       effective_at |       effective_at_format: yyyy-MM-ddTHH:mm:ss\n      effective_at
+7: sources.crm.feed.effective_at_format: 'yyyy-MM-ddTHH:mm:ss' has T, by which nothing can be read; did you
+mean yyyy-MM-dd'T'HH:mm:ss?
 
 # nulls
 FEED |       effective_at |       nulls: not_stated\n      effective_at

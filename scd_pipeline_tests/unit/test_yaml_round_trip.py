@@ -61,6 +61,7 @@ CHANNEL: dict[str, st.SearchStrategy[Any]] = {
     "actor": MAYBE,
     "correlation_id": MAYBE,
 }
+PATTERNS = ["dd.MM.yyyy HH:mm:ss[.SSS]", "yyyy-MM-dd'T'hh:mm a XXX", "''yyyyDDD''"]
 PLACES = [
     {},
     {"path": "landing/{date}.csv"},
@@ -77,7 +78,7 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
     places = [*PLACES, *(ANY_NAME if kind == "feed" and row_times else [])]
     words = {**draw(st.sampled_from(places)), **draw(given_some(**CHANNEL))}
     if row_times:
-        words |= {"effective_at": draw(TEXT), "effective_at_format": draw(MAYBE)}
+        words |= {"effective_at": draw(TEXT), "effective_at_format": draw(st.none() | st.sampled_from(PATTERNS))}
     if (kind == "feed" or "effective_at" in words) and draw(st.booleans()):
         words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":

@@ -1,0 +1,56 @@
+"""Patterns of dates and times: which are told wrong, and what for (S28)."""
+
+from __future__ import annotations
+
+import pytest
+
+from scd_pipeline.spec.patterns import pattern_fault
+
+FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "yyyy-MM-dd",
+        "dd/MM/yy",
+        "yyyyMMdd",
+        "yyyyDDD",
+        "[yyyyDDD][dd.MM.yyyy]",
+        "d. MMMM yyyy GGGG",
+        "yyyy-MM-dd'T'HH:mm:ss[.SSSSSSSSS][XXX]",
+        "dd.MM.yyyy hh:mm a VV",
+        "yyyy 'o''clock [{#Y'",
+    ],
+)
+def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
+    assert pattern_fault(pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrong", "right"),
+    [
+        ("DD.MM.YYYY HH:mm", "has Y, by which nothing can be read", "did you mean dd.MM.yyyy HH:mm?"),
+        ("uuuu-MM-dd", "has u, by which nothing can be read", "did you mean yyyy-MM-dd?"),
+        ("yyyy-MM-DD", "has D, the day of the year, beside a month or a day", "did you mean yyyy-MM-dd?"),
+        ("yyyy-mm-dd", "has m, the minute, without an hour", "did you mean yyyy-MM-dd?"),
+        (
+            "yyyy-MM-dd hh:mm",
+            "has an hour up to 12 without a, the half of the day",
+            "did you mean yyyy-MM-dd HH:mm?",
+        ),
+        ("%Y-%m-%d", "has %, by which nothing can be read", FORM),
+        ("EEE dd MMM yyyy", "has E, by which nothing can be read", FORM),
+        ("YYYY-MM-DD HH24:MI:SS", "has Y, by which nothing can be read", FORM),
+        ("{yyyy}", "has {, by which nothing can be read", FORM),
+        ("ddd.MM.yyyy", "has ddd, and d comes in rows of 1 or 2", FORM),
+        ("yyyy-MM-dd HH:mm V", "has V, and V comes in rows of 2", FORM),
+        ("yyyy-MM-dd HH:mm OO", "has OO, and O comes in rows of 1 or 4", FORM),
+        ("yyyy-MM-dd'T", "has a quote without its other end", FORM),
+        ("yyyy[-MM", "has a bracket without its other end", FORM),
+        ("yyyy]-[MM", "has a bracket without its other end", FORM),
+        ("HH:mm", "has no year, y", FORM),
+    ],
+)
+def test_a_pattern_that_reads_nothing_or_wrong_is_told(pattern: str, wrong: str, right: str) -> None:
+    assert pattern_fault(pattern) == (f"{pattern!r} {wrong}", right)
