@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec.attribute import Attribute
+from scd_pipeline.spec.attribute import Attribute, ScdType
 from scd_pipeline.spec.begin import Begin
 from scd_pipeline.spec.check_attribute import check_attributes, check_key
 from scd_pipeline.spec.check_source import check_sources
@@ -45,6 +45,7 @@ TECHNICAL_COLUMNS = (
     "load_run_id",
     "deleted_at",
 )
+_WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
 _TIMELY = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -271,6 +272,10 @@ def _check_times(faults: Faults, draft: Dimension) -> None:
         faults.add("open_end", f"{shown(draft.open_end)} is not a time", TIME_FORM)
     begin: Any = draft.begin
     if begin is None:
+        return
+    if draft.attributes and all(attribute.scd in _WITHOUT_WINDOWS for attribute in draft.attributes):
+        wrong = "without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already"
+        faults.add("begin", wrong, "remove it")
         return
     if not isinstance(begin, Begin):
         faults.add("begin", f"{shown(begin)} is not a beginning", "give `at` and `for_first_changes_until`")

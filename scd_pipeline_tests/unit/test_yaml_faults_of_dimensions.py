@@ -97,6 +97,11 @@ ONE | attributes: | begin: {at: 2020-01-01, for_first_changes_until: 2019-12-31}
 6: begin.for_first_changes_until: 2019-12-31 00:00:00 is before the beginning 2020-01-01 00:00:00; give a
 time at or after `at`
 
+# begin without windows
+FLAT | attributes: | begin: {at: 2000-01-01, for_first_changes_until: 2020-01-01}\nattributes:
+5: begin: without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01
+already; remove it
+
 # begin missing
 ONE | attributes: | begin: {at: 2020-01-01}\nattributes:
 6: begin.for_first_changes_until: is missing; write a UTC time as 2024-01-31 or 2024-01-31 23:59:59

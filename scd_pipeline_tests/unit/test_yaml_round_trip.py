@@ -127,11 +127,12 @@ def dimensions(draw: st.DrawFn) -> Dimension:
             description=TEXT,
             key_salt=TEXT,
             group=st.just("sales"),
-            begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES)),
             open_end=st.sampled_from(["9999-12-31", "3000-01-01"]),
         )
     )
-    if not any(part.opens_versions for part in parts.values()):
+    if any(part.opens_versions for part in parts.values()):
+        words |= draw(given_some(begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES))))
+    else:
         words |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))
     types = draw(st.sampled_from([("string", "string"), ("bigint", "decimal(5,0)")]))
     default = "x" if types[0] == "string" else 7
