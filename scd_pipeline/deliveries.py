@@ -40,9 +40,10 @@ class Delivery:
 
     `channel` may be left out where the source has only one. `at` without a zone is UTC; it may be None only for a
     feed whose rows carry their own times (S4). `revision` tells a corrected edition from an earlier one, the highest
-    counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of. `allow` lets
-    through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the delivery back. A `sealed` one
-    is not read again once it was accepted: its revision tells its content, as a file's time of change does.
+    counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of; without any it
+    speaks of nobody. `allow` lets through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the
+    delivery back. A `sealed` one is not read again once it was accepted: its revision tells its content, as a file's
+    time of change does.
     """
 
     source: str
@@ -93,8 +94,12 @@ class Delivery:
         return channels[kind]
 
     def batch(self, dimension: Dimension) -> Batch:
-        """The batch that this delivery is, before its content is known."""
+        """The batch that this delivery is, before its content is known.
+
+        Errors: SourceDataError where it does not fit its channel: by its time, its scope, or what it lets through.
+        """
         channel = self.channel_of(dimension)
+        self._check_scope(channel)
         if unknown := sorted(self.allow - set(STOPPING_RULES)):
             raise SourceDataError(
                 f"delivery {self.source}/{self.name}: no rule {', '.join(unknown)} can be let through; "
@@ -119,6 +124,23 @@ class Delivery:
             actor=self.actor,
             correlation_id=self.correlation_id,
         )
+
+    def _check_scope(self, channel: Snapshot | Feed) -> None:
+        """Values that nobody asks for, or too few or too many of them, would cover nobody."""
+        if self.scope is None:
+            return
+        names = channel.scope if isinstance(channel, Snapshot) else ()
+        if not names:
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: scope={self.scope!r}, and its {channel.kind} declares no scope; "
+                f"expected none, or a snapshot with `scope` and columns of the business key"
+            )
+        for values in self.scope:
+            if len(values) != len(names):
+                raise SourceDataError(
+                    f"delivery {self.source}/{self.name}: {values!r} in its scope has {len(values)} values; expected "
+                    f"{len(names)}, one for each of {', '.join(names)}"
+                )
 
 
 def as_frame(spark: SparkSession, given: Any) -> DataFrame:

@@ -319,3 +319,42 @@ def test_a_name_with_a_day_that_is_none_is_told(tmp_path: Path) -> None:
 def test_a_delivery_is_told_what_it_cannot_be(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(SourceDataError, match=rf"delivery crm/d1: .* {told}"):
         Delivery("crm", "d1", **wrong)  # type: ignore[arg-type]
+
+
+BY_REGION = Dimension(
+    "dim_shop",
+    {"region": "string", "id": "int"},
+    {"city": 2, "staff": 1},
+    [
+        Source("pos", Snapshot(scope=("region",)), Feed(), attributes=["city"], existence=True),
+        Source("erp", Snapshot(), attributes=["staff"]),
+    ],
+)
+
+
+@pytest.mark.rule("S27")
+@pytest.mark.parametrize(
+    ("source", "channel", "scope", "told"),
+    [
+        (
+            "pos",
+            "snapshot",
+            [["EU"], ["EU", "US"]],
+            r"\['EU', 'US'\] in its scope has 2 values; expected 1, one for",
+        ),
+        ("pos", "snapshot", [[]], r"\[\] in its scope has 0 values; expected 1, one for each of region"),
+        ("pos", "feed", [["EU"]], r"scope=\[\['EU'\]\], and its feed declares no scope; expected none"),
+        ("erp", "snapshot", [], r"scope=\[\], and its snapshot declares no scope; expected none"),
+    ],
+)
+def test_a_scope_is_one_that_its_channel_declares(source: str, channel: str, scope: list[list[str]], told: str) -> None:
+    delivery = Delivery(source, "d1", channel, at=utc(2024, 1, 1), scope=scope)
+    with pytest.raises(SourceDataError, match=rf"delivery {source}/d1: {told}"):
+        delivery.batch(BY_REGION)
+
+
+@pytest.mark.rule("S27")
+def test_a_scope_may_be_empty() -> None:
+    """Such a snapshot speaks of nobody, as one without rows does that is scoped by them."""
+    nobody = Delivery("pos", "d1", "snapshot", at=utc(2024, 1, 1), scope=[])
+    assert nobody.batch(BY_REGION).scope_columns == ("region",)
