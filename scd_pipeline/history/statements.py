@@ -186,7 +186,8 @@ def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot |
         wanted[EFFECTIVE_AT] = (time, parse_type("timestamp"), False)
     if channel.sequence:
         wanted[SEQUENCE] = (Mapped(from_=channel.sequence), parse_type(channel.sequence_type), False)
-    required = {attribute.name for attribute in dimension.attributes if attribute.required}
+    unstated = isinstance(channel, Feed) and channel.nulls == "not_stated"  # then NULL is no missing value
+    required = {attribute.name for attribute in dimension.attributes if attribute.required and not unstated}
     deletes = isinstance(channel, Feed) and channel.deletes
     deleted = F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
     physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}

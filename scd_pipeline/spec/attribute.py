@@ -34,7 +34,7 @@ class Attribute:
     - `former_names`: names it had before; its history goes on under the new one (S20)
     - `retired`: no longer stated; keeps its history and opens no version (S20)
     - `optional`: a delivery that lacks the column does not state it (S20)
-    - `required`: a row in which it is NULL is a bad row (S26)
+    - `required`: a row in which it is NULL is a bad row, unless its feed says that NULL is not stated (S26, S30)
     - `personal`: its values can be erased on request (S31)
     - `previous`: type 6 only: also `previous_<name>`, the value of the version before (S10)
     """

@@ -186,6 +186,8 @@ def _check_source(fact: Fact, tell: Tell) -> None:
         tell(place, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
         tell(f"{place}.feed", "has words that are for dimensions only", "remove `deletes` and `effective_at`")
+    elif fact.source.feed.states != "all":  # a row without its event time would be of no time (S23)
+        tell(f"{place}.feed.states", "a feed states all of a fact", "remove `states` and `nulls`")
     elif fact.source.feed.placeholder == "delivery":  # no `effective_at` can mend it here
         wrong = "{delivery} is any name, and a fact takes a delivery's time from its name"
         tell(f"{place}.feed.path", wrong, "write {date} or {datetime} in its place")

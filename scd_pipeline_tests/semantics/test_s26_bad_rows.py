@@ -1,7 +1,24 @@
 """S26: rows that cannot be taken go to the quarantine, with their reason and their batch; the others go on."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.ground import OwnTables
+from scd_pipeline_tests.semantics.specification import Case, case, declared, feed, rule, snapshots
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+CLIENT = declared(
+    """
+    dimension: dim_client
+    business_key: {id: int}
+    sources:
+      crm:
+        snapshot: {}
+        feed: {effective_at: time, states: some, nulls: not_stated}
+        bad_row_limit: 1
+    attributes:
+      city: {scd: 2, required: true}
+      email: 1
+    """
+)
 
 
 @rule("S26")
@@ -299,3 +316,33 @@ def test_what_a_delete_has_in_the_place_of_an_attribute_says_nothing() -> Case:
         | crm/feed/3/1 | id=2 | "effective_at: 'soon' is no timestamp; effective_at is missing" |
         """,
     )
+
+
+@rule("S26", "S30")
+def test_what_is_required_may_be_left_unstated(own_tables: OwnTables) -> None:
+    """NULL is a missing value in the snapshot, and none in the feed, where it means: nothing said."""
+    result = own_tables.load(
+        CLIENT.dimension,
+        snapshots(
+            """
+            | delivery | at         | id | city | email |
+            | 1        | 2024-01-01 | 1  | Bonn | a     |
+            | 1        | 2024-01-01 | 2  | NULL | b     |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city | email |
+            | 2        | 1  | 2024-02-01 | NULL | c     |
+            """
+        ),
+    )
+    assert [(batch.delivery, batch.outcome, batch.bad_rows) for batch in result.batches] == [
+        ("1", "accepted", 1),
+        ("2", "accepted", 0),
+    ]
+    rows = """
+    | id | city | email | effective_from |
+    | 1  | Bonn | c     | 2024-01-01     |
+    """
+    assert_same_rows(rows, own_tables.rows(CLIENT.dimension))
