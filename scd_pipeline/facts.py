@@ -201,8 +201,8 @@ def add_reserved_member(
     """
 
     def attempt() -> bool:
+        refuse_foreign(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
-        refuse_foreign(table)
         if not table.exists():
             return False
         commit = table.last_commit()
