@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""The name of the partition of rows without a value, as tables themselves call it."""
 _TIME_OF_PARTITION = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
 _PATTERNS = {
     "date": r"\d{4}-\d{2}-\d{2}",
@@ -93,10 +95,20 @@ class Delivery:
             )
         return channels[kind]
 
+    def lacks_time(self, dimension: Dimension) -> str:
+        """What is wrong where neither the delivery nor its rows have a time (S4); nothing where one of them has."""
+        channel = self.channel_of(dimension)
+        if self.at is not None or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at):
+            return ""
+        wrong = f"its rows have no value in {channel.partition}" if self.partition == NO_VALUE else "it has no time"
+        right = "expected `at`, a date in its name, or a feed with `effective_at`"
+        return f"{wrong}; {right}; the wall clock is never asked"
+
     def batch(self, dimension: Dimension) -> Batch:
         """The batch that this delivery is, before its content is known.
 
-        Errors: SourceDataError where it does not fit its channel: by its time, its scope, or what it lets through.
+        Errors: SourceDataError where it does not fit its channel: by its scope, by what it lets through, or as a frame
+        without a time. What was found somewhere may lack one: it is stopped later, and keeps no other out.
         """
         channel = self.channel_of(dimension)
         self._check_scope(channel)
@@ -105,18 +117,14 @@ class Delivery:
                 f"delivery {self.source}/{self.name}: no rule {', '.join(unknown)} can be let through; "
                 f"expected some of {', '.join(STOPPING_RULES)}"
             )
-        at = None if self.at is None else utc(self.at)
-        if at is None and (isinstance(channel, Snapshot) or not channel.effective_at) and not self.withdrawn:
-            raise SourceDataError(
-                f"delivery {self.source}/{self.name}: it has no time; expected `at`, a date in its name, or a feed "
-                f"with `effective_at`; the wall clock is never asked"
-            )
+        if self.path is None and (wrong := self.lacks_time(dimension)):
+            raise SourceDataError(f"delivery {self.source}/{self.name}: {wrong}")
         return Batch(
             source=self.source,
             channel=channel.kind,
             delivery=self.name,
             revision=token(self.revision),
-            at=at,
+            at=None if self.at is None else utc(self.at),
             row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
             scope_columns=channel.scope if isinstance(channel, Snapshot) else (),
             withdrawn=self.withdrawn,
@@ -236,8 +244,12 @@ def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery
         reader = reader.option("versionAsOf", str(delivery.table_version))
     frame = reader.load(str(delivery.path or channel.path))
     if channel.partition and delivery.partition is not None:
-        frame = frame.where(col(channel.partition).cast("string") == delivery.partition)
+        frame = frame.where(_partition_name(channel) == delivery.partition)
     return frame
+
+
+def _partition_name(channel: Snapshot | Feed) -> Column:
+    return F.coalesce(col(str(channel.partition)).cast("string"), F.lit(NO_VALUE))
 
 
 _MARK = (
@@ -336,7 +348,8 @@ def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed,
 
     A version's name is its number and its time that of its commit. A partition's name is its value, its time the date
     that the value is, its revision the version of the table: where its content is the same, loading it again changes
-    nothing. A partition of Parquet files has no revisions, and is read each time.
+    nothing. A partition of Parquet files has the time of its files' last change for a revision, and is read each time.
+    Rows without a value are a partition too, which has no time.
     Out: none where nothing is there yet.  Errors: SourceDataError where something else is.
     """
     try:
@@ -376,11 +389,8 @@ def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed
             )
             for r in rows
         ]
-    revision, versioned = 0, channel.format == "delta"
-    if versioned:
-        revision = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)} LIMIT 1").collect()[0]["version"]
-    values = spark.read.format(str(channel.format)).load(path).select(col(str(channel.partition)).cast("string"))
-    names = sorted(row[0] for row in values.distinct().collect() if row[0] is not None)
+    versioned = channel.format == "delta"
+    revisions = _versions(spark, channel, path) if versioned else _times(spark, channel, path)
     return [
         Delivery(
             source,
@@ -392,8 +402,28 @@ def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed
             partition=name,
             sealed=versioned,
         )
-        for name in names
+        for name, revision in sorted(revisions.items())
     ]
+
+
+def _versions(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, int]:
+    """The partitions of a Delta table, each with the version of the table."""
+    version = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)} LIMIT 1").collect()[0]["version"]
+    names = spark.read.format("delta").load(path).select(_partition_name(channel)).distinct()
+    return {row[0]: version for row in names.collect()}
+
+
+def _times(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, int]:
+    """The partitions of a table of files, each with the last change of its files, or of their folders if seen here."""
+    table = spark.read.format(str(channel.format)).load(path)
+    modified = F.unix_micros("_metadata.file_modification_time")
+    file = _plain_column(F.col("_metadata.file_path"))
+    folder = F.regexp_extract(file, "^(.*)/", 1)
+    rows = table.groupBy(_partition_name(channel), folder).agg(F.max(modified)).collect()
+    times: dict[str, int] = {}
+    for name, place, at in rows:
+        times[name] = max(times.get(name, 0), changed(Path(place)) if Path(place).is_dir() else at)
+    return times
 
 
 def _after_epoch(micros: int) -> datetime:

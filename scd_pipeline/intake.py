@@ -1,7 +1,7 @@
 """Deliveries become batches: read, told apart from retries, and stopped by what can be seen in themselves.
 
-What stops a batch here: too many bad rows (S26), changes without an order (S5), other content under a known revision
-(S34). The retire guard (S27) needs what came before and is asked later, batch by batch.
+What stops a batch here: no time (S4), too many bad rows (S26), changes without an order (S5), other content under a
+known revision (S34). The retire guard (S27) needs what came before and is asked later, batch by batch.
 """
 
 from __future__ import annotations
@@ -151,11 +151,11 @@ def take(
 ) -> Taken:
     """Read the deliveries, and decide of each what becomes of it; a sealed one that is known is not read.
 
-    Errors: SourceDataError for a malformed one.
+    Errors: SourceDataError for a malformed one, as a frame without a time is.
     """
     entries = _numbered([_entry(delivery, dimension, run_id) for delivery in deliveries])
     scoped = _encoded_scopes(spark, dimension, entries)
-    results = _known(scoped, old)
+    results = {**_untimed(scoped, dimension), **_known(scoped, old)}
     rows, read = read_all(spark, scoped, results, dimension)
     if read:
         progress(f"reading {len(read)} deliveries")
@@ -168,6 +168,15 @@ def take(
 
     made = decide({})
     return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, decide)
+
+
+def _untimed(entries: Sequence[Entry], dimension: Dimension) -> dict[int, BatchResult]:
+    """By its number what becomes of each delivery that was found and has no time: it is stopped (S4)."""
+    return {
+        number: entry.result("stopped", BatchStopped(entry.batch.id, "no time", wrong))
+        for number, entry in enumerate(entries)
+        if (wrong := entry.delivery.lacks_time(dimension))
+    }
 
 
 def _known(entries: Sequence[Entry], old: Sequence[Batch]) -> dict[int, BatchResult]:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from pyspark.sql import SparkSession
 from scd_pipeline.deliveries import discover
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load import load
-from scd_pipeline.spec import Dimension, Snapshot, Source, load_dimension
+from scd_pipeline.spec import Dimension, Feed, Snapshot, Source, load_dimension
+from scd_pipeline.status import status
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -71,6 +73,63 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
     opened = Warehouse(spark, tmp_path / "warehouse")
     load(opened, declared(path, partition="day", format=kind), found)
     cities = opened.table("dim_customer").read().orderBy("version").select("city", "effective_from").collect()
+    assert [row["city"] for row in cities] == ["Rome", "Oslo"]
+
+
+@pytest.mark.rule("S34")
+def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSession, tmp_path: Path) -> None:
+    """And the one that did not is as it was."""
+    path = str(tmp_path / "customers")
+    dimension, opened = declared(path, partition="day", format="parquet"), Warehouse(spark, tmp_path / "warehouse")
+
+    def outcomes(*rows: str) -> list[str]:
+        written = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS (id, city, day)").repartition(1)
+        written.write.partitionBy("day").mode("append").parquet(path)
+        return [batch.outcome for batch in load(opened, dimension, discover(dimension, spark)).batches]
+
+    assert outcomes("('a', 'Rome', '2024-01-01')", "('a', 'Oslo', '2024-02-01')") == ["accepted", "accepted"]
+    assert outcomes("('b', 'Bonn', '2024-02-01')") == ["unchanged", "accepted"]
+    assert opened.table("dim_customer").read().where("current_flag").count() == 2
+
+
+@pytest.mark.rule("S4")
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    """Rows without a value are one too: they are not lost without a word."""
+    path = str(tmp_path / "customers")
+    rows = "('a', 'Rome', '2024-01-01'), ('a', 'Oslo', 'unknown'), ('b', 'Bonn', NULL)"
+    spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city, day)").write.format(kind).partitionBy("day").save(path)
+    dimension, opened = declared(path, partition="day", format=kind), Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, discover(dimension, spark))
+    told = [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in done.batches]
+    assert_same_rows(
+        """
+        | delivery                   | outcome  | rule    |
+        | '2024-01-01'               | accepted | ''      |
+        | __HIVE_DEFAULT_PARTITION__ | stopped  | no time |
+        | unknown                    | stopped  | no time |
+        """,
+        told,
+    )
+    assert done.stopped[0].error.startswith("its rows have no value in day; expected `at`")
+    (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2)).sources
+    assert len(crm.stopped) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.rule("S4")
+def test_rows_in_no_partition_may_have_times_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "customers")
+    rows = "('a', 'Rome', '2024-01-01', '2024-01-31'), ('a', 'Oslo', '2024-02-01', NULL)"
+    spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city, moved, day)").write.partitionBy("day").parquet(path)
+    feed = Feed(path, partition="day", format="parquet", effective_at="moved")
+    dimension = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed=feed))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, discover(dimension, spark))
+    assert [batch.outcome for batch in done.batches] == ["accepted", "accepted"]
+    cities = opened.table("dim_customer").read().orderBy("version").select("city").collect()
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 
 
