@@ -98,7 +98,8 @@ def refuse_foreign(*tables: Table) -> None:
     Tables of ours are made with their properties in one commit: none is ever there without them.
     """
     for table in tables:
-        if table.exists() and FORMAT not in table.properties():
+        told = table.properties()
+        if told and FORMAT not in told:
             raise SetupError(
                 f"table {table.name}: {table.identifier} was not made by this package, as it has no property {FORMAT}; "
                 f"expected a table of ours or none; it was left as it is; declare another name, or name another schema "
@@ -119,7 +120,7 @@ def in_all_names(dimension: Dimension, table: Table) -> Dimension:
     Errors: DeclarationError where another attribute has one of those names now: what is kept under it could be
     either's.
     """
-    stored = (stored_declaration(table) or {}).get("former_names", {}) if table.exists() else {}
+    stored = (stored_declaration(table) or {}).get("former_names", {})
     owners = {n.casefold(): a.name for a in dimension.attributes for n in (a.name, *a.former_names)}
     names = {a.name: a.former_names for a in dimension.attributes}
     faults = []

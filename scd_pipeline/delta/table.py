@@ -93,7 +93,13 @@ class Table:
         self._alter(f"OPTIMIZE {self.identifier}")
 
     def properties(self) -> dict[str, str]:
-        rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
+        """All that Delta tells, of itself too; none if there is no such table."""
+        try:
+            rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
+        except Exception as error:
+            if _is_missing(error):
+                return {}
+            raise
         return {row["key"]: row["value"] for row in rows}
 
     def identity(self) -> str:

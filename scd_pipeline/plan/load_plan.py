@@ -105,10 +105,12 @@ def make_plan(
     Errors: SetupError if one of the tables is not ours; DeclarationError if they were made by another declaration;
     InvariantBroken, KeyCollision if the result would break a promise (S2, S3, S14).
     """
-    refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
     table = warehouse.table(dimension.name)
     there = table.columns()
-    if there and (stored := stored_declaration(table)) is not None:
+    stored = stored_declaration(table) if there else None
+    if stored is None:
+        refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
+    else:
         check(dimension, stored)
     log = open_log(warehouse, dimension)
     dimension = log.dimension
