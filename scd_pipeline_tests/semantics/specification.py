@@ -335,8 +335,8 @@ def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attr
     values = {a.name: cast(row[a.name], a.type) for a in attributes}
     time = cast(row.get(channel.effective_at or ""), "timestamp")
     sequence = cast(row.get(channel.sequence or ""), "bigint")
-    bad = o.BAD in (*values.values(), time, sequence)
     deleted = isinstance(channel, Feed) and channel.deletes is not None and row.get("op") == "D"
+    bad = o.BAD in (time, sequence, *(() if deleted else values.values()))
     return o.Row(
         tuple(cast(row[key.name], key.type) for key in dimension.business_key),
         values,

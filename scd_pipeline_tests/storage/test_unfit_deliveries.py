@@ -227,7 +227,7 @@ LINES = {
     "csv": [
         'id;city\na;Rome\nb;Kiel\nc\nd;"Bonn;1"\n\n',
         "id;city\na;Oslo\nb;Kiel;1\nd;Bonn\n",
-        'id;city\na;"Linz\nb;"Kiel\nd;Bonn\n',
+        "id;city\na;Linz;\n7\nd;Bonn\n",
     ],
     "json": [
         '{"id": "a", "city": "Rome"}\n{"id": "b", "city": "Kiel"}\n{"id": "c", "ci\n{"id": "d", "city": "Bonn;1"}\n',
@@ -236,7 +236,7 @@ LINES = {
     ],
 }
 BROKEN = {
-    "csv": ("the line has fewer or more fields than the header", ["c", "b;Kiel;1", 'a;"Linz', 'b;"Kiel']),
+    "csv": ("the line has fewer or more fields than the header", ["c", "b;Kiel;1", "7", "a;Linz;"]),
     "json": (
         "the line is no JSON object",
         ['{"id": "c", "ci', '["b", "Kiel"]', '{"id": "a", "city": "Linz', '{"id": "b", "city": "Kiel'],
