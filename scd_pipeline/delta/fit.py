@@ -56,7 +56,7 @@ def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
 
     New attributes, and new names for old ones, are no difference; nor is a former name that is no longer told.
     """
-    now, faults = told(dimension), []
+    now, faults, heirs = told(dimension), [], dict[str, str]()
     for field in [name for name in now if name not in ("attributes", "former_names")]:
         if stored.get(field) != now[field]:
             faults.append(_fault(dimension, field, stored.get(field), now[field]))
@@ -64,6 +64,10 @@ def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
         current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
         if current is None:
             faults.append(_unnamed(dimension, name, f"the table has attribute {name}"))
+        elif (other := heirs.setdefault(current.name, name)) != name:
+            wrong = f"the table has both {other} and {name}, each with values of its own"
+            right = "name neither in `former_names` of the other, and keep one with `retired: true`"
+            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{current.name}", wrong, right))
         elif now["attributes"][current.name] != before:
             faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
     if faults:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.capabilities import Capabilities, probe
-from scd_pipeline.delta.fit import renames
+from scd_pipeline.delta.fit import check, renames, told
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
 from scd_pipeline.facts import add_reserved_member
 from scd_pipeline.landing import tables_of
@@ -91,6 +91,20 @@ def test_a_renamed_column_keeps_its_history(spark: SparkSession, warehouse: Path
     load(opened, renamed, [feed("one", ("a", 2, "Rome"), ("a", 3, "Oslo"))])
     rows = opened.table("dim_customer").read().orderBy("version").select("town", "version").collect()
     assert [tuple(row) for row in rows] == [("Rome", 1), ("Oslo", 2)]
+
+
+@pytest.mark.rule("S20", "S35")
+def test_two_attributes_do_not_become_one() -> None:
+    """The values of one of them would be read from the column of the other."""
+    with pytest.raises(DeclarationError) as refused:
+        check(
+            declared(email=Attribute(1), city=Attribute(2, former_names=("town",))),
+            told(declared(email=1, city=2, town=2)),
+        )
+    assert str(refused.value) == (
+        "dim_customer: attributes.city: the table has both city and town, each with values of its own; "
+        "name neither in `former_names` of the other, and keep one with `retired: true`"
+    )
 
 
 def test_generated_columns_are_renamed_with_their_attribute() -> None:
