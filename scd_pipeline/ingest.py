@@ -39,7 +39,7 @@ _Item = TypeVar("_Item")
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 _OTHER_TYPE = ("other type", "a column does not fit the declaration")
 # What Spark names comes with the class of its SQLSTATE.
-_NAMED = re.compile(r"\s*\[[A-Z0-9_.]+\].*?SQLSTATE: (\w\w)", re.DOTALL)
+_NAMED = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\w\w)", re.DOTALL)
 _OF_A_VALUE = ("22", "P0")
 _OF_THE_SERVER = ("", "08", "53", "57", "58", "HY", "XX")
 
@@ -251,12 +251,14 @@ def _unfit(rule: str, wrong: str) -> Iterator[None]:
         # An embedded session gives some errors as those of Java, behind a preamble.
         message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
         named_as = _NAMED.match(message or "")
-        state, told = named_as[1] if named_as else "", first_line(Exception(message))
+        state = named_as["state"] if named_as else ""
         if state in _OF_THE_SERVER and not isinstance(error, IllegalArgumentException):
             raise
-        if state in _OF_A_VALUE:
-            raise _Unfit("expression", f"an expression of the declaration fails for a row: {told}") from error
-        raise _Unfit(rule, f"{wrong}: {told}") from error
+        if named_as and state in _OF_A_VALUE:
+            # Without what Spark says of the value, which may be a personal one (S31).
+            fails = f"an expression of the declaration fails for a row: {named_as['name']}"
+            raise _Unfit("expression", fails) from None
+        raise _Unfit(rule, f"{wrong}: {first_line(Exception(message))}") from error
 
 
 def _signature(spark: SparkSession, number: int, entry: Entry) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
         told(done.batches),
     )
     flagged, broken = done.stopped
-    assert "fails for a row" in flagged.error and "'n/a'" in flagged.error
+    assert flagged.error.endswith("fails for a row: CAST_INVALID_INPUT"), "and nothing of its value"
     assert "c_2024-01-03.csv.gz" in broken.error
     rows = opened.table("dim_c").read().orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
