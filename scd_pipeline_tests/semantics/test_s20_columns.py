@@ -195,7 +195,7 @@ EACH_YEAR = (
 )
 
 
-@rule("S19", "S20", "S35")
+@rule("S19", "S20")
 def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
     """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""
     one, two, three, whole = (year.dimension for year in YEARS)
@@ -227,7 +227,7 @@ def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
     assert not same_rows(own_tables.rows(three), records(other.table(three.name).read()))
 
 
-@rule("S20", "S35")
+@rule("S20")
 def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTables) -> None:
     """What the log has under it could be either's."""
     before, after = (year.dimension for year in YEARS[:2])
@@ -239,7 +239,7 @@ def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTab
         plan(own_tables.warehouse, by_files(anew), [])
 
 
-@rule("S20", "S35")
+@rule("S20")
 def test_statements_that_no_attribute_has_are_never_passed_over(own_tables: OwnTables) -> None:
     """Also where the table that remembers the former names is gone: the log alone tells."""
     before, after = (year.dimension for year in YEARS[1:3])

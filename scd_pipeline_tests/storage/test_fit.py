@@ -37,7 +37,6 @@ def test_a_declaration_that_does_not_fit_the_table_is_refused(spark: SparkSessio
     )
 
 
-@pytest.mark.rule("S35")
 def test_a_table_that_something_else_made_is_left_as_it_is(spark: SparkSession, warehouse: Path) -> None:
     """Whichever of the tables of a dimension or a fact it is: nothing is written there, or beside it."""
     opened, columns = Warehouse(spark, warehouse), "'a' AS id, 'Rome' AS city, CAST(1 AS BIGINT) AS customer_key"
@@ -93,7 +92,7 @@ def test_a_renamed_column_keeps_its_history(spark: SparkSession, warehouse: Path
     assert [tuple(row) for row in rows] == [("Rome", 1), ("Oslo", 2)]
 
 
-@pytest.mark.rule("S20", "S35")
+@pytest.mark.rule("S20")
 def test_two_attributes_do_not_become_one() -> None:
     """The values of one of them would be read from the column of the other."""
     with pytest.raises(DeclarationError) as refused:

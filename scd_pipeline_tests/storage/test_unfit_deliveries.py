@@ -194,7 +194,7 @@ def test_an_object_of_a_json_file_can_be_a_map_or_a_text(spark: SparkSession, tm
     """A text keeps the names of its fields; a key or a value of the map that does not cast makes a bad row."""
     types = {"sizes": "map<int,double>", "note": "string"}
     attributes = {name: Attribute(2, type=kind) for name, kind in types.items()}
-    dimension = Dimension("dim_c", "id", attributes, Source("crm", feed=Feed("{delivery}.json"), bad_row_limit=1.0))
+    dimension = Dimension("dim_c", "id", attributes, Source("crm", feed=Feed(format="json"), bad_row_limit=1.0))
     lines = [
         {"id": "a", "sizes": {"1": 0.5, "2": "7"}, "note": {"x": 1}},
         {"id": "b", "sizes": {}, "note": {"y": 1}},
