@@ -101,6 +101,7 @@ def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
     assert all(key.startswith("fct_play version") for key in found["foreign_commit"].keys)
 
 
+@pytest.mark.slow
 @rule("S24")
 def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(played: Warehouse) -> None:
     load_and_record(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
@@ -111,6 +112,7 @@ def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(
     assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
 
 
+@pytest.mark.slow
 @rule("S24")
 def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehouse) -> None:
     """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""

@@ -195,6 +195,7 @@ EACH_YEAR = (
 )
 
 
+@pytest.mark.slow
 @rule("S19", "S20")
 def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
     """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""

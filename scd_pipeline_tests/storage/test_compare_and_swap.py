@@ -61,6 +61,7 @@ def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Wa
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S20")
 def test_a_schema_step_that_a_rival_took_first_is_planned_anew(loaded: Warehouse) -> None:
     """By the columns as they are then, it is no step any more."""

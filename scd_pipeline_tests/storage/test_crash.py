@@ -88,6 +88,7 @@ def test_a_run_without_deliveries_continues_a_killed_one(
     assert_same_rows(UNDISTURBED, history(opened))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S17")
 def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_table(
     spark: SparkSession, warehouse: Path
