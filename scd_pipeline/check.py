@@ -18,8 +18,8 @@ from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
-from scd_pipeline.delta.fit import in_all_names
-from scd_pipeline.facts import pin, standing_rows, with_keys
+from scd_pipeline.delta.fit import in_all_names, stored_declaration
+from scd_pipeline.facts import pin_dimensions, standing_rows, with_keys
 from scd_pipeline.frames import united
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
@@ -118,11 +118,9 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
         return ()
     rows = table.read()
     queries: dict[str, Callable[[], Finding]] = {
-        DANGLING_KEY: lambda: _findings(fact.name, [DANGLING_KEY], dangling_keys(warehouse, rows, fact))[0],
-        FACT_WITHOUT_ITS_VERSION: lambda: _findings(
-            fact.name, [FACT_WITHOUT_ITS_VERSION], wrong_keys(warehouse, standing_rows(warehouse, fact), fact)
-        )[0],
-        REPEATED_GRAIN: lambda: _findings(fact.name, [REPEATED_GRAIN], repeated_grain(rows, fact))[0],
+        DANGLING_KEY: lambda: _finding(fact.name, DANGLING_KEY, dangling_keys(warehouse, rows, fact)),
+        FACT_WITHOUT_ITS_VERSION: lambda: _finding(fact.name, FACT_WITHOUT_ITS_VERSION, wrong_keys(warehouse, fact)),
+        REPEATED_GRAIN: lambda: _finding(fact.name, REPEATED_GRAIN, repeated_grain(rows, fact)),
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
         APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
     }
@@ -134,16 +132,19 @@ def dangling_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFram
     found = []
     for name, role in fact.roles:
         column = f"{name}_key"
-        there = warehouse.table(role.dimension.name)
-        surrogate = col(role.dimension.surrogate_key) if there.exists() else F.lit(UNKNOWN_KEY)
-        keys = (there.read() if there.exists() else warehouse.spark.range(1)).select(surrogate.alias(column))
+        table, surrogate = warehouse.table(role.dimension.name), role.dimension.surrogate_key
+        keys = warehouse.spark.range(1).select(F.lit(UNKNOWN_KEY).alias(column))
+        if table.exists():
+            keys = table.read().select(col(surrogate).alias(column))
         found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
     return united(found)
 
 
-def wrong_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
-    """Facts whose key is another than a fresh as-of join gives.  Out: as of `dangling_keys`."""
-    versions = {dimension.name: pin(warehouse, dimension).rows for dimension in fact.dimensions}
+def wrong_keys(warehouse: Warehouse, fact: Fact) -> DataFrame:
+    """Standing facts whose key is another than a fresh as-of join gives.  Out: as of `dangling_keys`."""
+    pinned = pin_dimensions(warehouse, fact)
+    rows = standing_rows(warehouse, fact, pinned)
+    versions = {name: at.rows for name, at in pinned.items()}
     stored = {column: f"_stored_{number}" for number, column in enumerate(fact.key_columns)}
     fresh = with_keys(rows.withColumns({kept: col(c) for c, kept in stored.items()}), fact, versions)
     differ = [
@@ -165,6 +166,11 @@ def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:
     return rows.select(F.lit(rule).alias(RULE), F.concat(who, F.lit(f" ({column})")).alias(KEY))
 
 
+def _finding(table: str, rule: str, broken: DataFrame) -> Finding:
+    (found,) = _findings(table, [rule], broken)
+    return found
+
+
 def _findings(table: str, rules: list[str], broken: DataFrame) -> list[Finding]:
     """A finding for each rule; one query counts them all and keeps some keys of each."""
     told = broken.groupBy(RULE).agg(
@@ -178,11 +184,11 @@ def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) 
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     if not audit.exists():
         return None
-    dimension = in_all_names(dimension, warehouse.table(dimension.name))
+    dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = build_versions(standing_transitions(audit.read(), dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(rows, told, dimension)
     broken = differ.select(F.lit(AUDIT_DIFFERS).alias(RULE), readable_key(dimension.key_names).alias(KEY))
-    return _findings(dimension.name, [AUDIT_DIFFERS], broken)[0]
+    return _finding(dimension.name, AUDIT_DIFFERS, broken)
 
 
 def _gone(warehouse: Warehouse, dimension: Dimension) -> Finding | None:

@@ -112,9 +112,14 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
     return Pinned(dimension, commit, table.read(commit.newest), zlib.crc32(table.identity().encode()))
 
 
+def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, Pinned]:
+    """The dimensions of a fact as they stand now, by name."""
+    return {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
+
+
 def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     """What a fact's rows get: the keys as of now, and a second look where a dimension has changed since the last."""
-    pinned = {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
+    pinned = pin_dimensions(warehouse, fact)
     table = warehouse.table(fact.name)
     known = dict(table.last_commit().took) if table.exists() else {}
     roles = _fingerprint(fact)
@@ -132,14 +137,13 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     return Extension(again, finish, took)
 
 
-def standing_rows(warehouse: Warehouse, fact: Fact) -> DataFrame:
+def standing_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned]) -> DataFrame:
     """The fact's rows but those that its next load looks at again, as their dimensions have changed since the last.
 
     Until then their keys are those of before, which `<dimension>_keys` resolves (S24).
     """
     table = warehouse.table(fact.name)
     rows, known = table.read(), dict(table.last_commit().took)
-    pinned = {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
     grain = _moved(warehouse, fact, rows, pinned, known)
     return rows if grain is None else rows.join(grain, [column.name for column in fact.grain], "left_anti")
 

@@ -6,7 +6,7 @@ so that what it says was known at a time is what could be read then. A killed ru
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -62,13 +62,13 @@ class AuditResult:
 
     dimension: str
     steps: int
-    of_deliveries: dict[str, dict[str, int]]
+    of_deliveries: dict[str, Counter[str]]
     table_version: int
 
     @property
     def rows(self) -> dict[str, int]:
         """All of them, by kind of change."""
-        return dict(sum((Counter(rows) for rows in self.of_deliveries.values()), Counter()))
+        return dict(sum(self.of_deliveries.values(), Counter()))
 
 
 def pending_steps(log: Sequence[OwnCommit], dimension: Sequence[OwnCommit], took: int) -> list[Step]:
@@ -140,13 +140,12 @@ def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: P
     own = table.commits_since(max(0, done.took.get("dimension", 0) - 1))
     steps = pending_steps(log.table.commits_since(behind), own, behind)
     batches = log.committed_batches() if steps else []
-    counts: dict[str, dict[str, int]] = {}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step in steps:
         rows, given = _rows(warehouse, audit, log, batches, dimension, behind, step)
         _append_keys(keys, given, dimension, run_id)
         for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
-            of_delivery = counts.setdefault(row[SOURCE_BATCH], {})
-            of_delivery[row[CHANGE_TYPE]] = of_delivery.get(row[CHANGE_TYPE], 0) + int(row["count"])
+            counts[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
         took = {"log": step.upto, "dimension": step.commit}
         done = audit.append(rows, done.next(took=took, batches=(), run_id=run_id))
         behind = step.upto

@@ -292,7 +292,7 @@ def _launch(place: Path, conf: Mapping[str, str], java_home: Path | None, wait_s
 def _wait_until_ready(server: Server, deadline: float) -> bool:
     """Return True once the server answers, False if it has ended; SetupError if it does neither in time."""
     while time.monotonic() < deadline:
-        if not _is_alive(server.pid):
+        if _has_ended(server.pid):
             return False
         if _answers(server.port):
             return True
@@ -375,6 +375,14 @@ def _is_alive(pid: int) -> bool:
         listed = ["ps", "-p", str(pid), "-o", "command="]
         command = subprocess.run(listed, capture_output=True, text=True, check=False).stdout
     return _SERVER_CLASS in command
+
+
+def _has_ended(pid: int) -> bool:
+    """Return whether the process is gone: asked twice, as a starting one has no command while it turns into Java."""
+    if _is_alive(pid):
+        return False
+    time.sleep(0.1)
+    return not _is_alive(pid)
 
 
 def _answers(port: int) -> bool:

@@ -43,12 +43,16 @@ def _checks(name: str, rules: Sequence[str], ask: Ask) -> dg.AssetChecksDefiniti
         broken = [finding for finding in found.values() if not finding.passed]
         if broken:
             text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in broken)
-            told = tell(f"checks of {name} failed", text, {"run_id": context.run.run_id}, os.environ)
-            context.log.info(f"told of {len(broken)} checks: {', '.join(told) or 'nobody is named'}")
+            _tell(context, f"checks of {name} failed", text, f"{len(broken)} checks")
         for rule in [rule for rule in rules if rule in asked]:
             yield _result(name, rule, found.get(rule))
 
     return check
+
+
+def _tell(context: dg.AssetCheckExecutionContext, subject: str, text: str, of: str) -> None:
+    ways = tell(subject, text, {"run_id": context.run.run_id}, os.environ)
+    context.log.info(f"told of {of}: {', '.join(ways) or 'nobody is named'}")
 
 
 def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResult:
@@ -92,8 +96,7 @@ def overdue_check(
         told = {name: "{}, {} ago".format(*ages[name]) if name in ages else "nothing yet" for name in limits}
         if late:
             text = "; ".join(f"{name}: {told[name]}" for name in late)
-            ways = tell(f"{shape.name} is overdue", text, {"run_id": context.run.run_id}, os.environ)
-            context.log.info(f"told of {len(late)} sources: {', '.join(ways) or 'nobody is named'}")
+            _tell(context, f"{shape.name} is overdue", text, f"{len(late)} sources")
         return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
 
     return source_overdue

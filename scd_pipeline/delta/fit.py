@@ -117,18 +117,18 @@ def stored_declaration(table: Table) -> dict[str, Any] | None:
     return None if text is None else dict(json.loads(bytes.fromhex(text)))
 
 
-def in_all_names(dimension: Dimension, table: Table) -> Dimension:
-    """The declaration with every name that its attributes ever had in its table, named there or not (S20).
+def in_all_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dimension:
+    """The declaration with every name that its attributes ever had by what its table was made by, named or not (S20).
 
     The log and the audit keep what was told under the name of then, so that they are read by all of them.
     Errors: DeclarationError where another attribute has one of those names now: what is kept under it could be
     either's.
     """
-    stored = (stored_declaration(table) or {}).get("former_names", {})
+    former_names = (stored or {}).get("former_names", {})
     owners = {n.casefold(): a.name for a in dimension.attributes for n in (a.name, *a.former_names)}
     names = {a.name: a.former_names for a in dimension.attributes}
     faults = []
-    for former, name in stored.items():
+    for former, name in former_names.items():
         heir, owner = owners.get(name.casefold()), owners.get(former.casefold())
         if heir is not None and owner is None:
             names[heir] += (former,)

@@ -39,6 +39,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.spec import Column as Mapped
 from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
+from scd_pipeline.spec.patterns import ZONE_LETTERS
 from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
 
 DELIVERY = "_scd"
@@ -68,7 +69,6 @@ STATEMENT_TYPES = {
 _ZONE_AT_END = r"(?i)\d\s*((?!t\d)[a-z][a-z0-9_/+-]*|[+-]\d{1,2}(:?\d{2}){0,2})\s*$"
 _NO_JSON = "_scd_no_json"
 _WITH_NULLS = {"ignoreNullFields": "false"}
-_ZONE_LETTERS = set("VzOXxZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +378,7 @@ def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: s
         return value if is_instant else F.to_utc_timestamp(value, zone)
     if pattern:
         value = F.try_to_timestamp(given, F.lit(pattern))
-        zoned = F.lit(bool(_ZONE_LETTERS & set(pattern)))
+        zoned = F.lit(bool(ZONE_LETTERS & set(pattern)))
     else:
         # Spark takes a time of day without a date for one of today.
         dated = given.try_cast("timestamp_ntz")

@@ -16,7 +16,7 @@ from scd_pipeline.ingest import BatchResult
 from scd_pipeline.intake import take
 from scd_pipeline.landing import tables_of
 from scd_pipeline.plan.kept import kept_statements, to_append
-from scd_pipeline.plan.log import open_log, took_of
+from scd_pipeline.plan.log import log_of, took_of
 from scd_pipeline.plan.rows import Extension, actions_of
 from scd_pipeline.plan.schema import carry_out, schema_steps
 from scd_pipeline.spec import Dimension
@@ -112,7 +112,7 @@ def make_plan(
         refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
     else:
         check(dimension, stored)
-    log = open_log(warehouse, dimension)
+    log = log_of(warehouse, dimension, stored)
     dimension = log.dimension
     commit = table.last_commit() if there else OwnCommit(dimension.name, 0)
     old = log.batches()

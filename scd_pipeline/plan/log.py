@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,7 +14,7 @@ from scd_pipeline.batch import Batch, counted
 from scd_pipeline.columns import BATCH, COMMIT, col, delivery_of
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.delta.fit import in_all_names
+from scd_pipeline.delta.fit import in_all_names, stored_declaration
 from scd_pipeline.history.transitions import SOURCE_BATCH
 from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
@@ -24,10 +25,15 @@ def open_log(warehouse: Warehouse, dimension: Dimension) -> ChangeLog:
 
     Errors: as of `in_all_names`.
     """
+    return log_of(warehouse, dimension, stored_declaration(warehouse.table(dimension.name)))
+
+
+def log_of(warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None) -> ChangeLog:
+    """The same where it is known what the dimension's table was made by."""
     table = warehouse.table(f"{dimension.name}_changes")
     columns = tuple(table.columns())
     commit = table.last_commit() if columns else OwnCommit(table.name, 0)
-    return ChangeLog(table, in_all_names(dimension, warehouse.table(dimension.name)), columns, commit)
+    return ChangeLog(table, in_all_names(dimension, stored), columns, commit)
 
 
 def took_of(log: OwnCommit, commit: OwnCommit) -> int:

@@ -84,7 +84,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
             f"instead of its name (`scd as-of` finds it by --declarations)"
         )
     rows = existing(warehouse, dimension.name + AUDIT_SUFFIX, dimension.name)
-    dimension = in_all_names(dimension, warehouse.table(dimension.name))
+    dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = standing_transitions(recorded_until(rows, instant(moment)), dimension)
     return build_versions(told, dimension, key_hash=warehouse.key_hash)
 

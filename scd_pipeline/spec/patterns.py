@@ -19,6 +19,8 @@ _COUNTS = {
     "O": (1, 4),
 }
 """How often each letter may stand in a row, where Spark reads text; q, Q, E and F it can only write."""
+ZONE_LETTERS = frozenset("VzOXxZ")
+"""The letters that read a zone or an offset."""
 _QUOTED = re.compile(r"('[^']*')")
 # What is often meant, each in addition to those before it.
 _MEANT = ({"Y": "y", "u": "y", "T": "'T'"}, {"D": "d"}, {"h": "H", "K": "H"}, {"m": "M"})
@@ -32,7 +34,7 @@ def pattern_fault(pattern: str) -> tuple[str, str] | None:
 
 def zone_letters(pattern: str) -> str:
     """The letters of the pattern that read a zone or an offset."""
-    return "".join(letter for letter in dict.fromkeys(_plain(pattern)) if letter in "VzOXxZ")
+    return "".join(letter for letter in dict.fromkeys(_plain(pattern)) if letter in ZONE_LETTERS)
 
 
 def _plain(pattern: str) -> str:
