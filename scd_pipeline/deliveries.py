@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from scd_pipeline.batch import Batch, rank, token, utc
+from scd_pipeline.batch import Batch, from_micros, rank, to_micros, token, utc
 from scd_pipeline.columns import col, quoted
 from scd_pipeline.errors import STOPPING_RULES, SourceDataError, first_line
 from scd_pipeline.frames import small_frame
@@ -299,17 +299,11 @@ def _mark(delivery: Delivery, batch: Batch, named: str) -> Column:
     )
 
 
-def epoch() -> datetime:
-    """The beginning of 1970 in UTC."""
-    return datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
 def instant(moment: datetime | None) -> Column:
     """A moment as a timestamp, by its microseconds: no zone of the process or the session touches it."""
     if moment is None:
         return F.lit(None).cast("timestamp")
-    since = utc(moment) - epoch()
-    return F.timestamp_micros(F.lit((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds))
+    return F.timestamp_micros(F.lit(to_micros(moment)))
 
 
 def _plain(path: str) -> str:
@@ -382,7 +376,7 @@ def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed
                 source,
                 str(r["version"]),
                 channel.kind,
-                at=_after_epoch(r["at"]),
+                at=from_micros(r["at"]),
                 path=path,
                 table_version=r["version"],
                 sealed=True,
@@ -424,10 +418,6 @@ def _times(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str
     for name, place, at in rows:
         times[name] = max(times.get(name, 0), changed(Path(place)) if Path(place).is_dir() else at)
     return times
-
-
-def _after_epoch(micros: int) -> datetime:
-    return epoch() + timedelta(microseconds=micros)
 
 
 def _date_of(name: str) -> datetime | None:

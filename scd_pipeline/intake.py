@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch, rank, standing
+from scd_pipeline.batch import Batch, from_micros_or_none, rank, standing
 from scd_pipeline.columns import BATCH, KIND, col, key_text
-from scd_pipeline.deliveries import Delivery, epoch
+from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import BatchStopped, SourceDataError
 from scd_pipeline.frames import small_frame
 from scd_pipeline.history.statements import (
@@ -207,19 +205,35 @@ def _entry(delivery: Delivery, dimension: Dimension, run_id: str) -> Entry:
 
 def _encoded_scopes(spark: SparkSession, dimension: Dimension, entries: Sequence[Entry]) -> list[Entry]:
     """Write declared scope values as the key columns' types write them, so that they compare with keys."""
-    asked = [(n, e) for n, e in enumerate(entries) if e.delivery.scope is not None]
-    types = {key.name: key.type for key in dimension.business_key}
-    found = list(entries)
-    for number, entry in asked:
-        names = entry.batch.scope_columns
-        rows = [tuple(None if v is None else str(v) for v in values) for values in entry.delivery.scope or ()]
-        texts: list[str] = []
-        if rows:
-            frame = small_frame(spark, rows, ", ".join(f"`{name}` string" for name in names))
-            typed = frame.select(*[col(name).cast(types[name]).alias(name) for name in names])
-            texts = [row[0] for row in typed.select(key_text(names)).collect()]
-        found[number] = replace(entry, batch=replace(entry.batch, scope=tuple(sorted(set(texts)))))
-    return found
+    return [
+        entry
+        if entry.delivery.scope is None
+        else replace(entry, batch=replace(entry.batch, scope=_encoded_scope(spark, dimension, entry)))
+        for entry in entries
+    ]
+
+
+def _encoded_scope(spark: SparkSession, dimension: Dimension, entry: Entry) -> tuple[str, ...]:
+    """Errors: SourceDataError for a value that its key column cannot have."""
+    types = {key.name: key.type for key in dimension.business_key if key.name in entry.batch.scope_columns}
+    given = {name: f"_given_{number}" for number, name in enumerate(entry.batch.scope_columns)}
+    rows = [tuple(None if v is None else str(v) for v in values) for values in entry.delivery.scope or ()]
+    frame = small_frame(spark, rows, ", ".join(f"{text} string" for text in given.values()))
+    typed = frame.withColumns({name: F.col(text).try_cast(types[name]) for name, text in given.items()})
+    misfits = [
+        F.when(F.col(text).isNotNull() & col(name).isNull(), F.array(F.lit(name), F.col(text)))
+        for name, text in given.items()
+    ]
+    texts = set()
+    for text, misfit in typed.select(key_text(list(given)), F.coalesce(*misfits)).collect():
+        if misfit is not None:
+            name, value = misfit
+            raise SourceDataError(
+                f"{dimension.name}: {value!r} in the scope of {entry.batch.id} is no {types[name]}; expected a value "
+                f"that the key column {name} can have; nothing was written; correct the scope"
+            )
+        texts.add(text)
+    return tuple(sorted(texts))
 
 
 def _measured(rows: DataFrame, read: Sequence[tuple[int, Entry]], dimension: Dimension) -> list[tuple[int, Entry]]:
@@ -259,14 +273,10 @@ def _with_content(entry: Entry, row: Row | None, scopes: Mapping[str, int], dime
         bad_rows=int(told.get("bad_rows") or 0),
         entities=int(told.get("entities") or 0),
         fingerprint=f"{told.get('rows') or 0}:{told.get('hash') or 0}",
-        earliest=_moment(told.get("earliest")),
-        latest=_moment(told.get("latest")),
+        earliest=from_micros_or_none(told.get("earliest")),
+        latest=from_micros_or_none(told.get("latest")),
     )
     return replace(entry, batch=filled, repeated=int(told.get("repeated") or 0))
-
-
-def _moment(micros: int | None) -> Any:
-    return None if micros is None else epoch() + timedelta(microseconds=micros)
 
 
 def _unordered(rows: DataFrame, measured: Sequence[tuple[int, Entry]], dimension: Dimension) -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scd_pipeline.batch import from_micros
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.spec import Dimension
 
@@ -99,7 +99,7 @@ def mark(delivery: Delivery) -> str:
 
     The time is the delivery's revision: what has another mark because it was replaced is a new edition of it too.
     """
-    changed = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=int(str(delivery.revision)))
+    changed = from_micros(int(str(delivery.revision)))
     return f"{changed:%Y-%m-%dT%H:%M:%S.%fZ}, {size(Path(str(delivery.path)))} bytes"
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch
+from scd_pipeline.batch import Batch, from_micros
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, col
 from scd_pipeline.deliveries import Delivery, instant
 from scd_pipeline.delta.audit_table import (
@@ -37,7 +37,7 @@ from scd_pipeline.spec import Dimension
 from scd_pipeline.spec.types import parse_type
 from scd_pipeline.warehouse import Warehouse
 
-_MISSING = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MISSING = from_micros(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch, rank
+from scd_pipeline.batch import Batch, from_micros_or_none, rank
 from scd_pipeline.columns import (
     ACTOR,
     ASSERTED_AT,
@@ -207,10 +206,6 @@ def _moments_as_text() -> Column:
     return info.alias(INFO)
 
 
-def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros)
-
-
 def _batch(row: Row) -> Batch:
     info = row[INFO].asDict()
     return Batch(
@@ -218,9 +213,9 @@ def _batch(row: Row) -> Batch:
         channel=row[CHANNEL],
         delivery=row[_DELIVERY],
         revision=row[_REVISION],
-        at=_moment(info.pop("at")),
-        earliest=_moment(info.pop("earliest")),
-        latest=_moment(info.pop("latest")),
+        at=from_micros_or_none(info.pop("at")),
+        earliest=from_micros_or_none(info.pop("earliest")),
+        latest=from_micros_or_none(info.pop("latest")),
         columns=tuple(info.pop("columns")),
         scope_columns=tuple(info.pop("scope_columns")),
         scope=None if (scope := info.pop("scope")) is None else tuple(scope),

@@ -12,12 +12,13 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from scd_pipeline.batch import from_micros
 from scd_pipeline.errors import OwnCommitMissing
 
 MARK = "scd_pipeline"
@@ -139,5 +140,5 @@ def _own(row: Row, table: str) -> OwnCommit | None:
         tuple(told.get("batches", ())),
         told.get("run_id", ""),
         int(row["version"]),
-        datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=row["micros"]),
+        from_micros(row["micros"]),
     )

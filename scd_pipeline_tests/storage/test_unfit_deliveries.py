@@ -354,6 +354,16 @@ def test_a_scope_is_one_that_its_channel_declares(source: str, channel: str, sco
 
 
 @pytest.mark.rule("S27")
+def test_a_scope_has_values_that_its_columns_can_have(spark: SparkSession, warehouse: Path) -> None:
+    by_id = Source("pos", Snapshot(scope=("id",)))
+    shop = Dimension("dim_shop", {"id": "int"}, {"city": 2}, [by_id])
+    frame = pa.table({"id": [7], "city": ["Rome"]})
+    wrong = Delivery("pos", "d1", at=utc(2024, 1, 1), frame=frame, scope=[[7], ["7a"]])
+    with pytest.raises(SourceDataError, match=r"dim_shop: '7a' in the scope of pos.* is no int; expected a value that"):
+        load(Warehouse(spark, warehouse), shop, [wrong])
+
+
+@pytest.mark.rule("S27")
 def test_a_scope_may_be_empty() -> None:
     """Such a snapshot speaks of nobody, as one without rows does that is scoped by them."""
     nobody = Delivery("pos", "d1", "snapshot", at=utc(2024, 1, 1), scope=[])
