@@ -8,6 +8,8 @@ PY    := .venv/bin/python
 # A change of the lock or of the package's description makes the environment anew.
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
+# The server of the tests waits for one process a third of the time, so two share it.
+PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 
@@ -46,13 +48,13 @@ $(STAMP): | .venv/.made
 
 .PHONY: test
 test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to pytest)
-	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 	SCD_TEST_SPARK=embedded $(PY) -m pytest $(ENGINE_TESTS) $(PYTEST_ARGS)
-	SCD_TEST_WRITES=merge $(PY) -m pytest $(ENGINE_TESTS) $(PYTEST_ARGS)
+	SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak
 soak: setup ## Hold 1,000 worlds against the oracle, in parts: run it until it says that all is done

@@ -24,6 +24,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+SHARED_BY_ALL_FILES = ("facts", "functional")
+"""Folders of tests whose files share what is slow to make."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes run the tests, those that share what is slow to make run in one."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            folder = item.path.parent
+            together = folder if folder.name in SHARED_BY_ALL_FILES else item.path
+            item.add_marker(pytest.mark.xdist_group(together.stem))
+
+
 @pytest.fixture(scope="session")
 def installation() -> setup.Installation:
     """Java and jars, as the set-up left them."""

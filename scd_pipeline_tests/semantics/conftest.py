@@ -36,6 +36,14 @@ def grounds(
     return ground
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The cases of a declaration run in one process, as they share their loads."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and (case := _case_of(item)):
+            item.add_marker(pytest.mark.xdist_group(case.declaration.dimension.name))
+
+
 def _case_of(item: pytest.Item) -> Case | None:
     """The case of a test: its own, or the one that it is parametrized with."""
     callspec = getattr(item, "callspec", None)
