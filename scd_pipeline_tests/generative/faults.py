@@ -74,12 +74,6 @@ _ORDER = (
         Edit("columns:position", "F.col(CHANNEL).asc()", "F.col(CHANNEL).desc()"),
     ),
     _fault(
-        "sources_reversed",
-        "S14",
-        "player pass, store pass",
-        Edit("columns:position", "F.col(SOURCE).asc()", "F.col(SOURCE).desc()"),
-    ),
-    _fault(
         "several_states_at_one_time",
         "S5",
         "country pass, customer pass",
