@@ -197,25 +197,24 @@ def with_keys(rows: DataFrame, fact: Fact, versions: dict[str, DataFrame | None]
 
 def add_reserved_member(
     warehouse: Warehouse, dimension: Dimension, *, run_id: str = "", retry: Retry | None = None
-) -> bool:
+) -> OwnCommit | None:
     """Give the dimension the row of its unknown member, so that an inner join loses no fact (S23).
 
-    Out: whether it was added; not where it is there, or where there is no table yet.
+    Out: the commit that added it; None where it is there, or where there is no table yet.
     Errors: SetupError if the table is not ours.
     """
 
-    def attempt() -> bool:
+    def attempt() -> OwnCommit | None:
         refuse_foreign(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
         if not table.exists():
-            return False
+            return None
         commit = table.last_commit()
         there = table.read().where(col(dimension.surrogate_key) == UNKNOWN_KEY)
         if not there.isEmpty():
-            return False
+            return None
         took = {**commit.took, "log": took_of(open_log(warehouse, dimension).commit, commit)}
-        table.append(unknown_member(warehouse, dimension), commit.next(took=took, batches=(), run_id=run_id))
-        return True
+        return table.append(unknown_member(warehouse, dimension), commit.next(took=took, batches=(), run_id=run_id))
 
     return with_retries(dimension.name, attempt, retry or Retry(), silent)
 

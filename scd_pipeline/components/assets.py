@@ -9,7 +9,7 @@ No postponed annotations here: Dagster reads those of an asset's function as the
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -94,8 +94,8 @@ def dimension_assets(
 
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result, audit = load_and_record(opened, dimension, found, **how)
-        if has_facts:
-            add_reserved_member(opened, dimension, run_id=how["run_id"])
+        if has_facts and (added := add_reserved_member(opened, dimension, run_id=how["run_id"])):
+            result = replace(result, table_version=added.table_version)
         create_views(opened, [dimension.name])
         own = partial(metadata.of_delivery, audit=audit)
         return Loaded(result, _dimension_metadata(opened, dimension, result, audit), own)

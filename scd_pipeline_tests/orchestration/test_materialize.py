@@ -222,9 +222,10 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
     resources, opened = {"warehouse": given_warehouse(spark, str(warehouse))}, Warehouse(spark, warehouse)
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
-        dg.materialize([of_customer], resources=resources, instance=instance, partition_key=EVERYTHING)
+        done = dg.materialize([of_customer], resources=resources, instance=instance, partition_key=EVERYTHING)
     assert opened.table("dim_customer").read().where("customer_key = -1").count() == 1
-    assert not add_reserved_member(opened, customer)
+    assert add_reserved_member(opened, customer) is None
+    assert told(done)["dim_customer"]["delta_version"] == opened.table("dim_customer").last_commit().newest
 
 
 def test_a_source_is_overdue_by_its_last_delivery(
