@@ -134,15 +134,20 @@ def presence(frame: DataFrame) -> DataFrame:
 
 _SNAPSHOT_SCHEMA = (
     "_source string, _channel string, _batch string, _delivery_rank string, _revision_rank string, "
-    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, _scope_id int, _scope array<string>, "
-    "_reason string, _actor string, _correlation_id string"
+    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, "
+    "_reason string, _actor string, _correlation_id string, _place string"
 )
+_PLACE = "_place"
+_EVERYWHERE = ""
 
 
 def _snapshot_frame(
     spark: SparkSession, snapshots: Sequence[Batch], bounds: Sequence[datetime | None]
 ) -> tuple[DataFrame, Column]:
-    """The snapshots as a small frame, and the condition under which one of them covers a key (its scope)."""
+    """The snapshots as a small frame, with a row for each place in their scopes, and the places of a key.
+
+    A snapshot covers a key if they share a place, and they share one at most.
+    """
     scopes = sorted({b.scope_columns for b in snapshots if b.scope is not None})
     rows = [
         (
@@ -155,16 +160,21 @@ def _snapshot_frame(
             bound,
             b.retires,
             list(b.columns),
-            scopes.index(b.scope_columns) if b.scope is not None else None,
-            list(b.scope) if b.scope is not None else None,
             *_told(b),
+            place,
         )
         for b, bound in zip(snapshots, bounds, strict=True)
+        for place in _places(b, scopes)
     ]
-    covers = F.col("_scope").isNull()
-    for number, names in enumerate(scopes):
-        covers = covers | ((F.col("_scope_id") == number) & F.array_contains("_scope", key_text(names)))
-    return F.broadcast(small_frame(spark, rows, _SNAPSHOT_SCHEMA)), covers
+    places = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scopes)]
+    return F.broadcast(small_frame(spark, rows, _SNAPSHOT_SCHEMA)), F.explode(F.array(F.lit(_EVERYWHERE), *places))
+
+
+def _places(snapshot: Batch, scopes: Sequence[tuple[str, ...]]) -> list[str]:
+    """The places that a snapshot covers: everywhere, or what the columns of its scope hold."""
+    if snapshot.scope is None:
+        return [_EVERYWHERE]
+    return [f"{scopes.index(snapshot.scope_columns)}/{text}" for text in snapshot.scope]
 
 
 def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension: Dimension) -> DataFrame:
@@ -188,9 +198,10 @@ def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension
 
 def _absences(spark: SparkSession, known: DataFrame, snapshots: Sequence[Batch], dimension: Dimension) -> DataFrame:
     """What new snapshots say of the entities that they cover and leave out: gone, or nothing (S27, S30)."""
-    frame, covers = _snapshot_frame(spark, snapshots, [None] * len(snapshots))
+    frame, places = _snapshot_frame(spark, snapshots, [None] * len(snapshots))
     spoken = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias("_spoken"))
-    left_out = spoken.join(frame, SOURCE).where(covers & ~F.array_contains("_spoken", F.col(BATCH)))
+    covered = spoken.withColumn(_PLACE, places).join(frame, [SOURCE, _PLACE])
+    left_out = covered.where(~F.array_contains("_spoken", F.col(BATCH)))
     kind = F.when(F.col("_retires"), "gone").otherwise("nothing")
     return _statement_of(left_out, "absent", kind, dimension).select(*known.columns)
 
@@ -377,7 +388,7 @@ def _probes(
     spark: SparkSession, known: DataFrame, asked: Sequence[tuple[Batch, datetime | None]], dimension: Dimension
 ) -> DataFrame:
     """A row for each (key, stored snapshot) that a change may reach and of which nothing is stored."""
-    frame, covers = _snapshot_frame(spark, [b for b, _ in asked], [bound for _, bound in asked])
+    frame, places = _snapshot_frame(spark, [b for b, _ in asked], [bound for _, bound in asked])
     changed = F.when(F.col(ORIGIN) != "stored", F.col(EFFECTIVE_AT))
     keys = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
         F.collect_set(BATCH).alias("_spoken"), F.collect_set(changed).alias("_changed_at")
@@ -385,7 +396,8 @@ def _probes(
     reached = F.exists(
         "_changed_at", lambda t: (t <= F.col("_at")) & (F.col("_bound").isNull() | (t >= F.col("_bound")))
     )
-    rows = keys.join(frame, SOURCE).where(covers & reached & ~F.array_contains("_spoken", F.col(BATCH)))
+    covered = keys.withColumn(_PLACE, places).join(frame, [SOURCE, _PLACE])
+    rows = covered.where(reached & ~F.array_contains("_spoken", F.col(BATCH)))
     statements = _statement_of(rows, "probe", F.lit("nothing"), dimension)
     return statements.withColumns({"_probe_retires": F.col("_retires"), "_probe_columns": F.col("_columns")}).select(
         *known.columns, "_probe_retires", "_probe_columns"

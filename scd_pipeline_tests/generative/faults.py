@@ -118,7 +118,7 @@ _SNAPSHOTS = (
         "scope_ignored",
         "scope",
         "store pass, machine pass",
-        Edit("history.differences:_snapshot_frame", 'covers = F.col("_scope").isNull()', "covers = F.lit(True)"),
+        Edit("history.differences:_places", "if snapshot.scope is None:", "if True:"),
     ),
     _fault(
         "scope_of_others_settles",
