@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -50,6 +51,10 @@ def token(revision: str | int | datetime) -> str:
     return str(revision)
 
 
+Lineage = tuple[str, str, str]
+"""Source, channel and name of a delivery."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """One revision of one delivery, as the change log knows it.
@@ -91,7 +96,7 @@ class Batch:
         return f"{self.source}/{self.channel}/{self.delivery}/{self.revision}"
 
     @property
-    def lineage(self) -> tuple[str, str, str]:
+    def lineage(self) -> Lineage:
         """What all revisions of one delivery share."""
         return (self.source, self.channel, self.delivery)
 
@@ -122,14 +127,37 @@ class Batch:
         )
 
 
-def standing(batches: list[Batch]) -> dict[tuple[str, str, str], Batch]:
+def standing(batches: list[Batch]) -> dict[Lineage, Batch]:
     """Of each delivery the revision that counts: the highest one (S34)."""
-    highest: dict[tuple[str, str, str], Batch] = {}
+    highest: dict[Lineage, Batch] = {}
     for batch in batches:
         rival = highest.get(batch.lineage)
         if rival is None or rank(batch.revision) >= rank(rival.revision):
             highest[batch.lineage] = batch
     return highest
+
+
+def regions(snapshots: Sequence[Batch]) -> dict[Lineage, object]:
+    """For each delivery what those have in common that may speak of the same entities, by themselves or through others.
+
+    Of a source whose snapshots have scopes by different columns, or none, all have. A withdrawn one speaks of nobody.
+    """
+    parents: dict[object, object] = {}
+
+    def root(of: object) -> object:
+        while (parent := parents.setdefault(of, of)) != of:
+            of = parent
+        return of
+
+    snapshots = [batch for batch in snapshots if not batch.withdrawn]
+    kinds: dict[str, set[tuple[str, ...] | None]] = {}
+    for batch in snapshots:
+        kinds.setdefault(batch.source, set()).add(None if batch.scope is None else batch.scope_columns)
+    for batch in snapshots:
+        comparable = len(kinds[batch.source]) == 1
+        for place in batch.scope if comparable and batch.scope is not None else ("",):
+            parents[root(batch.lineage)] = root((batch.source, place))
+    return {batch.lineage: root(batch.lineage) for batch in snapshots}
 
 
 def counted(batches: list[Batch]) -> list[Batch]:

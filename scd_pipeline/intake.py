@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch, from_micros_or_none, rank, standing
+from scd_pipeline.batch import Batch, Lineage, from_micros_or_none, rank, regions, standing
 from scd_pipeline.columns import BATCH, KIND, col, key_text
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import BatchStopped, SourceDataError
@@ -36,7 +36,8 @@ GUARDED_FROM = 20
 class Taken:
     """What a run takes in. `rows` are the conformed rows of everything read; `results` are in order of delivery.
 
-    `decide` says what is taken in once some batches, given with what stops them, are left out.
+    `regions` tells of each snapshot's delivery which others it concerns; `decide` says what is taken in once some
+    batches, given with what stops them, are left out.
     """
 
     old: tuple[Batch, ...]
@@ -47,6 +48,7 @@ class Taken:
     dimension: Dimension
     counts: Mapping[str, Mapping[str, int]]
     stops: Mapping[str, BatchStopped]
+    regions: Mapping[Lineage, object]
     decide: Callable[[Mapping[str, BatchStopped]], _Decided]
 
     @property
@@ -100,13 +102,19 @@ class Taken:
         results = tuple(told.get(r.batch_id, r) if r.outcome == "accepted" else r for r in self.results)
         return replace(self, entries=entries, results=results, counts=counts)
 
-    def first_guarded(self, dimension: Dimension) -> BatchStopped | None:
-        """By position the first snapshot that retires too large a share, if any (S27)."""
+    def guarded(self, dimension: Dimension) -> list[BatchStopped]:
+        """Snapshots that retire too large a share: the first by position of those that concern each other (S27).
+
+        What the later ones retire depends on whether it is taken in.
+        """
         snapshots = [e for e in self.entries if e.batch.is_snapshot and e.batch.retires and not e.batch.withdrawn]
+        found: dict[object, BatchStopped] = {}
         for entry in sorted(snapshots, key=lambda e: e.batch.position):
-            if stop := self._guard(entry, dimension.source(entry.batch.source).retire_guard):
-                return stop
-        return None
+            region = self.regions[entry.batch.lineage]
+            stop = self._guard(entry, dimension.source(entry.batch.source).retire_guard)
+            if stop and region not in found:
+                found[region] = stop
+        return list(found.values())
 
     def _guard(self, entry: Entry, share: float) -> BatchStopped | None:
         counts = self.counts.get(entry.batch.id, {})
@@ -121,9 +129,9 @@ class Taken:
         )
         return BatchStopped(entry.batch.id, "retire guard", wrong)
 
-    def without(self, stop: BatchStopped) -> Taken:
-        """The same without the batch that was stopped; a lower revision that it had displaced stands again (S34)."""
-        stops = {**self.stops, stop.batch: stop}
+    def without(self, stopped: Sequence[BatchStopped]) -> Taken:
+        """The same without the batches that were stopped; lower revisions that they displaced stand again (S34)."""
+        stops = {**self.stops, **{stop.batch: stop for stop in stopped}}
         made = self.decide(stops)
         return replace(self, entries=made.entries, recorded=made.recorded, results=made.results, stops=stops)
 
@@ -165,7 +173,10 @@ def take(
         return _decided(measured, results, old, unordered, stops, dimension)
 
     made = decide({})
-    return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, decide)
+    given = [entry.batch for _, entry in measured if entry.batch.is_snapshot]
+    lineages = {batch.lineage for batch in given}
+    apart = regions([*given, *(batch for batch in old if batch.lineage in lineages)])
+    return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, apart, decide)
 
 
 def _untimed(entries: Sequence[Entry], dimension: Dimension) -> dict[int, BatchResult]:
@@ -302,7 +313,7 @@ class _Decided:
     results: tuple[BatchResult, ...]
 
 
-_Lineages = dict[tuple[str, str, str], Entry]
+_Lineages = dict[Lineage, Entry]
 
 
 def _decided(

@@ -32,13 +32,13 @@ def kept_statements(
 ) -> tuple[DataFrame | None, Taken]:
     """The statements to append, and what was taken with its counts; a guarded snapshot is left out (S27).
 
-    Batches go by position: where one is stopped, the others are looked at again without it.
+    Batches go by position: where some are stopped, the others are looked at again without them.
     """
     while taken.accepted or taken.removed:
         kept = _kept_once(warehouse, log, old, taken, dimension)
         counted_in = taken.with_counts(_change_counts(kept, dimension))
-        guarded = counted_in.first_guarded(dimension)
-        if guarded is None:
+        guarded = counted_in.guarded(dimension)
+        if not guarded:
             return kept, counted_in
         taken = counted_in.without(guarded)
     return None, taken

@@ -148,7 +148,7 @@ _SNAPSHOTS = (
         "stopped_revision_takes_the_lower_one_along",
         "S34",
         "customer pass, country pass",
-        Edit("intake:Taken.without", "made.entries", "tuple(e for e in self.entries if e.batch.id != stop.batch)"),
+        Edit("intake:Taken.without", "made.entries", "tuple(e for e in self.entries if e.batch.id not in stops)"),
     ),
     _fault(
         "stray_rows_taken",
@@ -251,7 +251,7 @@ _SNAPSHOTS = (
         "S27",
         "customer pass, country pass, store pass",
         Edit(
-            "intake:Taken.first_guarded",
+            "intake:Taken.guarded",
             "key=lambda e: e.batch.position)",
             "key=lambda e: e.batch.position, reverse=True)",
         ),

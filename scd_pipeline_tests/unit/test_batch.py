@@ -1,0 +1,43 @@
+"""Batches as data, without any rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from scd_pipeline.batch import Batch, regions
+
+
+def snapshot(name: str, scope: str | None, *, source: str = "pos", columns: str = "region") -> Batch:
+    """A scope is given by its values, one letter each; `name` is delivery/revision."""
+    delivery, _, revision = name.partition("/")
+    values = None if scope is None else tuple(scope)
+    return Batch(source, "snapshot", delivery, revision or "1", None, scope_columns=(columns,), scope=values)
+
+
+def together(batches: Iterable[Batch]) -> set[str]:
+    """The names of the deliveries that share a region, in order."""
+    found: dict[object, list[str]] = {}
+    for (_, _, delivery), region in regions(list(batches)).items():
+        found.setdefault(region, []).append(delivery)
+    return {"".join(sorted(names)) for names in found.values()}
+
+
+@pytest.mark.rule("S27")
+@pytest.mark.parametrize(
+    ("batches", "told"),
+    [
+        ([snapshot("a", "n"), snapshot("b", "s"), snapshot("c", "n")], {"ac", "b"}),
+        ([snapshot("a", "n"), snapshot("b", "s"), snapshot("c", "ns")], {"abc"}),
+        ([snapshot("a", "n"), snapshot("b", "no"), snapshot("c", "op"), snapshot("d", "s")], {"abc", "d"}),
+        ([snapshot("a/1", "n"), snapshot("a/2", "s"), snapshot("b", "n"), snapshot("c", "s")], {"abc"}),
+        ([snapshot("a", "n"), snapshot("b", None), snapshot("c", "s")], {"abc"}),
+        ([snapshot("a", "n"), snapshot("b", "n", columns="city"), snapshot("c", "s")], {"abc"}),
+        ([snapshot("a", "n"), snapshot("b", "n", source="erp"), snapshot("c", None, source="erp")], {"a", "bc"}),
+        ([snapshot("a", ""), snapshot("b", "")], {"a", "b"}),
+    ],
+    ids=["same", "wide", "chain", "revisions", "everything", "other columns", "other source", "nobody"],
+)
+def test_snapshots_that_may_speak_of_the_same_entities_share_a_region(batches: list[Batch], told: set[str]) -> None:
+    assert together(batches) == told
