@@ -216,35 +216,45 @@ def _entry(delivery: Delivery, dimension: Dimension, run_id: str) -> Entry:
 
 def _encoded_scopes(spark: SparkSession, dimension: Dimension, entries: Sequence[Entry]) -> list[Entry]:
     """Write declared scope values as the key columns' types write them, so that they compare with keys."""
-    return [
-        entry
-        if entry.delivery.scope is None
-        else replace(entry, batch=replace(entry.batch, scope=_encoded_scope(spark, dimension, entry)))
-        for entry in entries
+    found = list(entries)
+    for names in sorted({entry.batch.scope_columns for entry in entries if entry.delivery.scope is not None}):
+        asked = [n for n, e in enumerate(entries) if e.delivery.scope is not None and e.batch.scope_columns == names]
+        texts = _scope_texts(spark, dimension, names, [entries[number] for number in asked])
+        for number, values in zip(asked, texts, strict=True):
+            found[number] = replace(found[number], batch=replace(found[number].batch, scope=tuple(sorted(values))))
+    return found
+
+
+def _scope_texts(
+    spark: SparkSession, dimension: Dimension, names: Sequence[str], entries: Sequence[Entry]
+) -> list[set[str]]:
+    """For each entry the values of its scope as text; one job for all of them.
+
+    Errors: SourceDataError for a value that its key column cannot have.
+    """
+    types = {key.name: key.type for key in dimension.business_key if key.name in names}
+    given = {name: f"_given_{number}" for number, name in enumerate(names)}
+    rows = [
+        (number, *(None if value is None else str(value) for value in values))
+        for number, entry in enumerate(entries)
+        for values in entry.delivery.scope or ()
     ]
-
-
-def _encoded_scope(spark: SparkSession, dimension: Dimension, entry: Entry) -> tuple[str, ...]:
-    """Errors: SourceDataError for a value that its key column cannot have."""
-    types = {key.name: key.type for key in dimension.business_key if key.name in entry.batch.scope_columns}
-    given = {name: f"_given_{number}" for number, name in enumerate(entry.batch.scope_columns)}
-    rows = [tuple(None if v is None else str(v) for v in values) for values in entry.delivery.scope or ()]
-    frame = small_frame(spark, rows, ", ".join(f"{text} string" for text in given.values()))
+    frame = small_frame(spark, rows, ", ".join(["_number int", *(f"{text} string" for text in given.values())]))
     typed = frame.withColumns({name: F.col(text).try_cast(types[name]) for name, text in given.items()})
     misfits = [
         F.when(F.col(text).isNotNull() & col(name).isNull(), F.array(F.lit(name), F.col(text)))
         for name, text in given.items()
     ]
-    texts = set()
-    for text, misfit in typed.select(key_text(list(given)), F.coalesce(*misfits)).collect():
+    found: list[set[str]] = [set() for _ in entries]
+    for number, text, misfit in typed.select("_number", key_text(list(given)), F.coalesce(*misfits)).collect():
         if misfit is not None:
             name, value = misfit
             raise SourceDataError(
-                f"{dimension.name}: {value!r} in the scope of {entry.batch.id} is no {types[name]}; expected a value "
-                f"that the key column {name} can have; nothing was written; correct the scope"
+                f"{dimension.name}: {value!r} in the scope of {entries[number].batch.id} is no {types[name]}; expected "
+                f"a value that the key column {name} can have; nothing was written; correct the scope"
             )
-        texts.add(text)
-    return tuple(sorted(texts))
+        found[number].add(text)
+    return found
 
 
 def _measured(rows: DataFrame, read: Sequence[tuple[int, Entry]], dimension: Dimension) -> list[tuple[int, Entry]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from scd_pipeline.errors import BatchStopped
+from scd_pipeline.plan import kept
 from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots
@@ -548,3 +549,25 @@ def test_where_it_is_declared_so_a_key_that_cannot_be_read_keeps_nobody(own_tabl
     )
     own_tables.load(lenient, told)
     assert {row["id"]: row["current_flag"] for row in own_tables.rows(lenient)} == {1: True, 2: False}
+
+
+@rule("S27")
+def test_those_that_concern_nobody_in_common_are_stopped_at_once(
+    own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is looked at again once, and not for each of them."""
+    looked: list[int] = []
+    really = kept._kept_once
+    monkeypatch.setattr(kept, "_kept_once", lambda *given: looked.append(1) or really(*given))
+    told = snapshots(
+        """
+        | delivery | at         | scope | region | id     | city |
+        | 1        | 2024-01-01 | n     | n      | n1..20 | Bonn |
+        | 2        | 2024-01-01 | s     | s      | s1..20 | Ulm  |
+        | 3        | 2024-02-01 | n     | nobody |        |      |
+        | 4        | 2024-03-01 | s     | nobody |        |      |
+        """,
+        source="pos",
+    )
+    own_tables.load(STORE.dimension, told)
+    assert len(looked) == 2
