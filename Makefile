@@ -8,7 +8,7 @@ PY    := .venv/bin/python
 # A change of the lock or of the package's description makes the environment anew.
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
-# The server of the tests waits for one process a third of the time, so two share it.
+# One process leaves the server of the tests waiting between its calls, so two share it.
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
