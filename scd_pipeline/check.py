@@ -1,7 +1,7 @@
 """The invariants of whole tables: each is a query for what breaks it (S2, S3, S14, S21 to S24).
 
-The same queries are asked before a commit of the entities that it is about (audit/invariants.py), here of everything
-that is there, by `scd check`, by Dagster's asset checks and by the tests.
+The same queries are asked before a commit of the entities that it is about (audit/), here of everything that is there,
+by `scd check`, by Dagster's asset checks and by the tests.
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from scd_pipeline.audit.fact_invariants import (
+    DANGLING_KEY,
+    FACT_INVARIANTS,
+    FACT_WITHOUT_ITS_VERSION,
+    REPEATED_GRAIN,
+)
 from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
 from scd_pipeline.delta.fit import in_all_names, stored_declaration
-from scd_pipeline.facts import pin_dimensions, standing_rows, with_keys
-from scd_pipeline.frames import united
+from scd_pipeline.facts import Pinned, pin_dimensions, standing_rows
 from scd_pipeline.history.actions import row_actions
-from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
+from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
 from scd_pipeline.landing import tables_of
 from scd_pipeline.reading import LOG_SUFFIX
@@ -31,7 +36,6 @@ from scd_pipeline.warehouse import Warehouse
 
 SHOWN = 20
 AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET = "audit_differs", "foreign_commit", "append_only_unset"
-DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN = "dangling_key", "fact_without_its_version", "repeated_grain"
 
 DESCRIPTIONS: Mapping[str, str] = {
     "duplicate_current": "An entity has more than one current version (S3).",
@@ -76,7 +80,7 @@ def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
     return (*invariants(dimension), AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
 
 
-FACT_RULES = (DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
+FACT_RULES = (*FACT_INVARIANTS, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
 
 
 def check_dimension(
@@ -116,54 +120,20 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     table = warehouse.table(fact.name)
     if not table.exists():
         return ()
-    rows = table.read()
-    queries: dict[str, Callable[[], Finding]] = {
-        DANGLING_KEY: lambda: _finding(fact.name, DANGLING_KEY, dangling_keys(warehouse, rows, fact)),
-        FACT_WITHOUT_ITS_VERSION: lambda: _finding(fact.name, FACT_WITHOUT_ITS_VERSION, wrong_keys(warehouse, fact)),
-        REPEATED_GRAIN: lambda: _finding(fact.name, REPEATED_GRAIN, repeated_grain(rows, fact)),
+    others: dict[str, Callable[[], Finding]] = {
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
         APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
     }
-    return tuple(query() for rule, query in queries.items() if rules is None or rule in rules)
-
-
-def dangling_keys(warehouse: Warehouse, rows: DataFrame, fact: Fact) -> DataFrame:
-    """Facts whose key is not in its dimension.  Out: `rule`, `key`, which names the fact and the column."""
-    found = []
-    for name, role in fact.roles:
-        column = f"{name}_key"
-        table, surrogate = warehouse.table(role.dimension.name), role.dimension.surrogate_key
-        keys = warehouse.spark.range(1).select(F.lit(UNKNOWN_KEY).alias(column))
-        if table.exists():
-            keys = table.read().select(col(surrogate).alias(column))
-        found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
-    return united(found)
-
-
-def wrong_keys(warehouse: Warehouse, fact: Fact) -> DataFrame:
-    """Standing facts whose key is another than a fresh as-of join gives.  Out: as of `dangling_keys`."""
     pinned = pin_dimensions(warehouse, fact)
-    rows = standing_rows(warehouse, fact, pinned)
-    versions = {name: at.rows for name, at in pinned.items()}
-    stored = {column: f"_stored_{number}" for number, column in enumerate(fact.key_columns)}
-    fresh = with_keys(rows.withColumns({kept: col(c) for c, kept in stored.items()}), fact, versions)
-    differ = [
-        _told(fresh.where(~col(column).eqNullSafe(F.col(kept))), FACT_WITHOUT_ITS_VERSION, column, fact)
-        for column, kept in stored.items()
-    ]
-    return united(differ)
+    wanted = [rule for rule in FACT_RULES if rules is None or rule in rules]
+    return tuple(others[rule]() if rule in others else _of_rows(warehouse, fact, pinned, rule) for rule in wanted)
 
 
-def repeated_grain(rows: DataFrame, fact: Fact) -> DataFrame:
-    """Facts that are there more than once.  Out: `rule`, `key`."""
-    grain = [col(key.name) for key in fact.grain]
-    repeated = rows.groupBy(*grain).count().where(F.col("count") > 1)
-    return repeated.select(F.lit(REPEATED_GRAIN).alias(RULE), readable_key([k.name for k in fact.grain]).alias(KEY))
-
-
-def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:
-    who = readable_key([key.name for key in fact.grain])
-    return rows.select(F.lit(rule).alias(RULE), F.concat(who, F.lit(f" ({column})")).alias(KEY))
+def _of_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned], rule: str) -> Finding:
+    left_behind = rule == FACT_WITHOUT_ITS_VERSION
+    rows = standing_rows(warehouse, fact, pinned) if left_behind else warehouse.table(fact.name).read()
+    broken = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
+    return _finding(fact.name, rule, broken)
 
 
 def _finding(table: str, rule: str, broken: DataFrame) -> Finding:

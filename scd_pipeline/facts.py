@@ -16,6 +16,7 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from scd_pipeline.audit.fact_invariants import Versions, without_their_versions
 from scd_pipeline.columns import (
     CHANGE_REASON,
     CHANGE_SOURCE,
@@ -130,11 +131,16 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
         grain = _moved(warehouse, fact, before, pinned, known)
         return None if grain is None else before.join(grain, [column.name for column in fact.grain], "left_semi")
 
+    versions = {name: at.rows for name, at in pinned.items()}
+
     def finish(rows: DataFrame) -> DataFrame:
-        return with_keys(rows, fact, {name: at.rows for name, at in pinned.items()})
+        return with_keys(rows, fact, versions)
+
+    def broken(rows: DataFrame) -> DataFrame:
+        return without_their_versions(rows, fact, versions)
 
     took = {_ROLES: roles, **{name: number for at in pinned.values() for name, number in at.took.items()}}
-    return Extension(again, finish, took)
+    return Extension(again, finish, broken, took)
 
 
 def standing_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned]) -> DataFrame:
@@ -184,7 +190,7 @@ def _rows_of(before: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> D
     return moved.select(*[col(column.name) for column in fact.grain])
 
 
-def with_keys(rows: DataFrame, fact: Fact, versions: dict[str, DataFrame | None]) -> DataFrame:
+def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     """The rows with the key of each role as of their event time; -1 where a dimension has no table yet."""
     for name, role in fact.roles:
         column, there = f"{name}_key", versions[role.dimension.name]

@@ -14,7 +14,8 @@ from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING
 from scd_pipeline.spec import Dimension
 
-_FROM, _TO, _KEY = "_version_from", "_version_to", "_version_key"
+WINDOW_KEY = "_version_key"
+_FROM, _TO = "_version_from", "_version_to"
 
 
 def key_as_of(
@@ -26,20 +27,30 @@ def key_as_of(
     Out: as many rows, in their columns; -1 where the key is NULL or unknown, or nothing held then. Windows are
     half-open and do not overlap (S2), so that no row is doubled; without windows an entity's row always holds (S33).
     """
-    wanted = [
-        col(dimension.surrogate_key).alias(_KEY),
+    plain = rows.drop(name) if name in rows.columns else rows
+    joined = plain.join(windows(versions, dimension), holds_at(dimension, keys=keys, time=time), "left")
+    found = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
+    return joined.select(*[col(column) for column in plain.columns], found).select(*_order(rows, name))
+
+
+def windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
+    """The versions as `holds_at` names their columns, without reserved members: `_version_key`, the key, the window."""
+    without_reserved = versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)
+    return without_reserved.select(
+        col(dimension.surrogate_key).alias(WINDOW_KEY),
         *[col(key).alias(_version(number)) for number, key in enumerate(dimension.key_names)],
         (F.col(EFFECTIVE_FROM) if dimension.has_windows else F.lit(BEGINNING).cast("timestamp")).alias(_FROM),
         *([F.col(EFFECTIVE_TO).alias(_TO)] if dimension.has_windows else []),
-    ]
+    )
+
+
+def holds_at(dimension: Dimension, *, keys: Sequence[str], time: str) -> Column:
+    """Whether one of the `windows` is of the entity that a row names in the columns `keys`, and holds its time."""
+    same = [col(key) == F.col(_version(number)) for number, key in enumerate(keys)]
     holds = [F.col(_FROM) <= col(time).cast("timestamp")]
     if dimension.has_windows:
         holds.append(F.col(_TO) > col(time).cast("timestamp"))
-    same = [col(key) == F.col(_version(number)) for number, key in enumerate(keys)]
-    plain = rows.drop(name) if name in rows.columns else rows
-    joined = plain.join(_without_reserved(versions, dimension).select(*wanted), reduce(and_, [*same, *holds]), "left")
-    found = F.coalesce(F.col(_KEY), F.lit(UNKNOWN_KEY)).alias(name)
-    return joined.select(*[col(column) for column in plain.columns], found).select(*_order(rows, name))
+    return reduce(and_, [*same, *holds])
 
 
 def _order(rows: DataFrame, name: str) -> list[Column]:
@@ -49,7 +60,3 @@ def _order(rows: DataFrame, name: str) -> list[Column]:
 
 def _version(number: int) -> str:
     return f"_version_bk_{number}"
-
-
-def _without_reserved(versions: DataFrame, dimension: Dimension) -> DataFrame:
-    return versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)

@@ -32,11 +32,13 @@ class Extension:
     """What the rows of a table get beside what its own log says, as a fact's rows get their keys (S23, S24).
 
     `again` picks, of the rows that stand, those that have to be looked at again though nothing was stated of them;
-    `finish` sets the columns; `took` is told in the commit.
+    `finish` sets the columns; `broken` gives the rule and the key of those that may not be written as they are; `took`
+    is told in the commit.
     """
 
     again: Callable[[DataFrame], DataFrame | None]
     finish: Callable[[DataFrame], DataFrame]
+    broken: Callable[[DataFrame], DataFrame]
     took: Mapping[str, int]
 
 
@@ -68,7 +70,8 @@ def actions_of(
     after = settled(extension.finish(after) if extension else after)
     actions = settled(row_actions(affected, after, dimension))
     rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
-    _check(after, actions, _known_keys(warehouse, before, dimension) if there else None, dimension)
+    known = _known_keys(warehouse, before, dimension) if there else None
+    _check(after, actions, known, dimension, extension)
     return actions, rows
 
 
@@ -134,9 +137,17 @@ def _dimension_rows(warehouse: Warehouse, dimension: Dimension, there: Mapping[s
     return warehouse.table(dimension.name).read().select(*chosen)
 
 
-def _check(after: DataFrame, actions: DataFrame, stored: DataFrame | None, dimension: Dimension) -> None:
+def _check(
+    after: DataFrame,
+    actions: DataFrame,
+    stored: DataFrame | None,
+    dimension: Dimension,
+    extension: Extension | None,
+) -> None:
     """Errors: InvariantBroken, KeyCollision; before anything is written."""
     broken = violations(after, dimension)
+    if extension is not None:
+        broken = broken.unionByName(extension.broken(after))
     if stored is not None:
         broken = broken.unionByName(collisions(actions.where(F.col(ACTION) == OPEN), stored, dimension))
     rows = broken.limit(20).collect()

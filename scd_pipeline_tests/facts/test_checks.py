@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from scd_pipeline import check
+from scd_pipeline import check, facts
+from scd_pipeline.errors import InvariantBroken
 from scd_pipeline.facts import load_fact
 from scd_pipeline.landing import tables_of
 from scd_pipeline.record import load_and_record
@@ -99,6 +102,25 @@ def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
     assert found["dangling_key"].keys == ("play=2 (player_key)",)
     assert set(found["fact_without_its_version"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
     assert all(key.startswith("fct_play version") for key in found["foreign_commit"].keys)
+
+
+@rule("S23", "S24")
+def test_a_fact_with_another_key_than_its_own_is_not_written(
+    played: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever an as-of join gives: here one that finds nobody, and one that gives everybody the first version."""
+    another = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
+    before = [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")]
+    known = {row["effective_from"].month: row["player_key"] for row in played.table("dim_player").read().collect()}
+
+    def gives(key: int) -> Callable[..., DataFrame]:
+        return lambda rows, *_, name, **__: rows.withColumn(name, F.lit(key).cast("bigint"))
+
+    for key, broken in (-1, "player_key"), (known[3], "partner_key"):
+        monkeypatch.setattr(facts, "key_as_of", gives(key))
+        with pytest.raises(InvariantBroken, match=rf"fact_without_its_version: play=4 \({broken}\).*nothing was"):
+            load_fact(played, PLAY, [plays("2", another)])
+    assert [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")] == before
 
 
 @pytest.mark.slow

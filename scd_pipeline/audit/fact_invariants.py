@@ -1,0 +1,76 @@
+"""What always holds of a fact's rows: name -> the rows that break it. Used before a commit, and on whole tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.audit.invariants import KEY, RULE
+from scd_pipeline.columns import col, readable_key
+from scd_pipeline.frames import united
+from scd_pipeline.history.as_of import WINDOW_KEY, holds_at, windows
+from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.spec import Fact, Role
+
+DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN = "dangling_key", "fact_without_its_version", "repeated_grain"
+
+Versions = Mapping[str, DataFrame | None]
+"""The rows of each dimension, by its name; None for one that has no table yet."""
+
+FactInvariant = Callable[[DataFrame, Fact, Versions], DataFrame]
+"""Facts with their keys -> those that break it: `rule`, and `key`, which names the fact and mostly the role."""
+
+
+def dangling_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
+    """S24: a key that a fact stores is a key of its dimension.
+
+    The unknown member of a dimension without a table is none that is missing.
+    """
+    found = []
+    for column, (_, role) in zip(fact.key_columns, fact.roles, strict=True):
+        there = versions[role.dimension.name]
+        keys = rows.sparkSession.range(1).select(F.lit(UNKNOWN_KEY).alias(column))
+        if there is not None:
+            keys = there.select(col(role.dimension.surrogate_key).alias(column))
+        found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
+    return united(found)
+
+
+def without_their_versions(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
+    """S23: a fact stores the key of the version that holds at its event time, and -1 exactly if none does."""
+    found = []
+    for column, (_, role) in zip(fact.key_columns, fact.roles, strict=True):
+        others = _not_held(rows, fact, role, column, versions[role.dimension.name])
+        found.append(_told(others, FACT_WITHOUT_ITS_VERSION, column, fact))
+    return united(found)
+
+
+def repeated_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
+    """S23: a fact is there once."""
+    names = [key.name for key in fact.grain]
+    repeated = rows.groupBy(*[col(name) for name in names]).count().where(F.col("count") > 1)
+    return repeated.select(F.lit(REPEATED_GRAIN).alias(RULE), readable_key(names).alias(KEY))
+
+
+FACT_INVARIANTS: Mapping[str, FactInvariant] = {
+    DANGLING_KEY: dangling_keys,
+    FACT_WITHOUT_ITS_VERSION: without_their_versions,
+    REPEATED_GRAIN: repeated_grain,
+}
+
+
+def _not_held(rows: DataFrame, fact: Fact, role: Role, column: str, versions: DataFrame | None) -> DataFrame:
+    """The facts whose key names no version that holds, and those that name none though one does."""
+    unknown = col(column).eqNullSafe(F.lit(UNKNOWN_KEY))
+    if versions is None:
+        return rows.where(~unknown)
+    there, holds = windows(versions, role.dimension), holds_at(role.dimension, keys=role.key, time=fact.event_time)
+    with_another = rows.where(~unknown).join(there, (col(column) == F.col(WINDOW_KEY)) & holds, "left_anti")
+    return with_another.unionByName(rows.where(unknown).join(there, holds, "left_semi"))
+
+
+def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:
+    who = readable_key([key.name for key in fact.grain])
+    return rows.select(F.lit(rule).alias(RULE), F.concat(who, F.lit(f" ({column})")).alias(KEY))
