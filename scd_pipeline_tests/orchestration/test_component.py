@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster.components.core.package_entry import discover_entry_point_package_objects
+from dagster.components.core.snapshot import get_package_entry_snap
 from dagster.components.testing.utils import create_defs_folder_sandbox
+from dagster_shared.serdes.objects.package_entry import ComponentFeatureData, ScaffoldTargetTypeData
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
@@ -69,10 +71,13 @@ def test_an_owner_that_dagster_does_not_take_is_left_out(owner: str, owners: lis
 
 
 def test_it_is_a_component_that_dagster_finds() -> None:
-    """By the entry point under which `dg` looks for the components of installed packages."""
-    found = [point.load() for point in entry_points(group="dagster_dg_cli.registry_modules")]
-    assert ScdDimension in {getattr(module, "ScdDimension", None) for module in found}
-    assert issubclass(ScdDimension, dg.Component)
+    """As `dg` asks for the components of installed packages; the words by which it checks a defs.yaml go with it."""
+    found = {key.to_typename(): (key, point) for key, point in discover_entry_point_package_objects().items()}
+    told = get_package_entry_snap(*found["scd_pipeline.components.ScdDimension"])
+    (component,) = [data for data in told.feature_data if isinstance(data, ComponentFeatureData)]
+    assert component.schema is not None and not component.schema["additionalProperties"]
+    assert {"declaration", "load_cron", "upkeep_cron", "timezone"} <= set(component.schema["properties"])
+    assert any(isinstance(data, ScaffoldTargetTypeData) for data in told.feature_data)
 
 
 def test_an_overdue_source_is_a_warning_of_its_own() -> None:
