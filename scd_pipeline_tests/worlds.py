@@ -165,7 +165,7 @@ PLAYER = _shape(
         Channel("hotel", "feed", row_times=True),
         Channel("compliance", "snapshot", scope=SCOPED_BY_WORLD),
     ),
-    begin=(dt.datetime(2023, 1, 1), START + 2 * DAY),
+    begin=(dt.datetime(2023, 1, 1), START + DAY),
 )
 
 COUNTRY = _shape(
@@ -216,7 +216,7 @@ MACHINE = _shape(
     ),
     added={"counts"},
     optional={"tags"},
-    begin=(dt.datetime(2023, 1, 1), START + 2 * DAY),
+    begin=(dt.datetime(2023, 1, 1), START + DAY),
 )
 
 SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
@@ -394,7 +394,10 @@ class Draft:
         ids = range(1, count + 1)
         if "region" in self.shape.final.key:
             return [(self.number, REGIONS[i % 2], i // 2 + i % 2) for i in ids]
-        return [(self.number, i if self.shape.types.key["id"] == "int" else f"k{i}") for i in ids]
+        if self.shape.types.key["id"] == "string":
+            return [(self.number, f"k{i}") for i in ids]
+        # Such that (2, 13) of a world and (21, 3) of another have the same digits.
+        return [(self.number, i if (i + self.number) % 2 == 0 else 10 + i) for i in ids]
 
     def value(self, kind: str) -> Any:
         if self.on("nulls") and self.rng.random() < 0.25:

@@ -22,7 +22,7 @@ from scd_pipeline_tests.generative.ground import WAYS, Site, Way
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.worlds import SHAPES, Shape, World, world
 
-GROUPS = (15, 45, 60, 60, 60, 60)
+GROUPS = (30, 90, 90, 90)
 """How many worlds are tried at once: few at first, as most faults show soon; 300 in all."""
 FIRST_SEED = 500_000
 ENGINE_DIFFERS = "the engine without a fault differs"

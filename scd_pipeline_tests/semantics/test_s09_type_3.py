@@ -116,3 +116,28 @@ def test_it_begins_where_it_is_first_stated_also_of_one_who_is_gone() -> Case:
         | 2  | NULL  | NULL           | NULL             | 2024-02-01   |
         """,
     )
+
+
+@rule("S9", "S20")
+@case
+def test_a_first_statement_begins_a_run_also_of_null_and_also_in_a_snapshot() -> Case:
+    """The first snapshot has no such column; the second says nothing else that is new."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id | city | manager |
+            | 2        | 2024-02-01 | 1  | Bonn | NULL    |
+            """
+        ),
+        becomes="""
+        | city | manager | previous_manager | manager_changed_at | effective_from |
+        | Bonn | NULL    | NULL             | 2024-02-01         | 2024-01-01     |
+        """,
+    )
