@@ -349,7 +349,7 @@ SWITCHES: dict[str, float] = {
     "brought_back": 0.6,
     "unordered": 0.12,
     "retries": 0.5,
-    "guard": 0.42,
+    "guard": 0.48,
 }
 LATER_SWITCHES: dict[str, float] = {
     "shared_names": 0.25,
@@ -420,7 +420,7 @@ class Draft:
 
     def values(self, key: Key, columns: Mapping[str, str]) -> dict[str, Any]:
         """What a row of this key holds, by delivered column; mostly what was delivered before."""
-        self.truth[key] = self._values(self.truth[key])
+        self.truth[key] = self._values(self.truth[key], share=self.rng.choice((0, 0.4)))
         return {column: self.truth[key][attr] for attr, column in columns.items()}
 
 

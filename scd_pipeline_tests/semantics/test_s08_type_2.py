@@ -105,6 +105,8 @@ def test_no_part_of_a_key_runs_over_into_the_next() -> Case:
             | 1        | a      | 'b|c' | 2024-01-01 | Kiel |
             | 1        | A      | 'b|c' | 2024-01-01 | Ulm  |
             | 1        | a      | ''    | 2024-01-01 | Jena |
+            | 1        | x      | yz    | 2024-01-01 | Rom  |
+            | 1        | xy     | z     | 2024-01-01 | Oslo |
             """,
             source="pos",
         ),
@@ -114,6 +116,8 @@ def test_no_part_of_a_key_runs_over_into_the_next() -> Case:
         | a      | 'b|c' | Kiel | 1       |
         | A      | 'b|c' | Ulm  | 1       |
         | a      | ''    | Jena | 1       |
+        | x      | yz    | Rom  | 1       |
+        | xy     | z     | Oslo | 1       |
         """,
     )
 
