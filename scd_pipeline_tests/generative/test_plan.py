@@ -18,7 +18,7 @@ from scd_pipeline_tests.generative.ground import Ground, Record, Site, Way, step
 from scd_pipeline_tests.text_tables import plain
 
 TWO = Way("two", 2)
-WORLDS = 12
+WORLDS = 30
 
 
 def happened(before: list[Record], after: list[Record], dimension: Dimension) -> Counter[str]:
