@@ -31,12 +31,12 @@ def seconds(warehouse: Warehouse, dimension: Dimension, found: Sequence[Delivery
 def main() -> None:
     """Measure, and print."""
     dimension = load_dimension(EXAMPLE / "dim_legislator.yaml")
-    found = deliveries(dimension)
     installed = setup.find(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         spark = session.local_spark(
             jars=installed.jars, java_home=installed.java_home, warehouse=Path(folder) / "spark"
         )
+        found = deliveries(dimension, spark)
 
         def place(name: str) -> Warehouse:
             return Warehouse(spark, Path(folder) / name)
