@@ -192,8 +192,8 @@ def _rows_of(before: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> D
 
 def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     """The rows with the key of each role as of their event time; -1 where a dimension has no table yet."""
-    for name, role in fact.roles:
-        column, there = f"{name}_key", versions[role.dimension.name]
+    for column, role in fact.keyed_roles:
+        there = versions[role.dimension.name]
         if there is None:
             rows = rows.withColumn(column, F.lit(UNKNOWN_KEY).cast("bigint"))
         else:

@@ -29,7 +29,7 @@ def dangling_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     The unknown member of a dimension without a table is none that is missing.
     """
     found = []
-    for column, (_, role) in zip(fact.key_columns, fact.roles, strict=True):
+    for column, role in fact.keyed_roles:
         there = versions[role.dimension.name]
         keys = rows.sparkSession.range(1).select(F.lit(UNKNOWN_KEY).alias(column))
         if there is not None:
@@ -41,7 +41,7 @@ def dangling_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
 def without_their_versions(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     """S23: a fact stores the key of the version that holds at its event time, and -1 exactly if none does."""
     found = []
-    for column, (_, role) in zip(fact.key_columns, fact.roles, strict=True):
+    for column, role in fact.keyed_roles:
         others = _not_held(rows, fact, role, column, versions[role.dimension.name])
         found.append(_told(others, FACT_WITHOUT_ITS_VERSION, column, fact))
     return united(found)

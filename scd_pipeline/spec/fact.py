@@ -93,7 +93,12 @@ class Fact:
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns of the surrogate keys, in order of the roles."""
-        return tuple(f"{name}_key" for name, _ in self.roles)
+        return tuple(column for column, _ in self.keyed_roles)
+
+    @property
+    def keyed_roles(self) -> tuple[tuple[str, Role], ...]:
+        """The roles, each with the column of its surrogate key."""
+        return tuple((f"{name}_key", role) for name, role in self.roles)
 
     def as_dimension(self) -> Dimension:
         """The fact's rows as entities that only ever have their latest values.
