@@ -133,18 +133,6 @@ _SNAPSHOTS = (
         Edit("history.statements:batch_counts", "F.when(F.col(KEY_READABLE) &", 'F.when(F.col("_good") &'),
     ),
     _fault(
-        "good_row_beside_a_bad_one_implied",
-        "S26",
-        "customer order, country order",
-        Edit("history.differences:_kept", " & ~F.col(_BESIDE_A_BAD_ROW)", ""),
-    ),
-    _fault(
-        "settled_by_a_snapshot_with_bad_rows",
-        "S26",
-        "customer order, country order",
-        Edit("history.differences:_settles", "(snapshot.row_times or snapshot.bad_rows)", "snapshot.row_times"),
-    ),
-    _fault(
         "stopped_revision_takes_the_lower_one_along",
         "S34",
         "customer pass, country pass",
