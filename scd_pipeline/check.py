@@ -24,8 +24,8 @@ from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
-from scd_pipeline.delta.fit import in_all_names, stored_declaration
-from scd_pipeline.facts import Pinned, pin_dimensions, standing_rows
+from scd_pipeline.delta.fit import declared_rows, in_all_names, stored_declaration
+from scd_pipeline.facts import Pinned, pin_dimensions, standing_rows, stored_rows
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
@@ -131,7 +131,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
 
 def _of_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned], rule: str) -> Finding:
     left_behind = rule == FACT_WITHOUT_ITS_VERSION
-    rows = standing_rows(warehouse, fact, pinned) if left_behind else warehouse.table(fact.name).read()
+    rows = standing_rows(warehouse, fact, pinned) if left_behind else stored_rows(warehouse, fact)
     broken = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
     return _finding(fact.name, rule, broken)
 
@@ -156,7 +156,7 @@ def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) 
         return None
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = build_versions(standing_transitions(audit.read(), dimension), dimension, key_hash=warehouse.key_hash)
-    differ = row_actions(rows, told, dimension)
+    differ = row_actions(declared_rows(rows, dimension), told, dimension)
     broken = differ.select(F.lit(AUDIT_DIFFERS).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _finding(dimension.name, AUDIT_DIFFERS, broken)
 

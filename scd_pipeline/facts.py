@@ -30,7 +30,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.delta.fit import refuse_foreign
+from scd_pipeline.delta.fit import declared_rows, refuse_foreign
 from scd_pipeline.frames import united
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -123,10 +123,9 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     pinned = pin_dimensions(warehouse, fact)
     table = warehouse.table(fact.name)
     known = dict(table.last_commit().took) if table.exists() else {}
-    roles = _fingerprint(fact)
 
     def again(before: DataFrame) -> DataFrame | None:
-        if known.get(_ROLES, roles) != roles or any(at.is_made_anew(known) for at in pinned.values()):
+        if _all_again(fact, pinned, known):
             return before
         grain = _moved(warehouse, fact, before, pinned, known)
         return None if grain is None else before.join(grain, [column.name for column in fact.grain], "left_semi")
@@ -139,8 +138,15 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     def broken(rows: DataFrame) -> DataFrame:
         return without_their_versions(rows, fact, versions)
 
-    took = {_ROLES: roles, **{name: number for at in pinned.values() for name, number in at.took.items()}}
+    took = {_ROLES: _fingerprint(fact), **{name: number for at in pinned.values() for name, number in at.took.items()}}
     return Extension(again, finish, broken, took)
+
+
+def stored_rows(warehouse: Warehouse, fact: Fact) -> DataFrame:
+    """The fact's rows as declared, but without the keys of roles that its next load adds."""
+    rows = warehouse.table(fact.name).read()
+    added = [column for column in fact.key_columns if column not in rows.columns]
+    return declared_rows(rows, fact.as_dimension()).drop(*[col(column) for column in added])
 
 
 def standing_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned]) -> DataFrame:
@@ -148,10 +154,17 @@ def standing_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned]
 
     Until then their keys are those of before, which `<dimension>_keys` resolves (S24).
     """
-    table = warehouse.table(fact.name)
-    rows, known = table.read(), dict(table.last_commit().took)
+    rows, known = stored_rows(warehouse, fact), dict(warehouse.table(fact.name).last_commit().took)
+    if _all_again(fact, pinned, known):
+        return rows.limit(0)
     grain = _moved(warehouse, fact, rows, pinned, known)
     return rows if grain is None else rows.join(grain, [column.name for column in fact.grain], "left_anti")
+
+
+def _all_again(fact: Fact, pinned: Mapping[str, Pinned], known: Mapping[str, int]) -> bool:
+    """Whether the next load looks at every row: the roles are others, or a dimension is another table than before."""
+    roles = _fingerprint(fact)
+    return known.get(_ROLES, roles) != roles or any(at.is_made_anew(known) for at in pinned.values())
 
 
 def _moved(
@@ -220,7 +233,10 @@ def add_reserved_member(
         if not there.isEmpty():
             return None
         took = {**commit.took, "log": took_of(open_log(warehouse, dimension).commit, commit)}
-        return table.append(unknown_member(warehouse, dimension), commit.next(took=took, batches=(), run_id=run_id))
+        # A column that was declared since comes with the steps of the dimension's own load.
+        columns, member = table.columns(), unknown_member(warehouse, dimension)
+        member = member.select(*[col(name) for name in member.columns if name in columns])
+        return table.append(member, commit.next(took=took, batches=(), run_id=run_id))
 
     return with_retries(dimension.name, attempt, retry or Retry(), silent)
 

@@ -20,7 +20,10 @@ Versions = Mapping[str, DataFrame | None]
 """The rows of each dimension, by its name; None for one that has no table yet."""
 
 FactInvariant = Callable[[DataFrame, Fact, Versions], DataFrame]
-"""Facts with their keys -> those that break it: `rule`, and `key`, which names the fact and mostly the role."""
+"""Facts with their keys -> those that break it: `rule`, and `key`, which names the fact and mostly the role.
+
+A role whose key the rows do not have is not asked of: it was declared since they were written (S35).
+"""
 
 
 def dangling_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
@@ -28,23 +31,24 @@ def dangling_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
 
     The unknown member of a dimension without a table is none that is missing.
     """
-    found = []
-    for column, role in fact.keyed_roles:
+
+    def broken(column: str, role: Role) -> DataFrame:
         there = versions[role.dimension.name]
         keys = rows.sparkSession.range(1).select(F.lit(UNKNOWN_KEY).alias(column))
         if there is not None:
             keys = there.select(col(role.dimension.surrogate_key).alias(column))
-        found.append(_told(rows.join(keys, column, "left_anti"), DANGLING_KEY, column, fact))
-    return united(found)
+        return rows.join(keys, column, "left_anti")
+
+    return _of_each_role(rows, fact, DANGLING_KEY, broken)
 
 
 def without_their_versions(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     """S23: a fact stores the key of the version that holds at its event time, and -1 exactly if none does."""
-    found = []
-    for column, role in fact.keyed_roles:
-        others = _not_held(rows, fact, role, column, versions[role.dimension.name])
-        found.append(_told(others, FACT_WITHOUT_ITS_VERSION, column, fact))
-    return united(found)
+
+    def broken(column: str, role: Role) -> DataFrame:
+        return _not_held(rows, fact, role, column, versions[role.dimension.name])
+
+    return _of_each_role(rows, fact, FACT_WITHOUT_ITS_VERSION, broken)
 
 
 def repeated_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
@@ -69,6 +73,13 @@ def _not_held(rows: DataFrame, fact: Fact, role: Role, column: str, versions: Da
     there, holds = windows(versions, role.dimension), holds_at(role.dimension, keys=role.key, time=fact.event_time)
     with_another = rows.where(~unknown).join(there, (col(column) == F.col(WINDOW_KEY)) & holds, "left_anti")
     return with_another.unionByName(rows.where(unknown).join(there, holds, "left_semi"))
+
+
+def _of_each_role(rows: DataFrame, fact: Fact, rule: str, broken: Callable[[str, Role], DataFrame]) -> DataFrame:
+    """What `broken` finds in each role, given its column; nothing where the rows have none of the keys."""
+    asked = [(column, role) for column, role in fact.keyed_roles if column in rows.columns]
+    found = [_told(broken(column, role), rule, column, fact) for column, role in asked]
+    return united(found) if found else _told(rows.limit(0), rule, "", fact)
 
 
 def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:

@@ -1,14 +1,22 @@
-"""Whether the tables that are there fit the declaration, and the schema steps that make them fit (S20, S35)."""
+"""Whether the tables that are there fit the declaration, and the schema steps that make them fit (S20, S35).
+
+A load takes those steps only where it writes something: until then readers see the table `as_declared`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import quoted
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, Fault, SetupError
+from scd_pipeline.history.timeline import dimension_schema
 from scd_pipeline.spec import Attribute, Dimension
 
 FORMAT = "scd_pipeline.format"
@@ -172,3 +180,23 @@ def renames(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, st
                 before = replace(attribute, name=former, former_names=())
                 found |= dict(zip(before.generated_columns, attribute.generated_columns, strict=True))
     return found
+
+
+def as_declared(dimension: Dimension, there: Collection[str], *, of: str = "") -> dict[str, str]:
+    """Every column that the dimension's table should have, as SQL over those that are there.
+
+    New ones are NULL, renamed ones are found under their former names. `of` is what SQL calls the table, if anything.
+    """
+    former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
+    before = f"{quoted(of)}." if of else ""
+    found = {}
+    for name, ddl, _ in dimension_schema(dimension):
+        physical = name if name in there else former.get(name)
+        found[name] = f"CAST(NULL AS {ddl})" if physical is None else before + quoted(physical)
+    return found
+
+
+def declared_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Rows of the dimension's table with the columns that it should have, as of `as_declared`."""
+    found = as_declared(dimension, rows.columns)
+    return rows.select(*[F.expr(value).alias(name) for name, value in found.items()])

@@ -13,7 +13,7 @@ from scd_pipeline.batch import counted
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND, col
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.fit import renames
+from scd_pipeline.delta.fit import declared_rows
 from scd_pipeline.errors import InvariantBroken, KeyCollision
 from scd_pipeline.frames import no_rows, settled, united
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
@@ -125,16 +125,10 @@ def _affected(
 
 
 def _dimension_rows(warehouse: Warehouse, dimension: Dimension, there: Mapping[str, str]) -> DataFrame:
-    """The dimension as it stands, with the columns that it should have: new ones NULL, renamed ones found."""
-    wanted = dimension_schema(dimension)
+    """The dimension as it stands, with the columns that it should have; no rows where there is no table yet."""
     if not there:
-        return no_rows(warehouse.spark, {name: ddl for name, ddl, _ in wanted})
-    former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
-    chosen = []
-    for name, ddl, _ in wanted:
-        physical = name if name in there else former.get(name)
-        chosen.append((col(physical) if physical else F.lit(None).cast(ddl)).alias(name))
-    return warehouse.table(dimension.name).read().select(*chosen)
+        return no_rows(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(dimension)})
+    return declared_rows(warehouse.table(dimension.name).read(), dimension)
 
 
 def _check(

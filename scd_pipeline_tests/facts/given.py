@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -24,6 +25,27 @@ PLAY = Fact(
     measures={"coins": "int"},
     source=Source("floor", feed=Feed(), bad_row_limit=0.5),
 )
+PLAYER_SINCE = replace(
+    PLAYER,
+    attributes={
+        "level": Attribute(2, former_names="tier"),
+        "email": Attribute(1),
+        "born": Attribute(0),
+        "phone": Attribute(2, optional=True),
+    },
+)
+"""The player as declared since the last delivery: an attribute renamed, and a new one."""
+
+PLAY_SINCE = Fact(
+    "fct_play",
+    grain={"play": "int"},
+    event_time="played_at",
+    dimensions={role: Role(PLAYER_SINCE, f"{role}_id") for role in ("player", "partner", "coach")},
+    measures={"coins": "int", "player_level": "string"},
+    source=Source("floor", feed=Feed()),
+)
+"""The fact likewise: a new role, and a new measure that has the name of a role's attribute."""
+
 COUNTRY = Dimension(
     "dim_country",
     {"code": "string"},

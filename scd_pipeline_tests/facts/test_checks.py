@@ -18,7 +18,7 @@ from scd_pipeline.landing import tables_of
 from scd_pipeline.record import load_and_record
 from scd_pipeline.spec import Fact, Role
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
+from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINCE, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
 
 OF_ROWS = {
@@ -153,6 +153,17 @@ def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehou
     load_and_record(played, salted, [players("1", W)])
     load_fact(played, play)
     assert [str(finding) for finding in check.check_fact(played, play) if not finding.passed] == []
+
+
+@rule("S20", "S24")
+def test_what_was_declared_since_the_last_delivery_breaks_no_invariant(played: Warehouse) -> None:
+    """The tables have no column for it yet; those of a fact come when it looks at its rows again."""
+    load_and_record(played, PLAYER_SINCE)
+    for _ in range(2):
+        found = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
+        assert [finding.rule for finding in found] == [*check.dimension_rules(PLAYER_SINCE), *check.FACT_RULES]
+        assert [str(finding) for finding in found if not finding.passed] == []
+        assert load_fact(played, PLAY_SINCE).rows in ({"overwrite": 3}, {})
 
 
 def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
