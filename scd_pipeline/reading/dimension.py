@@ -27,7 +27,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.deliveries import instant
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, recorded_until, standing_transitions
-from scd_pipeline.delta.fit import in_all_names, stored_declaration
+from scd_pipeline.delta.fit import declared_rows, in_all_names, stored_declaration
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
@@ -174,6 +174,11 @@ def existing(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
             f"expected what a first load makes; load it first (`scd load`), or name another warehouse"
         )
     return table.read()
+
+
+def declared(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
+    """The table of a dimension, or of a fact as one, with every column that is declared.  Errors: SetupError."""
+    return declared_rows(existing(warehouse, dimension.name, dimension.name), dimension)
 
 
 def _is_open(shape: Shape) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import and_
@@ -12,9 +12,12 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
+from scd_pipeline.delta.fit import declared_rows
 from scd_pipeline.history.as_of import key_as_of
+from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING
-from scd_pipeline.reading.dimension import existing, known, shape_of, versions
+from scd_pipeline.reading.dimension import declared, known, shape_of, versions
+from scd_pipeline.reading.labels import Labelled, attribute_columns, labelled, labelled_attributes, labels_of
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -22,20 +25,24 @@ from scd_pipeline.warehouse import Warehouse
 def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | None = None) -> DataFrame:
     """The facts with the attributes of their dimensions as they were at event time, by the stored keys (S23).
 
-    Out: the fact's columns, and `<role>_<attribute>` of each role. A key that a later change of the dimension has taken
-    away is resolved by the list of all keys until the fact is loaded again (S24). With `known_at` the keys and the
-    attributes are those that were known at that moment (S22).  Errors: SetupError.
+    Out: the fact's columns, and `<role>_<attribute>` of each role, as of `labelled`. A key that a later change of the
+    dimension has taken away is resolved by the list of all keys until the fact is loaded again (S24); a role that was
+    declared since the fact's last load knows nobody yet. With `known_at` the keys and the attributes are those that
+    were known at that moment (S22).  Errors: SetupError.
     """
-    rows = existing(warehouse, fact.name, fact.name)
+    rows = declared(warehouse, fact.as_dimension())
+    rows = rows.withColumns({key: F.coalesce(col(key), F.lit(UNKNOWN_KEY)) for key in fact.key_columns})
+    told = [column for name, role in fact.roles for column in labelled_attributes(role.dimension, name)]
+    names = labelled(told, rows.columns)
     for name, role in fact.roles:
         dimension, key = role.dimension, f"{name}_key"
         if known_at is None:
-            held = existing(warehouse, dimension.name, dimension.name)
+            held = declared(warehouse, dimension)
             rows = _resolved(warehouse, rows, key, dimension, held)
         else:
             held = known(warehouse, dimension, known_at)
             rows = key_as_of(rows, held, dimension, keys=role.key, time=fact.event_time, name=key)
-        rows = _told_of(rows, held, dimension, key, label=name)
+        rows = _told_of(rows, held, dimension, key, label=name, names=names)
     return rows
 
 
@@ -51,31 +58,29 @@ def as_of_join(
     """Rows that store no surrogate key, with the attributes of an entity as they were at each row's time (S23).
 
     In: rows with the business key in `keys` (by default the dimension's own names) and a time.  Out: as many rows, with
-    the surrogate key (-1 where nothing held) and `<dimension>_<attribute>`, NULL where nothing held; with `known_at` as
-    was known at that moment.  Errors: SetupError.
+    the surrogate key (-1 where nothing held) and `<dimension>_<attribute>`, as of `labelled`, NULL where nothing held;
+    with `known_at` as was known at that moment.  Errors: SetupError.
     """
-    if known_at is None:
-        held = existing(warehouse, dimension.name, dimension.name)
-    else:
-        held = known(warehouse, dimension, known_at)
-    key = dimension.surrogate_key
+    held = declared(warehouse, dimension) if known_at is None else known(warehouse, dimension, known_at)
+    key, label = dimension.surrogate_key, dimension.name.removeprefix("dim_")
     keyed = key_as_of(rows, held, dimension, keys=keys or dimension.key_names, time=time, name=key)
-    return _told_of(keyed, held, dimension, key, label=dimension.name.removeprefix("dim_"))
+    names = labelled(labelled_attributes(dimension, label), keyed.columns)
+    return _told_of(keyed, held, dimension, key, label=label, names=names)
 
 
 def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequence[tuple[str, str]]) -> DataFrame:
     """The join of two histories: a row for each pair of versions that held at the same time, with the window of both.
 
     In: `on` pairs columns of the left dimension with columns of the right one, compared by `=`.  Out: the columns of
-    both with the dimension's name before them, `effective_from` and `effective_to` of the overlap (NULL: since ever,
-    no end). A row of a dimension without windows holds at all times (S33).  Errors: SetupError.
+    both with the dimension's name before them, as of `labelled`, `effective_from` and `effective_to` of the overlap
+    (NULL: since ever, no end). A row of a dimension without windows holds at all times (S33).  Errors: SetupError.
     """
+    both = list(zip(labels_of(left.name, right.name), (left, right), strict=True))
+    told = [(label, name) for label, of in both for name in (*of.key_names, *attribute_columns(of))]
+    names = labelled(told, (EFFECTIVE_FROM, EFFECTIVE_TO))
     frames = []
-    for side, dimension in enumerate((left, right)):
-        rows = versions(warehouse, shape_of(warehouse, dimension))
-        label = (
-            dimension.name.removeprefix("dim_") if left.name != right.name else f"{'left' if side == 0 else 'right'}"
-        )
+    for side, (label, dimension) in enumerate(both):
+        rows = declared_rows(versions(warehouse, shape_of(warehouse, dimension)), dimension)
         begin, end = F.lit(BEGINNING).cast("timestamp"), F.lit(dimension.open_end).cast("timestamp")
         window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else (begin, end)
         frames.append(
@@ -83,7 +88,7 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
                 window[0].alias(f"_from_{side}"),
                 window[1].alias(f"_to_{side}"),
                 *[col(name).alias(f"_on_{side}_{i}") for i, name in enumerate(pair[side] for pair in on)],
-                *[col(n).alias(f"{label}_{n}") for n in (*dimension.key_names, *attribute_columns(dimension))],
+                *[col(column).alias(name) for (of, column), name in names.items() if of == label],
             )
         )
     same = [F.col(f"_on_0_{i}") == F.col(f"_on_1_{i}") for i, _ in enumerate(on)]
@@ -93,20 +98,20 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     open_ends = [F.lit(dimension.open_end).cast("timestamp") for dimension in (left, right)]
     begins = F.greatest("_from_0", "_from_1")
     since_ever = begins == F.lit(BEGINNING).cast("timestamp")
-    both = {EFFECTIVE_FROM: F.when(~since_ever, begins), EFFECTIVE_TO: F.when(~ends.isin(*open_ends), ends)}
-    return pairs.select(*[c for c in pairs.columns if not c.startswith("_")], *[c.alias(n) for n, c in both.items()])
+    window_of_both = [
+        F.when(~since_ever, begins).alias(EFFECTIVE_FROM),
+        F.when(~ends.isin(*open_ends), ends).alias(EFFECTIVE_TO),
+    ]
+    return pairs.select(*[col(name) for name in names.values()], *window_of_both)
 
 
-def _told_of(rows: DataFrame, stored: DataFrame, dimension: Dimension, key: str, *, label: str) -> DataFrame:
-    """The rows with `<label>_<attribute>` of the version that a key names; NULL where it names none."""
-    told = [col(name).alias(f"{label}_{name}") for name in attribute_columns(dimension)]
+def _told_of(
+    rows: DataFrame, stored: DataFrame, dimension: Dimension, key: str, *, label: str, names: Mapping[Labelled, str]
+) -> DataFrame:
+    """The rows with the attributes of the version that a key names, by their `names`; NULL where it names none."""
+    told = [col(name).alias(names[label, name]) for name in attribute_columns(dimension)]
     there = stored.select(col(dimension.surrogate_key).alias("_there"), *told)
     return rows.join(there, col(key) == F.col("_there"), "left").drop("_there")
-
-
-def attribute_columns(dimension: Dimension) -> list[str]:
-    """The columns of the attributes, with those that are kept beside them (S9, S10)."""
-    return [column for a in dimension.attributes for column in (a.name, *a.generated_columns)]
 
 
 def _resolved(warehouse: Warehouse, rows: DataFrame, key: str, dimension: Dimension, stored: DataFrame) -> DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, quoted
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
-from scd_pipeline.delta.fit import stored_declaration
+from scd_pipeline.delta.fit import as_declared, stored_declaration
 from scd_pipeline.delta.table import Table
+from scd_pipeline.errors import first_line
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.reading.dimension import (
     BATCHES_SUFFIX,
@@ -22,7 +24,7 @@ from scd_pipeline.reading.dimension import (
     quarantine,
     shape_of,
 )
-from scd_pipeline.reading.joins import attribute_columns
+from scd_pipeline.reading.labels import labelled, labelled_attributes, labels_of
 from scd_pipeline.spec import Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -85,27 +87,47 @@ def register(
     return chosen
 
 
-def create_views(warehouse: Warehouse, names: Iterable[str] | None = None, facts: Sequence[Fact] = ()) -> list[str]:
+def create_views(
+    warehouse: Warehouse,
+    names: Iterable[str] | None = None,
+    facts: Sequence[Fact] = (),
+    *,
+    failed: Callable[[str], None] | None = None,
+) -> list[str]:
     """Make the ready readings of the warehouse's schema, as views and table functions beside its tables.
 
-    In: `names` of the dimensions and facts, else of all.  Out: the names that were made; none where tables lie in a
-    folder, by which no other session would find them.  Errors: SetupError.
+    In: `names` of the dimensions and facts, else of all; `failed` is told of each that cannot be made, as after a load,
+    which has committed by then.  Out: the names that were made; none where tables lie in a folder, by which no other
+    session would find them.  Errors: SetupError; and, without `failed`, what Spark says of a view.
     """
     if warehouse.schema is None:
         return []
     asked = None if names is None else tuple(names)
-    made = [
+    wanted = [
         view
         for view in _readings(warehouse, warehouse.tables(), facts)
         if asked is None or any(name in view.name for name in asked)
     ]
-    for view in made:
-        view.create(warehouse.spark, warehouse.schema)
-    return [view.name for view in made]
+    made = []
+    for view in wanted:
+        with _told_of_failure(view.name, failed):
+            view.create(warehouse.spark, warehouse.schema)
+            made.append(view.name)
+    return made
+
+
+@contextmanager
+def _told_of_failure(view: str, failed: Callable[[str], None] | None) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if failed is None:
+            raise
+        failed(f"the view {view} was not made: {first_line(error)}; the tables are loaded, the next load tries again")
 
 
 def _dimensions(names: Sequence[str]) -> list[str]:
-    return [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
+    return sorted(name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX))
 
 
 def _occurring(names: Sequence[str], query: str | None) -> list[str]:
@@ -181,13 +203,16 @@ def _shown(name: str, value: str, of: Sequence[Shape]) -> str:
 def _joined(warehouse: Warehouse, fact: Fact) -> View:
     """The facts with the attributes of their dimensions by the stored keys, `with_dimensions` in SQL (S23, S24)."""
     table = warehouse.table(fact.name)
-    columns, joins = {name: f"f.{quoted(name)}" for name in table.columns()}, ""
+    columns, joins = as_declared(fact.as_dimension(), table.columns(), of="f"), ""
+    told = [column for role, of in fact.roles for column in labelled_attributes(of.dimension, role)]
+    names = labelled(told, columns)
     for role, of in fact.roles:
-        key, version = quoted(f"{role}_key"), quoted(f"role_{role}")
-        columns[f"{role}_key"] = f"COALESCE({version}.{quoted(of.dimension.surrogate_key)}, {UNKNOWN_KEY})"
-        columns |= {f"{role}_{name}": f"{version}.{quoted(name)}" for name in attribute_columns(of.dimension)}
+        key, version = columns[f"{role}_key"], f"role_{role}"
+        values = as_declared(of.dimension, warehouse.table(of.dimension.name).columns(), of=version)
+        columns[f"{role}_key"] = f"COALESCE({values[of.dimension.surrogate_key]}, {UNKNOWN_KEY})"
+        columns |= {names[column]: values[column[1]] for column in labelled_attributes(of.dimension, role)}
         versions = _by_every_key(warehouse, shape_of(warehouse, of.dimension))
-        joins += f" LEFT JOIN ({versions}) AS {version} ON {version}.`_given` = f.{key}"
+        joins += f" LEFT JOIN ({versions}) AS {quoted(version)} ON {quoted(version)}.`_given` = {key}"
     chosen = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
     return View(f"{fact.name}_joined", f"SELECT {chosen} FROM {table.identifier} AS f{joins}")
 
@@ -209,12 +234,17 @@ def _by_every_key(warehouse: Warehouse, shape: Shape) -> str:
 
 def _overlap(warehouse: Warehouse, left: Shape, right: Shape) -> View:
     """Two histories of one business key: a row for each pair of versions that held together, with their window."""
+    shared = (*left.key_names, *_WINDOW)
+    of_label = dict(zip(labels_of(left.name, right.name), (("l", left), ("r", right)), strict=True))
+    own = [
+        (label, name)
+        for label, (_, shape) in of_label.items()
+        for name in warehouse.table(shape.name).columns()
+        if name not in shared
+    ]
     columns = [f"l.{quoted(name)}" for name in left.key_names]
-    both = {*left.key_names, *_WINDOW}
-    for alias, shape in (("l", left), ("r", right)):
-        label = shape.name.removeprefix("dim_")
-        own = [name for name in warehouse.table(shape.name).columns() if name not in both]
-        columns += [f"{alias}.{quoted(name)} AS {quoted(f'{label}_{name}')}" for name in own]
+    for (label, column), name in labelled(own, shared).items():
+        columns.append(f"{of_label[label][0]}.{quoted(column)} AS {quoted(name)}")
     begin, end = "GREATEST(l.effective_from, r.effective_from)", "LEAST(l.effective_to, r.effective_to)"
     window = [_shown(EFFECTIVE_FROM, begin, [left, right]), _shown(EFFECTIVE_TO, end, [left, right])]
     same = " AND ".join(f"l.{quoted(name)} = r.{quoted(name)}" for name in left.key_names)

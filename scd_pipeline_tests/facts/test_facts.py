@@ -10,12 +10,23 @@ import pytest
 from scd_pipeline import reading
 from scd_pipeline.check import check_fact
 from scd_pipeline.deliveries import Delivery
-from scd_pipeline.facts import load_fact
+from scd_pipeline.facts import add_reserved_member, load_fact
 from scd_pipeline.load import load
 from scd_pipeline.record import record
 from scd_pipeline.spec import Fact, Feed, Role, Source
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.facts.given import COUNTRY, PLAY, PLAYER, VISIT, W, frame, players, plays
+from scd_pipeline_tests.facts.given import (
+    COUNTRY,
+    PLAY,
+    PLAY_SINCE,
+    PLAYER,
+    PLAYER_SINCE,
+    VISIT,
+    W,
+    frame,
+    players,
+    plays,
+)
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -177,6 +188,39 @@ def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) ->
     )
     took = opened.table("fct_play").last_commit().took
     assert took["dim_player@version"] == opened.table("dim_player").last_commit().table_version
+
+
+@rule("S20", "S23")
+def test_what_was_declared_since_the_last_delivery_is_read_as_not_stated(played: Warehouse) -> None:
+    """What was renamed is found; and a reading's column never takes the name of one of the fact's own."""
+    told = reading.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
+    shown = ("play", "player_level", "player__level", "player_phone", "coach_key", "coach_level")
+    assert_same_rows(
+        """
+        | play | player_level | player__level | player_phone | coach_key | coach_level |
+        | 1    | NULL         | Bronze        | NULL         | -1        | NULL        |
+        | 2    | NULL         | Bronze        | NULL         | -1        | NULL        |
+        | 3    | NULL         | Silver        | NULL         | -1        | NULL        |
+        """,
+        [{name: row[name] for name in shown} for row in told],
+    )
+    rows = played.spark.sql("SELECT 'p' AS player_id, timestamp'2019-03-05' AS at, 'x' AS player_level")
+    (row,) = reading.as_of_join(played, rows, PLAYER_SINCE, time="at").collect()
+    assert (row["player_level"], row["player__level"], row["player_phone"]) == ("x", "Bronze", None)
+    both = reading.overlap(played, PLAYER_SINCE, PLAYER_SINCE, on=[("player_id", "player_id")])
+    assert {tuple(row) for row in both.select("left_level", "right_phone").collect()} == {
+        ("Bronze", None),
+        ("Silver", None),
+        ("Gold", None),
+    }
+
+
+@rule("S20", "S23")
+def test_the_unknown_member_waits_for_no_column(recorded: Warehouse) -> None:
+    """It goes into the table as that is, before the dimension's next delivery brings what was declared since."""
+    add_reserved_member(recorded, PLAYER_SINCE)
+    members = recorded.table("dim_player").read().where("player_key = -1")
+    assert [(row["version"], row["tier"]) for row in members.collect()] == [(0, None)]
 
 
 @rule("S2", "S23")

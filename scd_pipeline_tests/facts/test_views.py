@@ -5,17 +5,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline import check, reading
+from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import SetupError
 from scd_pipeline.facts import load_fact
+from scd_pipeline.load import load
 from scd_pipeline.record import load_and_record
 from scd_pipeline.spec import Attribute, Dimension, Feed, Source
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
+from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
 
 CLUB = Dimension(
     "dim_club",
@@ -93,6 +97,51 @@ def test_they_say_what_the_functions_say(store: Warehouse) -> None:
         assert sorted(found.columns) == sorted(expected.columns), name
         assert rows(found, expected.columns) == rows(expected, expected.columns), name
         assert found.count() > 0, name
+
+
+def test_what_was_declared_since_the_last_delivery_is_null(store: Warehouse) -> None:
+    """In the views of a schema too, which a load makes anew after it has committed."""
+    expected = reading.with_dimensions(store, PLAY_SINCE)
+    reading.register(store, ["fct_play_joined"], [PLAY_SINCE])
+    found = store.spark.sql("SELECT * FROM fct_play_joined")
+    assert {"player__level", "player_level", "player_phone", "coach_key"} < set(found.columns)
+    assert rows(found, expected.columns) == rows(expected, expected.columns)
+    assert reading.create_views(store, ["fct_play"], [PLAY_SINCE]) == (["fct_play_joined"] if store.schema else [])
+
+
+def test_a_view_that_cannot_be_made_is_told_and_keeps_no_other_from_being_made(store: Warehouse) -> None:
+    name, told = "dim_club_with_dim_player", list[str]()
+    if not store.schema:
+        return
+    table = store.table(name).identifier
+    store.spark.sql(f"DROP VIEW IF EXISTS {table}")
+    store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
+    with pytest.raises(AnalysisException):
+        reading.create_views(store, facts=[PLAY])
+    made = reading.create_views(store, facts=[PLAY], failed=told.append)
+    store.spark.sql(f"DROP TABLE {table}")
+    assert sorted(made) == [ready for ready in READY if ready != name]
+    (line,) = told
+    assert line.startswith(f"the view {name} was not made: ")
+
+
+def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """It is called by the dimensions' names in their order, which is not that of the names of their logs."""
+    store = Warehouse(spark, tmp_path)
+    whole = Dimension("dim_player", {"player_id": "int"}, {"club_name": 2, "id": 2}, CLUB.sources)
+    part = Dimension("dim_player_club", {"player_id": "int"}, {"name": 2}, CLUB.sources)
+    for dimension, names in ((whole, "club_name, '3' AS id"), (part, "name")):
+        told = spark.sql(f"SELECT 1 AS player_id, timestamp'2019-05-01' AS at, '{dimension.name}' AS {names}")
+        load(store, dimension, [Delivery("clubs", "1", "feed", frame=told)])
+    reading.register(store, ["dim_player_with_dim_player_club"])
+    found = spark.sql("SELECT * FROM dim_player_with_dim_player_club")
+    assert len({name.casefold() for name in found.columns}) == len(found.columns)
+    expected = {"player__club_name": "dim_player", "player_club__name": "dim_player_club", "player__id": "3"}
+    (row,) = found.collect()
+    assert {name: row[name] for name in expected} == expected
+    assert row["player_id"] == 1
+    (row,) = reading.overlap(store, whole, part, on=[("player_id", "player_id")]).collect()
+    assert {row["player__club_name"], row["player_club__name"]} == {"dim_player", "dim_player_club"}
 
 
 def test_two_histories_meet_in_their_windows(store: Warehouse) -> None:
