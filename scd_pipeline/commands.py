@@ -90,6 +90,11 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def warn(message: str) -> None:
+    """Tell the user what went wrong beside what was asked for, which is done."""
+    say(f"warning: {message}")
+
+
 def _expect_server(url: str) -> None:
     """Ask at once whether anybody listens; Spark itself would try for minutes.  Errors: SetupError."""
     address = urlsplit(url)
@@ -192,10 +197,10 @@ def load(options: Namespace, settings: Settings) -> int:
             say(f"{of.name}: {len(lying)} deliveries")
             if isinstance(of, Dimension):
                 result, _ = load_and_record(warehouse, of, lying, progress=say)
-                create_views(warehouse, [of.name])
+                create_views(warehouse, [of.name], failed=warn)
             else:
                 result = load_fact(warehouse, of, lying, progress=say)
-                create_views(warehouse, [of.name], [of])
+                create_views(warehouse, [of.name], [of], failed=warn)
             print(_result_text(result))
             for batch in result.stopped:
                 say(f"error: {batch}")

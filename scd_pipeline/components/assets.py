@@ -96,7 +96,7 @@ def dimension_assets(
         result, audit = load_and_record(opened, dimension, found, **how)
         if has_facts and (added := add_reserved_member(opened, dimension, run_id=how["run_id"])):
             result = replace(result, table_version=added.table_version)
-        create_views(opened, [dimension.name])
+        create_views(opened, [dimension.name], failed=how["progress"])
         own = partial(metadata.of_delivery, audit=audit)
         return Loaded(result, _dimension_metadata(opened, dimension, result, audit), own)
 
@@ -123,7 +123,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
 
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result = load_fact(opened, fact, found, **how)
-        create_views(opened, [fact.name], [fact])
+        create_views(opened, [fact.name], [fact], failed=how["progress"])
         told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result, shape)}
         return Loaded(result, told)
 
