@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scd_pipeline.commands import Settings, declared_of, say, spark_message
+from scd_pipeline.commands import Settings, declared_of, say, spark_message, warn
 from scd_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from scd_pipeline.spec import Dimension
     from scd_pipeline.texts import Texts
@@ -31,7 +31,7 @@ def sql(options: Namespace, settings: Settings) -> None:
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
     with settings.open(declared=names) as warehouse:
         if not options.query:
-            print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.path} yet")
+            print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.place} yet")
             return
         reading.register(warehouse, facts=facts, query=options.query)
         with _query_errors(lambda: reading.views(warehouse, facts)):
@@ -56,13 +56,10 @@ def as_of(options: Namespace, settings: Settings) -> None:
 def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) -> None:
     """The rows of a file, each with the entity as it was at the row's own time."""
     from scd_pipeline import reading
-    from scd_pipeline.deliveries import read_path
-    from scd_pipeline.spec import Snapshot
 
     dimension = _declared_dimension(options.dimension, settings)
-    path = str(Path(options.join).absolute())
     with settings.open() as warehouse:
-        rows = read_path(warehouse.spark, Snapshot(path), [path])
+        rows = _rows_of_file(warehouse.spark, options.join)
         keys = options.key or list(dimension.key_names)
         for name in (options.time, *keys):
             if name not in rows.columns:
@@ -72,6 +69,27 @@ def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) 
                 )
         joined = reading.as_of_join(warehouse, rows, dimension, time=options.time, keys=keys, known_at=known)
         _show(_where(joined, options.where), options, settings)
+
+
+def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
+    """The rows of a file; lines that are none are told, as they are rows of NULLs.  Errors: UsageError."""
+    from scd_pipeline.columns import col
+    from scd_pipeline.deliveries import read_path
+    from scd_pipeline.frames import settled
+    from scd_pipeline.history.statements import LINE
+    from scd_pipeline.spec import Snapshot
+
+    path = str(Path(file).absolute())
+    channel = Snapshot(path)
+    if channel.format is None:
+        raise UsageError(f"{file}: its ending tells no format; expected a file that ends in .csv, .json or .parquet")
+    rows = read_path(spark, channel, [path])
+    if LINE not in rows.columns:
+        return rows
+    rows = settled(rows)  # Spark does not ask a file for its torn lines alone
+    if torn := rows.where(col(LINE).isNotNull()).count():
+        warn(f"{file}: {torn} of its lines are no rows of its columns; they are shown as rows of NULLs")
+    return rows.drop(LINE)
 
 
 def _declared_dimension(name: str, settings: Settings) -> Dimension:

@@ -70,6 +70,11 @@ class Warehouse:
         return Table(table.spark, table.name, table.path, table.schema, self.capabilities.replaces)
 
     @property
+    def place(self) -> str:
+        """Where the tables lie, for people: the schema, or the folder."""
+        return self.schema or self.path
+
+    @property
     def is_listed(self) -> bool:
         """Whether it can be told which tables there are."""
         return self.schema is not None or "://" not in self.path

@@ -46,7 +46,8 @@ def windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
 
 def holds_at(dimension: Dimension, *, keys: Sequence[str], time: str) -> Column:
     """Whether one of the `windows` is of the entity that a row names in the columns `keys`, and holds its time."""
-    same = [col(key) == F.col(_version(number)) for number, key in enumerate(keys)]
+    numbers = range(len(dimension.key_names))
+    same = [col(key) == F.col(_version(number)) for key, number in zip(keys, numbers, strict=True)]
     holds = [F.col(_FROM) <= col(time).cast("timestamp")]
     if dimension.has_windows:
         holds.append(F.col(_TO) > col(time).cast("timestamp"))

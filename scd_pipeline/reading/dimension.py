@@ -83,7 +83,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
             f"{dimension}: what was known at a past moment is rebuilt by the declaration; give the declared dimension "
             f"instead of its name (`scd as-of` finds it by --declarations)"
         )
-    rows = existing(warehouse, dimension.name + AUDIT_SUFFIX, dimension.name)
+    rows = audit(warehouse, dimension)
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = standing_transitions(recorded_until(rows, instant(moment)), dimension)
     return build_versions(told, dimension, key_hash=warehouse.key_hash)
@@ -92,6 +92,12 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
 def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """What happened to whom, when, by whom and why, and since when that is known (S21).  Errors: SetupError."""
     name = dimension if isinstance(dimension, str) else dimension.name
+    if warehouse.table(name).exists() and not warehouse.table(name + AUDIT_SUFFIX).exists():
+        raise SetupError(
+            f"{name}: there is no table {name + AUDIT_SUFFIX} in {warehouse.place}; expected what `scd load` and "
+            f"`load_and_record` make for a dimension, which `load` alone does not; a fact has no audit, but its "
+            f"deliveries in {name + BATCHES_SUFFIX}"
+        )
     return existing(warehouse, name + AUDIT_SUFFIX, name)
 
 
@@ -145,7 +151,7 @@ def shape_of(warehouse: Warehouse, dimension: Dimension | str) -> Shape:
     told = stored_declaration(table) if table.exists() else None
     if told is None:
         raise SetupError(
-            f"{dimension}: no dimension of that name is in {warehouse.path}; "
+            f"{dimension}: no dimension of that name is in {warehouse.place}; "
             f"there is {', '.join(_known_names(warehouse)) or 'none yet'}; load it first (`scd load`)"
         )
     keys = tuple(name for name, _ in told["key"])
@@ -170,7 +176,7 @@ def existing(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
     table = warehouse.table(name)
     if not table.exists():
         raise SetupError(
-            f"{dimension}: there is no table {name} in {warehouse.schema or warehouse.path}; "
+            f"{dimension}: there is no table {name} in {warehouse.place}; "
             f"expected what a first load makes; load it first (`scd load`), or name another warehouse"
         )
     return table.read()

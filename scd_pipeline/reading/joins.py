@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
 from scd_pipeline.delta.fit import declared_rows
+from scd_pipeline.errors import UsageError
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING
@@ -59,11 +60,18 @@ def as_of_join(
 
     In: rows with the business key in `keys` (by default the dimension's own names) and a time.  Out: as many rows, with
     the surrogate key (-1 where nothing held) and `<dimension>_<attribute>`, as of `labelled`, NULL where nothing held;
-    with `known_at` as was known at that moment.  Errors: SetupError.
+    with `known_at` as was known at that moment.  Errors: SetupError; UsageError unless `keys` names as many columns as
+    the business key has: a part of it would be many entities.
     """
+    keys = tuple(keys or dimension.key_names)
+    if len(keys) != len(dimension.key_names):
+        raise UsageError(
+            f"{dimension.name}: {', '.join(keys)} cannot name an entity; expected {len(dimension.key_names)} columns, "
+            f"one for each of its business key, in this order: {', '.join(dimension.key_names)}"
+        )
     held = declared(warehouse, dimension) if known_at is None else known(warehouse, dimension, known_at)
     key, label = dimension.surrogate_key, dimension.name.removeprefix("dim_")
-    keyed = key_as_of(rows, held, dimension, keys=keys or dimension.key_names, time=time, name=key)
+    keyed = key_as_of(rows, held, dimension, keys=keys, time=time, name=key)
     names = labelled(labelled_attributes(dimension, label), keyed.columns)
     return _told_of(keyed, held, dimension, key, label=label, names=names)
 

@@ -10,6 +10,7 @@ import pytest
 from scd_pipeline import reading
 from scd_pipeline.check import check_fact
 from scd_pipeline.deliveries import Delivery
+from scd_pipeline.errors import UsageError
 from scd_pipeline.facts import add_reserved_member, load_fact
 from scd_pipeline.load import load
 from scd_pipeline.record import record
@@ -241,6 +242,10 @@ def test_rows_without_a_stored_key_are_joined_as_of_their_time_and_histories_by_
         """,
         told.toArrow().to_pylist(),
     )
+    with pytest.raises(
+        UsageError, match="expected 1 columns, one for each of its business key, in this order: player_id"
+    ):
+        reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who", "at"))
     both = reading.overlap(recorded, PLAYER, PLAYER, on=[("player_id", "player_id")])
     assert_same_rows(
         """

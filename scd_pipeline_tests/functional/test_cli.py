@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_no_query_shows_the_names(scd: Scd) -> None:
     assert scd("sql")[1].splitlines() == names
 
 
+def test_where_there_is_no_table_is_told_by_the_schema(
+    spark: SparkSession, scd: Scd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = f"empty_{uuid.uuid4().hex}"
+    spark.sql(f"CREATE SCHEMA {schema} LOCATION '{tmp_path}'")
+    monkeypatch.setenv("SCD_SCHEMA", schema)
+    assert scd("sql")[1] == f"no table is in {schema} yet\n"
+    spark.sql(f"DROP SCHEMA {schema}")
+
+
 def test_ready_readings_are_asked_by_name(scd: Scd) -> None:
     _, out, _ = scd("sql", "SELECT count(*) FROM dim_legislator_current", "--format", "csv")
     _, same, _ = scd("sql", "SELECT count(*) FROM dim_legislator WHERE current_flag", "--format", "csv")
@@ -89,13 +100,20 @@ def test_ready_readings_are_asked_by_name(scd: Scd) -> None:
 
 def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Path) -> None:
     file = tmp_path / "votes.csv"
-    file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,nobody\n", encoding="utf-8")
+    file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,nobody\n2016,so,on\n", encoding="utf-8")
     asked = ("as-of", "dim_legislator", "voted_on", "--join", str(file), "--key", "who", "--format", "json")
-    told = [json.loads(line) for line in scd(*asked)[1].splitlines()]
-    assert {(row["who"], row["legislator_state"]) for row in told} == {("S000033", "VT"), ("nobody", None)}
+    _, out, err = scd(*asked)
+    told = [json.loads(line) for line in out.splitlines()]
+    expected = {("S000033", "VT"), ("nobody", None), (None, None)}
+    assert {(row["who"], row["legislator_state"]) for row in told} == expected
+    assert list(told[0])[:3] == ["voted_on", "who", "legislator_key"]
+    assert "warning: " in err and "1 of its lines are no rows of its columns" in err
     code, _, err = scd("as-of", "dim_legislator", "day", "--join", str(file), "--key", "who")
     assert code == 2
     assert "there is no column day; expected the column of each row's time" in err
+    code, _, err = scd("as-of", "dim_legislator", "voted_on", "--join", str(tmp_path / "votes.txt"), "--key", "who")
+    assert code == 2
+    assert "expected a file that ends in .csv, .json or .parquet" in err
 
 
 def test_a_limit_is_told(scd: Scd) -> None:
@@ -135,6 +153,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
             "expected COLUMN=VALUE with a column of the table: legislator_key",
         ),
         (["history", "dim_legislator", "bioguide"], 2, "bioguide: expected COLUMN=VALUE"),
+        (["audit", "fct_committee_seat"], 5, "a fact has no audit, but its deliveries in fct_committee_seat_batches"),
         (["load", "dim_senator"], 2, "neither a file or folder, nor a dimension or fact of"),
         (["load", "--delivery", "2020"], 3, "no delivery 2020 at"),
         (["sql", "SELECT 1", "--remote", "sc://127.0.0.1:1"], 5, "no Spark Connect server answers at sc://127.0.0.1:1"),
