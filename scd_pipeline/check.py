@@ -22,7 +22,7 @@ from scd_pipeline.audit.fact_invariants import (
 )
 from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.columns import col, readable_key
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, standing_transitions
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
 from scd_pipeline.delta.fit import declared_rows, in_all_names, stored_declaration
 from scd_pipeline.facts import Pinned, pin_dimensions, standing_rows, stored_rows
@@ -47,7 +47,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "repeated_surrogate_key": "A surrogate key names several versions (S14).",
     "reserved_surrogate_key": "A version has the key of a reserved member (S14, S23).",
     AUDIT_DIFFERS: "The dimension that the audit tells of is not the one that is there (S22).",
-    FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand.",
+    FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand, or took it away.",
     REPEATED_GRAIN: "A fact is there more than once.",
     APPEND_ONLY_UNSET: "The log, the audit or the list of keys may be changed: delta.appendOnly is not set (S22).",
     DANGLING_KEY: "A fact stores a key that its dimension does not have (S24).",
@@ -55,14 +55,31 @@ DESCRIPTIONS: Mapping[str, str] = {
 }
 
 
+_TOLD_BY: Mapping[str, tuple[str, ...]] = {
+    "": (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX),
+    LOG_SUFFIX: ("", AUDIT_SUFFIX, KEYS_SUFFIX),
+    AUDIT_SUFFIX: (KEYS_SUFFIX,),
+    KEYS_SUFFIX: (AUDIT_SUFFIX,),
+}
+"""The suffix of each table, and those of the tables that have commits only where it was there once.
+
+Only audit and keys tell of each other, as a dimension that is loaded without being recorded has neither.
+"""
+
+_MADE_AGAIN = "a load makes it of its log"
+_MADE_BY_NOTHING = "nothing can make it again; restore it with the files that it had"
+_REMEDIES = {"": _MADE_AGAIN, AUDIT_SUFFIX: _MADE_AGAIN, LOG_SUFFIX: _MADE_BY_NOTHING, KEYS_SUFFIX: _MADE_BY_NOTHING}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found: how many break the invariant, and some of them by name."""
+    """What a check found: how many break the invariant, and some of them by name; `more` names are not shown."""
 
     table: str
     rule: str
     count: int
     keys: tuple[str, ...]
+    more: int = 0
 
     @property
     def passed(self) -> bool:
@@ -71,7 +88,7 @@ class Finding:
     def __str__(self) -> str:
         if self.passed:
             return f"{self.table}: {self.rule}: none"
-        more = f" and {self.count - len(self.keys)} more" if self.count > len(self.keys) else ""
+        more = f" and {self.more} more" if self.more else ""
         return f"{self.table}: {self.rule}: {self.count}: {'; '.join(self.keys)}{more}"
 
 
@@ -88,12 +105,11 @@ def check_dimension(
 ) -> tuple[Finding, ...]:
     """Every invariant of a dimension, or those of some names; one that cannot be asked yet is left out.
 
-    A table that is not there though its log is has been taken away, or not been made as its load was killed.
+    A table that is not there though others tell of it has been taken away, or not been made as its load was killed.
     """
     table = warehouse.table(dimension.name)
     if not table.exists():
-        gone = _gone(warehouse, dimension) if rules is None or FOREIGN_COMMIT in rules else None
-        return () if gone is None else (gone,)
+        return _without_its_table(warehouse, dimension.name, rules)
     nobody = reduce(and_, [col(name).isNull() for name in dimension.key_names])
     rows = table.read().where(~(nobody & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
@@ -117,9 +133,8 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     Rows whose keys the fact's next load looks at again need not have those that hold now; keys that dangle until then
     are counted all the same (S24).
     """
-    table = warehouse.table(fact.name)
-    if not table.exists():
-        return ()
+    if not warehouse.table(fact.name).exists():
+        return _without_its_table(warehouse, fact.name, rules)
     others: dict[str, Callable[[], Finding]] = {
         FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
         APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
@@ -143,10 +158,13 @@ def _finding(table: str, rule: str, broken: DataFrame) -> Finding:
 
 def _findings(table: str, rules: list[str], broken: DataFrame) -> list[Finding]:
     """A finding for each rule; one query counts them all and keeps some keys of each."""
+    keys = F.collect_set(KEY)  # several rows may be of one key
     told = broken.groupBy(RULE).agg(
-        F.count(F.lit(1)).alias("n"), F.slice(F.array_sort(F.collect_set(KEY)), 1, SHOWN).alias("keys")
+        F.count(F.lit(1)).alias("n"),
+        F.slice(F.array_sort(keys), 1, SHOWN).alias("keys"),
+        F.greatest(F.size(keys) - SHOWN, F.lit(0)).alias("more"),
     )
-    found = {row[RULE]: (int(row["n"]), tuple(row["keys"])) for row in told.collect()}
+    found = {row[RULE]: (int(row["n"]), tuple(row["keys"]), int(row["more"])) for row in told.collect()}
     return [Finding(table, rule, *found.get(rule, (0, ()))) for rule in rules]
 
 
@@ -161,20 +179,33 @@ def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) 
     return _finding(dimension.name, AUDIT_DIFFERS, broken)
 
 
-def _gone(warehouse: Warehouse, dimension: Dimension) -> Finding | None:
-    log = warehouse.table(dimension.name + LOG_SUFFIX)
-    if not log.exists() or log.last_commit().number == 0:
-        return None
-    return Finding(dimension.name, FOREIGN_COMMIT, 1, (f"{dimension.name} is not there; a load makes it of its log",))
+def _without_its_table(warehouse: Warehouse, name: str, rules: Collection[str] | None) -> tuple[Finding, ...]:
+    """What is found of a dimension or a fact whose table is not there: nothing where it was never loaded."""
+    if rules is not None and FOREIGN_COMMIT not in rules:
+        return ()
+    found = _foreign_commits(warehouse, name, list(tables_of(name)))
+    return () if found.passed else (found,)
+
+
+def _gone(warehouse: Warehouse, name: str) -> list[str]:
+    """Those tables of a dimension or a fact that are not there though others tell of them."""
+    tables = {suffix: warehouse.table(name + suffix) for suffix in _TOLD_BY}
+    there = {suffix: table for suffix, table in tables.items() if table.exists()}
+    return [
+        f"{name}{suffix} is not there; {_REMEDIES[suffix]}"
+        for suffix, others in _TOLD_BY.items()
+        if suffix not in there
+        if any(there[other].last_commit().number > 0 for other in others if other in there)
+    ]
 
 
 def _foreign_commits(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:
-    found = []
+    found = _gone(warehouse, name)
     for table in tables:
         opened = warehouse.table(table)
         if opened.exists():
             found += [f"{table} {told}" for told in foreign_commits(opened.spark, table, opened.identifier)]
-    return Finding(name, FOREIGN_COMMIT, len(found), tuple(found[:SHOWN]))
+    return Finding(name, FOREIGN_COMMIT, len(found), tuple(found[:SHOWN]), len(found[SHOWN:]))
 
 
 def _append_only_unset(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:

@@ -15,6 +15,7 @@ from scd_pipeline import check, facts
 from scd_pipeline.errors import InvariantBroken
 from scd_pipeline.facts import load_fact
 from scd_pipeline.landing import tables_of
+from scd_pipeline.load import load
 from scd_pipeline.record import load_and_record
 from scd_pipeline.spec import Fact, Role
 from scd_pipeline.warehouse import Warehouse
@@ -155,6 +156,7 @@ def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehou
     assert [str(finding) for finding in check.check_fact(played, play) if not finding.passed] == []
 
 
+@pytest.mark.slow
 @rule("S20", "S24")
 def test_what_was_declared_since_the_last_delivery_breaks_no_invariant(played: Warehouse) -> None:
     """The tables have no column for it yet; those of a fact come when it looks at its rows again."""
@@ -173,6 +175,58 @@ def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
     assert gone.keys == ("dim_player is not there; a load makes it of its log",)
     load_and_record(recorded, PLAYER)
     assert [str(finding) for finding in check.check_dimension(recorded, PLAYER) if not finding.passed] == []
+
+
+@pytest.mark.parametrize(
+    ("taken", "told"),
+    [
+        ("dim_player_changes", "nothing can make it again; restore it with the files that it had"),
+        ("dim_player_audit", "a load makes it of its log"),
+        ("dim_player_keys", "nothing can make it again; restore it with the files that it had"),
+        ("fct_play", "a load makes it of its log"),
+        ("fct_play_changes", "nothing can make it again; restore it with the files that it had"),
+    ],
+)
+def test_a_table_that_somebody_took_away_from_beside_others_is_found(
+    sound: Warehouse, tmp_path: Path, taken: str, told: str
+) -> None:
+    shutil.copytree(sound.path, tmp_path, dirs_exist_ok=True)
+    shutil.rmtree(tmp_path / taken)
+    copy, rules = Warehouse(sound.spark, tmp_path), [check.FOREIGN_COMMIT]
+    found = [*check.check_dimension(copy, PLAYER, rules), *check.check_fact(copy, PLAY, rules)]
+    assert [finding.keys for finding in found if not finding.passed] == [(f"{taken} is not there; {told}",)]
+
+
+def test_what_was_never_made_is_not_missed(opened: Warehouse) -> None:
+    """A dimension that is loaded without being recorded has no audit."""
+    assert check.check_dimension(opened, PLAYER) == check.check_fact(opened, PLAY) == ()
+    load(opened, PLAYER, [players("1", W)])
+    assert check.check_fact(opened, PLAY) == ()
+    assert [str(finding) for finding in check.check_dimension(opened, PLAYER) if not finding.passed] == []
+
+
+def test_what_changes_no_row_is_nobodys_hand(opened: Warehouse) -> None:
+    load(opened, PLAYER, [players("1", W)])
+    player = opened.table("dim_player").identifier
+    for change in (
+        "ADD CONSTRAINT since CHECK (effective_from IS NOT NULL)",
+        "DROP CONSTRAINT since",
+        "CLUSTER BY (player_id)",
+        "ALTER COLUMN tier COMMENT 'x'",
+        "DROP FEATURE checkConstraints",
+    ):
+        opened.spark.sql(f"ALTER TABLE {player} {change}")
+    assert [str(found) for found in check.check_dimension(opened, PLAYER, [check.FOREIGN_COMMIT]) if found.count] == []
+
+
+def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
+    """However many rows each of them has."""
+    twice = spark.range(42).selectExpr("'r' AS rule", "concat('id=', id % 21) AS key")
+    (finding,) = check._findings("dim_x", ["r"], twice)
+    assert (finding.count, len(finding.keys)) == (42, check.SHOWN)
+    assert str(finding).endswith(" and 1 more")
+    (finding,) = check._findings("dim_x", ["r"], twice.where("key < 'id=2'"))
+    assert not str(finding).endswith("more")
 
 
 @rule("S22")
