@@ -27,11 +27,14 @@ def labelled(columns: Collection[Labelled], taken: Collection[str]) -> dict[Labe
 
 
 def labels_of(left: str, right: str) -> tuple[str, str]:
-    """The labels of two dimensions in their overlap: their names, without `dim_` where they differ without it."""
-    if left == right:
-        return "left", "right"
-    short = left.removeprefix("dim_"), right.removeprefix("dim_")
-    return short if short[0].casefold() != short[1].casefold() else (left, right)
+    """The labels of two dimensions in their overlap: their names, without `dim_` where they differ without it.
+
+    Where they differ in case alone, as those of one dimension with itself: left and right.
+    """
+    for labels in ((left.removeprefix("dim_"), right.removeprefix("dim_")), (left, right)):
+        if labels[0].casefold() != labels[1].casefold():
+            return labels
+    return "left", "right"
 
 
 def attribute_columns(dimension: Dimension) -> list[str]:

@@ -16,6 +16,7 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import SetupError
 from scd_pipeline.facts import load_fact
 from scd_pipeline.load import load
+from scd_pipeline.reading.labels import labelled, labels_of
 from scd_pipeline.record import load_and_record
 from scd_pipeline.spec import Attribute, Dimension, Feed, Source
 from scd_pipeline.warehouse import Warehouse
@@ -142,6 +143,24 @@ def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tm
     assert row["player_id"] == 1
     (row,) = reading.overlap(store, whole, part, on=[("player_id", "player_id")]).collect()
     assert {row["player__club_name"], row["player_club__name"]} == {"dim_player", "dim_player_club"}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("dim_a", "dim_b", ("a", "b")),
+        ("dim_a", "a", ("dim_a", "a")),
+        ("dim_a", "dim_a", ("left", "right")),
+        ("dim_a", "dim_A", ("left", "right")),
+    ],
+)
+def test_two_dimensions_have_two_labels(left: str, right: str, expected: tuple[str, str]) -> None:
+    assert labels_of(left, right) == expected
+
+
+def test_columns_are_labelled_until_no_two_names_are_alike() -> None:
+    names = labelled([("a", "b_c"), ("a_b", "c"), ("a", "d"), ("a", "e")], ["a_D", "a__d"])
+    assert list(names.values()) == ["a__b_c", "a_b__c", "a___d", "a_e"]
 
 
 def test_two_histories_meet_in_their_windows(store: Warehouse) -> None:
