@@ -151,7 +151,7 @@ def _time(text: str) -> datetime:
 
 def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     """The rows with the given values, told as COLUMN=VALUE and compared as text.  Errors: UsageError."""
-    from scd_pipeline.columns import col
+    from scd_pipeline.columns import text_of
 
     for condition in conditions:
         name, equals, value = condition.partition("=")
@@ -159,7 +159,7 @@ def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
             raise UsageError(
                 f"{condition}: expected COLUMN=VALUE with a column of the table: {', '.join(rows.columns)}"
             )
-        rows = rows.where(col(name).cast("string") == value)
+        rows = rows.where(text_of(rows, name) == value)
     return rows
 
 

@@ -174,3 +174,14 @@ def null_safe_equal(left: Sequence[Column], right: Sequence[Column]) -> Column:
 def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
     """The frame with these columns; as it is for none."""
     return frame.withColumns(dict(columns)) if columns else frame
+
+
+def as_texts(frame: DataFrame) -> DataFrame:
+    """The same rows with each value as text, as `text_of` has it; no name may come twice."""
+    return frame.select(*[text_of(frame, name).alias(name) for name in frame.columns])
+
+
+def text_of(frame: DataFrame, name: str) -> Column:
+    """A column's values as text; binary as hexadecimal digits, as its bytes need be no text. NULL stays NULL."""
+    value = col(name)
+    return F.hex(value) if frame.schema[name].dataType.typeName() == "binary" else value.cast("string")

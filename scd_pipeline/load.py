@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from scd_pipeline.columns import col
+from scd_pipeline.columns import as_texts
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted
@@ -139,9 +139,7 @@ def with_retries(table: str, attempt: Callable[[], Done], retry: Retry, progress
 
 
 def _examples(made: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...]:
-    rows = made.examples(limit)
-    texts = rows.select(*[col(name).cast("string").alias(name) for name in rows.columns])
-    return tuple(row.asDict() for row in texts.collect())
+    return tuple(row.asDict() for row in as_texts(made.examples(limit)).collect())
 
 
 def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent) -> OwnCommit:

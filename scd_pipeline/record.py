@@ -30,8 +30,16 @@ from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import FORMAT
 from scd_pipeline.delta.table import Table
 from scd_pipeline.frames import settled
-from scd_pipeline.history.transitions import CHANGE_TYPE, INSERT, SOURCE_BATCH, UPDATE, build_transitions, key_columns
-from scd_pipeline.load import LoadResult, Progress, Retry, load, silent, with_retries
+from scd_pipeline.history.transitions import (
+    CHANGE_TYPE,
+    INSERT,
+    LOGICAL_DELETE,
+    SOURCE_BATCH,
+    UPDATE,
+    build_transitions,
+    key_columns,
+)
+from scd_pipeline.load import BatchResult, LoadResult, Progress, Retry, load, silent, with_retries
 from scd_pipeline.plan import changed_entities, counted_rows, open_log
 from scd_pipeline.spec import Dimension
 from scd_pipeline.spec.types import parse_type
@@ -66,9 +74,19 @@ class AuditResult:
     table_version: int
 
     @property
-    def rows(self) -> dict[str, int]:
+    def rows(self) -> Counter[str]:
         """All of them, by kind of change."""
-        return dict(sum(self.of_deliveries.values(), Counter()))
+        return sum(self.of_deliveries.values(), Counter())
+
+    def of_batch(self, batch: BatchResult) -> Counter[str]:
+        """Those of one delivery, by kind of change."""
+        delivery, _, _ = batch.batch_id.rpartition("/")
+        return self.of_deliveries.get(delivery, Counter())
+
+
+def versions(rows: Counter[str]) -> tuple[int, int]:
+    """How many versions of the dimension were opened and closed by changes of these kinds."""
+    return rows[INSERT] + rows[UPDATE], rows[UPDATE] + rows[LOGICAL_DELETE]
 
 
 def pending_steps(log: Sequence[OwnCommit], dimension: Sequence[OwnCommit], took: int) -> list[Step]:

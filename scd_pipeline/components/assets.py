@@ -157,11 +157,7 @@ def _dimension_metadata(
     opened: Warehouse, dimension: Dimension, result: LoadResult, audit: AuditResult
 ) -> dict[str, dict[str, Any]]:
     recorded = metadata.of_audit(audit, result.seconds)
-    table = {
-        **metadata.of_table(result, dimension),
-        **metadata.member(opened, dimension, result),
-        "rows_refused": recorded["rows_refused"],
-    }
+    table = {**metadata.of_table(result, dimension, audit), **metadata.member(opened, dimension, result)}
     return {
         dimension.name + LOG_SUFFIX: metadata.of_log(result),
         dimension.name: table,

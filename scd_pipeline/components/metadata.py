@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -11,16 +12,16 @@ import dagster as dg
 from pyspark.sql import functions as F
 
 from scd_pipeline import reading
-from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, col
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, text_of
 from scd_pipeline.components import pictures
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, audit_schema
 from scd_pipeline.delta.change_log import log_schema
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
-from scd_pipeline.history.transitions import CHANGE_TYPES, NEW_VALUES, OLD_VALUES
+from scd_pipeline.history.transitions import CHANGE_TYPES, NEW_VALUES, OLD_VALUES, REFUSED
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
-from scd_pipeline.record import AuditResult
+from scd_pipeline.record import AuditResult, versions
 from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
 from scd_pipeline.texts import telling
 from scd_pipeline.warehouse import Warehouse
@@ -182,14 +183,20 @@ def of_delivery(batch: BatchResult, audit: AuditResult | None = None) -> dict[st
     outcomes = {f"batches_{name}": int(batch.outcome == name) for name in _OUTCOMES}
     told = {LOG_SUFFIX: {**_sums([batch]), **outcomes}, "": _sums([batch])}
     if audit is not None:
-        delivery, _, _ = batch.batch_id.rpartition("/")
-        told[AUDIT_SUFFIX] = _recorded(audit.of_deliveries.get(delivery, {}))
-        told[""]["rows_refused"] = told[AUDIT_SUFFIX]["rows_refused"]
+        rows = audit.of_batch(batch)
+        told[AUDIT_SUFFIX] = _recorded(rows)
+        told[""] |= _done(rows)
     return told
 
 
-def _recorded(rows: Mapping[str, int]) -> dict[str, int]:
-    return {"rows_recorded": sum(rows.values()), **{f"rows_{kind.lower()}": rows.get(kind, 0) for kind in CHANGE_TYPES}}
+def _recorded(rows: Counter[str]) -> dict[str, int]:
+    return {"rows_recorded": sum(rows.values()), **{f"rows_{kind.lower()}": rows[kind] for kind in CHANGE_TYPES}}
+
+
+def _done(rows: Counter[str]) -> dict[str, int]:
+    """What audit rows tell of the table itself; where there are several sources, a batch knows of its own only."""
+    opened, closed = versions(rows)
+    return {"versions_opened": opened, "versions_closed": closed, "rows_refused": rows[REFUSED]}
 
 
 def _sums(batches: Sequence[BatchResult]) -> dict[str, int]:
@@ -214,19 +221,23 @@ def _record(batch: BatchResult) -> dg.TableRecord:
     return dg.TableRecord({name: getattr(batch, name) for name in names})
 
 
-def of_table(result: LoadResult, dimension: Dimension) -> dict[str, Any]:
+def of_table(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:
     """The same numbers, rows by action, some of them as examples, and versions per batch as a picture."""
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
     told: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ACTIONS.items()}
-    told |= _sums(accepted)
+    told |= {**_sums(accepted), **(_done(audit.rows) if audit else {})}
     told |= {"delta_version": result.table_version, "seconds": round(result.seconds, 1)}
     if result.examples:
         told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
-    bars = [(b.delivery, b.versions_opened, b.versions_closed) for b in accepted[-_SHOWN_BATCHES:]]
+    bars = [(b.delivery, *_versions(b, audit)) for b in accepted[-_SHOWN_BATCHES:]]
     if bars:
         text = "versions opened and closed per batch"
         told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(pictures.versions_per_batch(bars), text))
     return told
+
+
+def _versions(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:
+    return versions(audit.of_batch(batch)) if audit else (batch.versions_opened, batch.versions_closed)
 
 
 def _example(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:
@@ -246,9 +257,9 @@ def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[
     example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
     rows = reading.history(opened, dimension)
     for name in dimension.key_names:
-        rows = rows.where(col(name).cast("string").eqNullSafe(F.lit(example[name])))
+        rows = rows.where(text_of(rows, name).eqNullSafe(F.lit(example[name])))
     shown = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
-    texts = [col(name).cast("string").alias(name) for name in shown]
+    texts = [text_of(rows, name).alias(name) for name in shown]
     found = rows.orderBy(VERSION).select(EFFECTIVE_FROM, EFFECTIVE_TO, *texts).toArrow().to_pylist()[-_SHOWN_BATCHES:]
     if not found:
         return {}

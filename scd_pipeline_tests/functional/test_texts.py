@@ -81,16 +81,27 @@ def test_every_type_of_spark_becomes_text_in_any_zone(
         found = texts.collected(
             spark.sql(
                 "SELECT timestamp'9999-12-31 23:59:59' AS t, timestamp'0001-01-01 00:00:00' AS t, 1.50 AS d, "
-                "map('k', 1) AS m, array(1, NULL) AS a, struct(1 AS x, 'y' AS y) AS s, true AS b, null AS n"
+                "map('k', 1) AS m, array(1, NULL) AS a, struct(1 AS x, 'y' AS y) AS s, true AS b, null AS n, "
+                "X'FF00' AS x"
             )
         )
     finally:
         monkeypatch.undo()
         time.tzset()
-    values = ("9999-12-31 23:59:59", "0001-01-01 00:00:00", "1.50", "{k -> 1}", "[1, null]", "{1, y}", "true", None)
+    values = (
+        "9999-12-31 23:59:59",
+        "0001-01-01 00:00:00",
+        "1.50",
+        "{k -> 1}",
+        "[1, null]",
+        "{1, y}",
+        "true",
+        None,
+        "FF00",
+    )
     assert found.rows == (values,)
-    assert found.names == ("t", "t", "d", "m", "a", "s", "b", "n")
-    assert found.kinds == ("text", "text", "number", "text", "text", "text", "boolean", "text")
+    assert found.names == ("t", "t", "d", "m", "a", "s", "b", "n", "x")
+    assert found.kinds == ("text", "text", "number", "text", "text", "text", "boolean", "text", "text")
 
 
 def test_rows_beyond_the_limit_are_told(spark: SparkSession) -> None:
