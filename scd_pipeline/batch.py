@@ -20,7 +20,8 @@ def rank(name: str) -> str:
     if _DATE.fullmatch(name):
         return f"d{name}"
     if _WHOLE_NUMBER.fullmatch(name):
-        return f"i{name.zfill(20)}"
+        number = name.lstrip("0") or "0"
+        return f"i{number.zfill(20)}" if name == number else f"i{number.zfill(20)}/{name}"  # 1 and 01 are two names
     return f"t{name}"
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The name of the partition of rows without a value, as tables themselves call it."""
-_TIME_OF_PARTITION = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
 _PATTERNS = {
     "date": r"\d{4}-\d{2}-\d{2}",
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
     "delivery": r"[^/]+",
 }
+_WORDS_OF_TIME = ("date", "datetime")
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,16 @@ class Delivery:
     sealed: bool = False
 
     def __post_init__(self) -> None:
-        """Errors: SourceDataError for a time that is none, or a scope that is no list of lists."""
+        """Errors: SourceDataError for a time or a revision that is none, or a scope that is no list of lists."""
         if self.at is not None and not isinstance(self.at, datetime):
             raise SourceDataError(
                 f"delivery {self.source}/{self.name}: at={self.at!r} is no datetime; expected one, as "
                 f"datetime(2024, 1, 31, tzinfo=timezone.utc)"
+            )
+        if "/" in str(self.revision) or (isinstance(self.revision, int) and self.revision < 0):
+            raise SourceDataError(
+                f"delivery {self.source}/{self.name}: revision={self.revision!r} cannot be one; expected a number from "
+                f"0 on, a datetime, or a text without `/`"
             )
         if self.scope is not None and not all(isinstance(values, list | tuple) for values in self.scope):
             raise SourceDataError(
@@ -98,7 +104,12 @@ class Delivery:
     def lacks_time(self, dimension: Dimension) -> str:
         """What is wrong where neither the delivery nor its rows have a time (S4); nothing where one of them has."""
         channel = self.channel_of(dimension)
-        if self.at is not None or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at):
+        if self.at is not None or self.withdrawn:
+            return ""
+        if self.sealed and any(_placeholder(word) in str(channel.path) for word in _WORDS_OF_TIME):
+            file = Path(str(self.path)).name
+            return f"{file} has {self.name} in its name, which is no date of the calendar; rename the file"
+        if isinstance(channel, Feed) and channel.effective_at:
             return ""
         wrong = f"its rows have no value in {channel.partition}" if self.partition == NO_VALUE else "it has no time"
         right = "expected `at`, a date in its name, or a feed with `effective_at`"
@@ -220,21 +231,29 @@ def read_path(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str
     """
     reader = spark.read.format(str(channel.format))
     if channel.format == "csv":
-        reader = reader.options(header="true", inferSchema="false", mode="PERMISSIVE")
+        # Of a folder's files each has a header; else that of one is taken for all, and values go into others' columns.
+        one_header = "false" if any(Path(path).is_dir() for path in paths) else "true"
+        reader = reader.options(header="true", inferSchema="false", mode="PERMISSIVE", enforceSchema=one_header)
     if channel.format == "json":
         reader = reader.options(primitivesAsString="true")
     reader = reader.options(**channel.reader_options)
+    places = [literal(path) for path in paths]
     if channel.format not in ("csv", "json"):
-        return reader.load(list(paths))
+        return reader.load(places)
     # Spark asks the files for their columns only while it is not told them, at each look at the frame.
     reader = reader.options(columnNameOfCorruptRecord=LINE)
-    found = reader.load(list(paths))
+    found = reader.load(places)
     fields = [field for field in found.schema.fields if field.name != LINE]
     if not fields:
         return found
-    lines = reader.schema(T.StructType([*fields, T.StructField(LINE, T.StringType())])).load(list(paths))
+    lines = reader.schema(T.StructType([*fields, T.StructField(LINE, T.StringType())])).load(places)
     whole = col(LINE).isNull()
     return lines.select(*[F.when(whole, col(field.name)).alias(field.name) for field in fields], LINE)
+
+
+def literal(path: str) -> str:
+    """A path as Spark reads it: of one that is there no character makes a pattern."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path) if os.path.lexists(path) else path
 
 
 def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery) -> DataFrame:
@@ -242,7 +261,8 @@ def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery
     reader = spark.read.format(str(channel.format)).options(**channel.reader_options)
     if delivery.table_version is not None:
         reader = reader.option("versionAsOf", str(delivery.table_version))
-    frame = reader.load(str(delivery.path or channel.path))
+    path = str(delivery.path or channel.path)
+    frame = reader.load(path if channel.format == "delta" else literal(path))
     if channel.partition and delivery.partition is not None:
         frame = frame.where(_partition_name(channel) == delivery.partition)
     return frame
@@ -409,7 +429,7 @@ def _versions(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[
 
 def _times(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, int]:
     """The partitions of a table of files, each with the last change of its files, or of their folders if seen here."""
-    table = spark.read.format(str(channel.format)).load(path)
+    table = spark.read.format(str(channel.format)).load(literal(path))
     modified = F.unix_micros("_metadata.file_modification_time")
     file = _plain_column(F.col("_metadata.file_path"))
     folder = F.regexp_extract(file, "^(.*)/", 1)
@@ -422,7 +442,7 @@ def _times(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str
 
 def _date_of(name: str) -> datetime | None:
     """The time that a name is, if it is one: `2024-01-31`, or `2024-01-31 12:30:00` with a blank or a T."""
-    if not _TIME_OF_PARTITION.fullmatch(name):
+    if not _TIME.fullmatch(name):
         return None
     try:
         return utc(datetime.fromisoformat(name))
@@ -431,15 +451,8 @@ def _date_of(name: str) -> datetime | None:
 
 
 def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery:
-    at = None
-    if word in ("date", "datetime"):
-        text = name if word == "date" else f"{name[:10]}T{name[11:].replace('-', ':')}"
-        try:
-            at = datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
-        except ValueError as error:
-            raise SourceDataError(
-                f"{source}: {path} has {name} in its name, and {error}; expected a {word}; rename the file"
-            ) from error
+    text = f"{name[:10]}T{name[11:].replace('-', ':')}" if word == "datetime" else name
+    at = _date_of(text) if word in _WORDS_OF_TIME else None
     return Delivery(source, name, channel=kind, at=at, revision=changed(path), path=str(path), sealed=True)
 
 
@@ -458,10 +471,14 @@ def _told_of(path: Path) -> list[os.stat_result]:
     return [path.lstat(), path.stat()] if path.exists() else [path.lstat()]
 
 
+def _placeholder(word: str) -> str:
+    return "{" + word + "}"
+
+
 def _matches(pattern: str) -> Iterable[tuple[str, str, Path]]:
     """Name, placeholder and path of what matches a path with one placeholder."""
-    word = next(word for word in _PATTERNS if "{" + word + "}" in pattern)
-    head, tail = pattern.split("{" + word + "}", 1)
+    word = next(word for word in _PATTERNS if _placeholder(word) in pattern)
+    head, tail = pattern.split(_placeholder(word), 1)
     folder = Path(head).parent if not head.endswith("/") else Path(head)
     expression = re.compile(re.escape(head) + f"(?P<name>{_PATTERNS[word]})" + re.escape(tail))
     depth = tail.count("/") + 1

@@ -208,7 +208,8 @@ def code(token: str) -> str:
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", token, re.ASCII) and _is_date(token):
         return "d" + token
     if re.fullmatch(r"\d{1,20}", token, re.ASCII):
-        return "i" + token.zfill(20)
+        number = token.lstrip("0") or "0"
+        return "i" + number.zfill(20) + ("" if token == number else "/" + token)
     return "t" + token
 
 

@@ -6,14 +6,16 @@ import difflib
 import re
 from collections.abc import Iterable
 
-_FORBIDDEN = "`,;{}()="
-_FORBIDDEN_SHOWN = " ".join(_FORBIDDEN)
+FORBIDDEN_BY_DELTA = " ,;{}()="
+"""What no column of a Delta table, and no part of one, may have in its name, beside control characters."""
+_FORBIDDEN = FORBIDDEN_BY_DELTA + "`."
+_FORBIDDEN_SHOWN = " ".join(sorted(_FORBIDDEN.strip()))
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BESIDE = ("_changes", "_audit", "_keys")
 
 COLUMN_NAME_RULE = (
-    "a name does not begin with `_` or begin or end with a space, "
-    f"and has none of {_FORBIDDEN_SHOWN} and no control character"
+    f"a name does not begin with `_`, and has no space, none of {_FORBIDDEN_SHOWN} and no control character; "
+    "where the source calls it otherwise, name that as its `column`"
 )
 TABLE_NAME_RULE = (
     "write letters, digits and `_`, beginning with a letter, and not ending with _changes, _audit or _keys"
@@ -33,7 +35,6 @@ def is_column_name(name: str) -> bool:
     """Whether an attribute, a key column, a source or a surrogate key may be called so."""
     return (
         bool(name)
-        and name == name.strip()
         and not name.startswith("_")
         and not any(character in _FORBIDDEN or not character.isprintable() for character in name)
     )

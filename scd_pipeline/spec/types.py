@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from scd_pipeline.errors import DeclarationError, Fault
-from scd_pipeline.spec.names import did_you_mean, is_text, shown
+from scd_pipeline.spec.names import FORBIDDEN_BY_DELTA, did_you_mean, is_text, shown
 
 _ALIASES = {
     "byte": "tinyint",
@@ -242,8 +242,9 @@ class _Parser:
             _refuse(self.text, f"{shown(self.text)} lacks the name of a field", f"write {form}")
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
-        if not name.isprintable():
-            _refuse(self.text, f"{shown(name)} cannot be the name of a field", "use printable characters")
+        if not name.isprintable() or set(name) & set(FORBIDDEN_BY_DELTA):
+            right = f"use printable characters, no space and none of {' '.join(FORBIDDEN_BY_DELTA.strip())}"
+            _refuse(self.text, f"{shown(name)} cannot be the name of a field", right)
         if self.peek() == ":":
             self.take()
         return name, self.type(depth + 1)

@@ -301,11 +301,58 @@ def test_a_number_is_an_instant_whatever_the_sources_zone(spark: SparkSession, t
     assert row == {"effective_from": utc(2024, 7, 1, 12), "seen": utc(2024, 7, 1, 12)}
 
 
-def test_a_name_with_a_day_that_is_none_is_told(tmp_path: Path) -> None:
-    (tmp_path / "c_2024-02-30.csv").write_text("id,city\n")
-    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot("c_{date}.csv")))
-    with pytest.raises(SourceDataError, match=r"crm: .*c_2024-02-30\.csv .*; expected a date; rename the file"):
-        discover(dimension, None, base=tmp_path)
+@pytest.mark.parametrize(
+    "source",
+    [Source("crm", Snapshot("c_{date}.csv")), Source("crm", feed=Feed("c_{date}.csv", effective_at="at"))],
+)
+def test_a_name_with_a_day_that_is_none_stops_that_delivery(tmp_path: Path, source: Source) -> None:
+    for day in (28, 30):
+        (tmp_path / f"c_2024-02-{day}.csv").write_text("id,city,at\n")
+    dimension = Dimension("dim_c", "id", {"city": 2}, source)
+    good, bad = discover(dimension, None, base=tmp_path)
+    assert (good.at, good.lacks_time(dimension)) == (utc(2024, 2, 28), "")
+    wrong = "c_2024-02-30.csv has 2024-02-30 in its name, which is no date of the calendar; rename the file"
+    assert (bad.at, bad.lacks_time(dimension)) == (None, wrong)
+
+
+def test_a_path_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    """The folder `[1]` is read and not the folder `1`, one file alone and two at once."""
+    for name, city in (("1", "Linz"), ("[1]", "Graz")):
+        (tmp_path / name).mkdir()
+        for month in (1, 2):
+            (tmp_path / name / f"c_2024-0{month}-01.csv").write_text(f"id,city\n{month},{city}\n")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="[1]/c_{date}.csv"))
+    found = discover(dimension, spark, base=tmp_path)
+    for chosen in (found[:1], found):
+        opened = Warehouse(spark, tmp_path / f"warehouse{len(chosen)}")
+        assert not load(opened, dimension, chosen).stopped
+        rows = opened.table("dim_c").read().select("id", "city").collect()
+        assert sorted(tuple(row) for row in rows) == [(str(n), "Graz") for n in range(1, len(chosen) + 1)]
+
+
+@pytest.mark.rule("S26")
+def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark takes one header for all of them; that delivery is left out, and the one beside it goes in."""
+    for month, header in ((1, "id,city,email"), (2, "id,email,city")):
+        folder = tmp_path / f"c_2024-0{month}-01.csv"
+        folder.mkdir()
+        (folder / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
+        (folder / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
+    dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot("c_{date}.csv")))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.outcome, batch.rule) for batch in done.batches] == [("accepted", ""), ("stopped", "unreadable")]
+    assert "c_2024-02-01.csv/part-" in done.stopped[0].error
+
+
+@pytest.mark.rule("S34")
+@pytest.mark.parametrize("revision", [-1, "1/2"])
+def test_a_revision_that_cannot_be_one_is_told(revision: int | str) -> None:
+    """Below 0 it would rank above all numbers; and two deliveries could share one name."""
+    with pytest.raises(SourceDataError, match=rf"delivery crm/d1: revision={revision!r} .*; expected"):
+        Delivery("crm", "d1", at=utc(2024, 1, 1), revision=revision)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from scd_pipeline.batch import Batch, regions
+from scd_pipeline.batch import Batch, rank, regions
+from scd_pipeline_tests import oracle
 
 
 def snapshot(name: str, scope: str | None, *, source: str = "pos", columns: str = "region") -> Batch:
@@ -41,3 +42,13 @@ def together(batches: Iterable[Batch]) -> set[str]:
 )
 def test_snapshots_that_may_speak_of_the_same_entities_share_a_region(batches: list[Batch], told: set[str]) -> None:
     assert together(batches) == told
+
+
+@pytest.mark.rule("S14")
+def test_names_have_one_order_whatever_came_first() -> None:
+    """Numbers count as numbers, dates come before them, and two ways of writing one number are two names."""
+    in_order = ["2024-01-31", "2024-02-01", "0", "00", "1", "01", "001", "2", "10", "a", "b"]
+    assert len({rank(name) for name in in_order}) == len(in_order)
+    assert sorted(in_order, key=rank)[:4] == ["2024-01-31", "2024-02-01", "0", "00"]
+    assert sorted(in_order, key=rank)[-3:] == ["10", "a", "b"]
+    assert [rank(name) for name in in_order] == [oracle.code(name) for name in in_order]

@@ -41,7 +41,7 @@ NAMES = st.text(min_size=1, max_size=8).filter(str.isprintable)
         ("map<string,array<long>>", "map<string,array<bigint>>"),
         ("struct<a:int,b string>", "struct<a:int,b:string>"),
         ("array<struct<a:int,b:string>>", "array<struct<a:int,b:string>>"),
-        ("struct<`a b`:int,`c``d`:date>", "struct<`a b`:int,`c``d`:date>"),
+        ("struct<`a-b`:int,`c``d`:date>", "struct<`a-b`:int,`c``d`:date>"),
         ("map<struct<a:int>,map<int,int>>", "map<struct<a:int>,map<int,int>>"),
     ],
 )
@@ -99,6 +99,7 @@ def test_the_canonical_form_names_the_type(data_type: DataType) -> None:
         "struct<a:int,A:int>",
         "struct<`a:int>",
         "struct<`a\nb`:int>",
+        "struct<`a b`:int>",
         "decimal(0)",
         "decimal(39,2)",
         "decimal(3,4)",

@@ -33,6 +33,14 @@ ONE | email: | _email:
 ONE | email: | a;b:
 8: attributes.a;b: 'a;b' cannot be a name; <a name's rule>
 
+# attribute name with a dot
+ONE | email: | a.b:
+8: attributes.a.b: 'a.b' cannot be a name; <a name's rule>
+
+# attribute name with a space
+ONE | email: | a b:
+8: attributes.a b: 'a b' cannot be a name; <a name's rule>
+
 # attribute twice by case
 ONE | email: 1 | City: 1
 9: attributes.city: column city is attribute City; choose another name

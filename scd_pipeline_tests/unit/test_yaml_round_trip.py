@@ -120,7 +120,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
         name: draw(attributes(draw(st.sampled_from(owners)), f"former{at}")) for at, name in enumerate(attribute_names)
     }
     if several:
-        parts["of web"] = Attribute(1, source="web")
+        parts["of_web"] = Attribute(1, source="web")
     words = draw(
         given_some(
             owner=TEXT,
