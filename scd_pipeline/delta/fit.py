@@ -62,7 +62,8 @@ def told(dimension: Dimension) -> dict[str, Any]:
 def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
     """Errors: DeclarationError with every point in which the declaration differs from what the table was made by.
 
-    New attributes, and new names for old ones, are no difference; nor is a former name that is no longer told.
+    New names for attributes are no difference, nor is a former name that is no longer told; nor is a new attribute,
+    unless the table has no windows and the attribute needs them: rows that no delivery speaks of would get none.
     """
     now, faults, heirs = told(dimension), [], dict[str, str]()
     for field in [name for name in now if name not in ("attributes", "former_names")]:
@@ -78,6 +79,9 @@ def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
             faults.append(Fault(dimension.origin or dimension.name, f"attributes.{current.name}", wrong, right))
         elif now["attributes"][current.name] != before:
             faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
+    if not any(Attribute(scd).opens_versions for scd, _, _ in stored["attributes"].values()):
+        new = [a for a in dimension.attributes if a.name not in heirs]
+        faults += [_windowless(dimension, attribute) for attribute in new if attribute.opens_versions]
     if faults:
         raise DeclarationError(faults)
 
@@ -97,6 +101,12 @@ def _unnamed(dimension: Dimension, name: str, there: str) -> Fault:
     wrong = f"{there}, which the declaration does not name"
     right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
     return Fault(dimension.origin or dimension.name, f"attributes.{name}", wrong, right)
+
+
+def _windowless(dimension: Dimension, attribute: Attribute) -> Fault:
+    wrong = f"the table was made without windows, and type {int(attribute.scd)} needs them"
+    right = "declare it with type 0, 1 or 3, or load into a new table"
+    return Fault(dimension.origin or dimension.name, f"attributes.{attribute.name}", wrong, right)
 
 
 def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fault:

@@ -106,6 +106,22 @@ def test_two_attributes_do_not_become_one() -> None:
     )
 
 
+@pytest.mark.rule("S33")
+def test_a_table_without_windows_gets_none_by_a_new_attribute() -> None:
+    """The rows of entities that no delivery speaks of would have neither window nor version."""
+    flat = told(declared(email=1))
+    with pytest.raises(DeclarationError) as refused:
+        check(declared(email=1, city=2, tier=Attribute(6, retired=True), born=0), flat)
+    assert str(refused.value) == (
+        "dim_customer: attributes.city: the table was made without windows, and type 2 needs them; "
+        "declare it with type 0, 1 or 3, or load into a new table\n"
+        "dim_customer: attributes.tier: the table was made without windows, and type 6 needs them; "
+        "declare it with type 0, 1 or 3, or load into a new table"
+    )
+    check(declared(mail=Attribute(1, former_names=("email",)), born=0), flat)
+    check(declared(email=1, city=2, tier=6), told(declared(email=1, city=2)))
+
+
 def test_generated_columns_are_renamed_with_their_attribute() -> None:
     """S20: also where the one name is part of the other."""
     rent = Attribute(6, name="rent", former_names=("monthly_rent",), previous=True)
