@@ -110,7 +110,7 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
     if not table.exists():
         return Pinned(dimension, OwnCommit(dimension.name, 0), None, 0)
     commit = table.last_commit()
-    return Pinned(dimension, commit, table.read(commit.newest), zlib.crc32(table.identity().encode()))
+    return Pinned(dimension, commit, table.read(commit.newest), table.identity())
 
 
 def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, Pinned]:

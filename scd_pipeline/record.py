@@ -155,8 +155,8 @@ def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: P
     behind = done.took.get("log", 0)
     if not log.is_there or log.commit.number <= behind or not table.exists():
         return AuditResult(dimension.name, 0, {}, done.table_version)
-    own = table.commits_since(max(0, done.took.get("dimension", 0) - 1))
-    steps = pending_steps(log.table.commits_since(behind), own, behind)
+    identity = table.identity()
+    steps = pending_steps(log.table.commits_since(behind), _commits_to_ask(table, identity, done), behind)
     batches = log.committed_batches() if steps else []
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step in steps:
@@ -164,12 +164,21 @@ def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: P
         _append_keys(keys, given, dimension, run_id)
         for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
             counts[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
-        took = {"log": step.upto, "dimension": step.commit}
+        took = {"log": step.upto, "dimension": step.commit, "table": identity}
         done = audit.append(rows, done.next(took=took, batches=(), run_id=run_id))
         behind = step.upto
     made = AuditResult(dimension.name, len(steps), counts, done.table_version)
     progress(f"{audit.name}: {sum(made.rows.values())} rows")
     return made
+
+
+def _commits_to_ask(table: Table, identity: int, done: OwnCommit) -> list[OwnCommit]:
+    """The dimension's own commits from the one that the audit last took in; all of them where it knows another table.
+
+    The commits of a table that was made anew count from 1 again, so the numbers of before say nothing of them.
+    """
+    known = done.took.get("dimension", 0) if done.took.get("table") == identity else 0
+    return table.commits_since(max(0, known - 1))
 
 
 def _tables(warehouse: Warehouse, dimension: Dimension) -> tuple[Table, Table]:

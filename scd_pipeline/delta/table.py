@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,9 +103,10 @@ class Table:
             raise
         return {row["key"]: row["value"] for row in rows}
 
-    def identity(self) -> str:
-        """Delta's id of the table: another one where a table was dropped and made anew by the same name."""
-        return str(self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").collect()[0]["id"])
+    def identity(self) -> int:
+        """Tells the table from another that was there by its name: Delta's id, as a number that a commit can tell."""
+        found = self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").collect()[0]["id"]
+        return zlib.crc32(str(found).encode())
 
     def read(self, version: int | None = None) -> DataFrame:
         """The table's rows, at a table version where one is given."""

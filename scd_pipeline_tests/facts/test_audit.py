@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,6 +155,20 @@ def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeyp
     record(opened, PLAYER)
     assert opened.table("dim_player_keys").read().count() == 3
     assert len(told(opened)) == 6
+
+
+@rule("S17", "S21")
+def test_a_dimension_that_was_made_anew_goes_on_being_audited(recorded: Warehouse) -> None:
+    """Its commits count from 1 again; what the audit had taken in of the table before is higher."""
+    head = "| player_id | at         | op | tier   | email | born | by   |"
+    load(recorded, PLAYER, [players("2", f"{head}\n| p | 2020-01-01 |  | Silver | b | 1990 | NULL |")])
+    record(recorded, PLAYER)
+    shutil.rmtree(Path(recorded.path) / PLAYER.name)
+    load(recorded, PLAYER, [players("3", f"{head}\n| p | 2020-02-01 |  | Gold | b | 1990 | NULL |")])
+    told = record(recorded, PLAYER)
+    assert (told.steps, told.rows) == (1, {"UPDATE": 1})
+    keys = recorded.table("dim_player_keys").read().select("player_key")
+    assert recorded.table(PLAYER.name).read().join(keys, "player_key", "left_anti").isEmpty()
 
 
 def _dies_at(suffix: str, die: Any) -> Any:
