@@ -156,7 +156,7 @@ def _check(fact: Fact) -> None:
     def tell(name: str, wrong: str, right: str) -> None:
         faults.append(Fault(where, name, wrong, right))
 
-    for check in (_check_words, _check_source, _check_roles, _check_time):
+    for check in (_check_words, _check_source, _check_roles, _check_key_columns, _check_time):
         check(fact, tell)
     told = {fault.field for fault in faults}
     if not told & {"fact", "grain", "dimensions"}:
@@ -216,6 +216,18 @@ def _check_roles(fact: Fact, tell: Tell) -> None:
                 tell(f"measures.{column}", "is a business key of a dimension too", "remove it here")
     if fact.event_time in measured:
         tell(f"measures.{fact.event_time}", "is the event time too", "remove it here")
+
+
+def _check_key_columns(fact: Fact, tell: Tell) -> None:
+    """A surrogate key has a column of its own: what the source states there would be lost (S23)."""
+    roles = {f"{name}_key".casefold(): name for name, _ in fact.roles}
+    stated = [(f"grain.{column.name}", column.name) for column in fact.grain]
+    stated += [("event_time", fact.event_time), *((f"measures.{name}", name) for name, _ in fact.measures)]
+    stated += [(f"dimensions.{name}.key", column) for name, role in fact.roles for column in role.key]
+    for place, column in stated:
+        if role_name := roles.get(str(column).casefold()):
+            wrong = f"{column} is the column of the surrogate key of role {role_name}"
+            tell(place, wrong, "give that role another name, or let the source's column have one")
 
 
 def _check_time(fact: Fact, tell: Tell) -> None:
