@@ -54,7 +54,8 @@ def without_their_versions(rows: DataFrame, fact: Fact, versions: Versions) -> D
 def repeated_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     """S23: a fact is there once."""
     names = [key.name for key in fact.grain]
-    repeated = rows.groupBy(*[col(name) for name in names]).count().where(F.col("count") > 1)
+    counted = rows.groupBy(*[col(name) for name in names]).agg(F.count(F.lit(1)).alias("_count"))
+    repeated = counted.where(F.col("_count") > 1)
     return repeated.select(F.lit(REPEATED_GRAIN).alias(RULE), readable_key(names).alias(KEY))
 
 

@@ -89,14 +89,14 @@ def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str,
         "_bad": there & (F.col(KIND) == "bad") & inside,
     }
     entities = kept.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
-        *[F.sum(flag.cast("int")).alias(name) for name, flag in counts.items()],
+        *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in counts.items()],
         *[F.max(F.coalesce(flag, F.lit(False))).alias(name) for name, flag in of_entity.items()],
     )
     alive_by = {
         "present_alive": F.col("_present"),
         "bad_alive": F.col("_bad") & ~F.col("_values") & ~F.col("_present"),
     }
-    sums = [F.sum(name).cast("bigint").alias(name) for name in counts]
+    sums = [F.sum(f"_{name}").cast("bigint").alias(name) for name in counts]
     sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in alive_by.items()]
     rows = entities.groupBy(BATCH).agg(*sums).collect()
     return {row[BATCH]: {name: int(row[name] or 0) for name in (*counts, *alive_by)} for row in rows}

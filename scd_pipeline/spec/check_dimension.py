@@ -45,6 +45,22 @@ TECHNICAL_COLUMNS = (
     "load_run_id",
     "deleted_at",
 )
+AUDIT_COLUMNS = (
+    "audit_id",
+    "change_type",
+    "changed_columns",
+    "old_values",
+    "new_values",
+    "change_ts",
+    "actor",
+    "reason",
+    "source_batch_id",
+    "correlation_id",
+    "recorded_at",
+    "recorded_version",
+    "withdraws",
+)
+"""The audit's columns beside the business key, and the surrogate key before and after a transition."""
 _WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
 _TIMELY = ("date", "timestamp", "timestamp_ntz")
 
@@ -101,6 +117,21 @@ def _check_columns(faults: Faults, draft: Dimension) -> None:
         for generated in attribute.generated_columns:
             take(generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}")
     _check_former_names(faults, draft, taken)
+
+
+def _check_key_names(faults: Faults, draft: Dimension) -> None:
+    """The audit has the business key beside columns of its own."""
+    key: Any = draft.surrogate_key
+    taken = {name.casefold() for name in audit_columns(key if isinstance(key, str) else "")}
+    for name in draft.key_names:
+        if name.casefold() in taken:
+            wrong = f"column {name} is one of the audit, which has the business key beside it"
+            faults.add("business_key", wrong, "choose another name")
+
+
+def audit_columns(surrogate_key: str) -> tuple[str, ...]:
+    """The names of the audit's columns but for those of the business key."""
+    return (*AUDIT_COLUMNS, surrogate_key + "_old", surrogate_key + "_new")
 
 
 def _tell_key_attribute(faults: Faults, attribute: Attribute) -> None:
@@ -297,6 +328,7 @@ def _check_times(faults: Faults, draft: Dimension) -> None:
 _CHECKS: tuple[Callable[[Faults, Any], None], ...] = (
     _check_names,
     _check_columns,
+    _check_key_names,
     _check_source_names,
     _check_existence,
     _check_owners,

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from scd_pipeline.audit.fact_invariants import repeated_grain
+from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import KeyCollision
 from scd_pipeline.load import load
-from scd_pipeline.spec import Dimension
+from scd_pipeline.spec import Dimension, Fact, Feed, Source
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
@@ -62,3 +66,17 @@ def test_keys_come_from_key_and_time_alone(spark: SparkSession, tmp_path: Path) 
         rows = opened.table("dim_customer").read().where("id = 'a'").select("customer_key").collect()
         keys.append([row[0] for row in rows])
     assert keys[0] == keys[1]
+
+
+def test_a_business_key_and_a_grain_may_be_named_as_what_is_counted(spark: SparkSession, warehouse: Path) -> None:
+    """Columns that are there for a count alone have names that no declared column can have."""
+    names = ("new", "changed", "closed", "reopened", "retired", "count")
+    dimension = Dimension("dim_tally", names, {"city": 1}, Source("crm", feed=Feed()))
+    fact = Fact("fct_tally", {"count": "string"}, "at", {"tally": dimension}, Source("till", feed=Feed()))
+    frame = pa.table({"city": ["Rome", "Oslo"], **{name: ["a", "b"] for name in names}})
+    opened = Warehouse(spark, warehouse)
+    done = load(opened, dimension, [Delivery("crm", "1", at=datetime(2024, 1, 1), frame=frame)])
+    assert [(batch.new, batch.changed, batch.closed) for batch in done.batches] == [(2, 0, 0)]
+    rows = opened.table("dim_tally").read()
+    assert repeated_grain(rows, fact, {}).isEmpty()
+    assert repeated_grain(rows.unionByName(rows), fact, {}).count() == 2

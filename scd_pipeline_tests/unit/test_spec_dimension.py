@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.spec import (
     Attribute,
@@ -26,6 +27,7 @@ from scd_pipeline.spec import (
     Snapshot,
     Source,
 )
+from scd_pipeline.spec.check_dimension import audit_columns
 
 
 def customer(**changes: Any) -> Dimension:
@@ -320,3 +322,10 @@ def test_declarations_import_no_engine() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_names_that_a_business_key_cannot_have_are_those_of_the_audit() -> None:
+    """Declarations know them without knowing the audit."""
+    dimension = customer()
+    beside = {name for name, _, _ in audit_schema(dimension)} - set(dimension.key_names)
+    assert beside == set(audit_columns(dimension.surrogate_key))

@@ -9,7 +9,7 @@ import pytest
 
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.spec import Dimension, describe, parse, words
-from scd_pipeline.spec.check_dimension import TECHNICAL_COLUMNS
+from scd_pipeline.spec.check_dimension import AUDIT_COLUMNS, TECHNICAL_COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "declaration.md").read_text(encoding="utf-8")
 
@@ -57,4 +57,4 @@ def test_every_word_is_on_the_page() -> None:
     )
     missing = {word for table in tables for word in table if not re.search(rf"\b{word}\b", PAGE)}
     assert not missing
-    assert all(f"`{column}`" in PAGE for column in TECHNICAL_COLUMNS)
+    assert all(f"`{column}`" in PAGE for column in (*TECHNICAL_COLUMNS, *AUDIT_COLUMNS))

@@ -48,6 +48,15 @@ identify an entity
 ONE | customer_id | [customer_id, Customer_ID]
 2: business_key: column Customer_ID is in the business key as customer_id; choose another name
 
+# business key named as a column of the audit
+ONE | customer_id | Actor
+2: business_key: column Actor is one of the audit, which has the business key beside it; choose another name
+
+# business key named as the surrogate key in the audit
+ONE | customer_id | customer_key_old
+2: business_key: column customer_key_old is one of the audit, which has the business key beside it; choose
+another name
+
 # key type
 ONE | customer_id | {customer_id: array<int>}
 2: business_key.customer_id: type array<int> cannot be in a key; write a type without parts, as string
