@@ -162,28 +162,36 @@ class Delivery:
                 )
 
 
-def as_frame(spark: SparkSession, given: Any) -> DataFrame:
-    """A Spark frame from a Spark, pandas or Arrow one. Times without a zone keep none until the source's zone is known.
+def columns_of(given: Any) -> list[str]:
+    """The names of the columns of a Spark, pandas or Arrow frame, in order."""
+    import pyarrow
+
+    return [str(name) for name in (given.column_names if isinstance(given, pyarrow.Table) else given.columns)]
+
+
+def as_arrow(given: Any) -> pyarrow.Table:
+    """A pandas or Arrow frame as what Spark reads. Times without a zone keep none until the source's zone is known.
 
     pandas goes through Arrow, so that the process's own time zone touches nothing (S1).
+    Errors: those of pandas and Arrow, which repeat values.
     """
-    if hasattr(given, "sparkSession"):
-        return given  # type: ignore[no-any-return]
     import pyarrow
 
     table = given if isinstance(given, pyarrow.Table) else pyarrow.Table.from_pandas(given, preserve_index=False)
-    return spark.createDataFrame(_micros(table))
+    return _micros(table)
 
 
 def _micros(table: pyarrow.Table) -> pyarrow.Table:
     """Spark knows microseconds only, what is finer is cut off; a column of nothing but NULLs is text.
+
+    It has no numbers without a sign: they are handed over as the next wider type.
 
     A time without a zone is handed over as text too: as a timestamp it would be taken for one of UTC, before the zone
     that its source declares is known (S1).
     """
     import pyarrow
 
-    finest = pyarrow.schema([(entry.name, _with_leaves(entry.type, _as_micros)) for entry in table.schema])
+    finest = pyarrow.schema([(entry.name, _with_leaves(entry.type, _as_spark_has_it)) for entry in table.schema])
     micros = table.cast(finest, safe=False)
     return micros.cast(pyarrow.schema([(entry.name, _with_leaves(entry.type, _zoned)) for entry in finest]))
 
@@ -207,14 +215,21 @@ def _with_leaves(kind: pyarrow.DataType, of: Callable[[pyarrow.DataType], pyarro
     return pyarrow.list_(part(kind.value_field)) if types.is_list(kind) else of(kind)
 
 
-def _as_micros(kind: pyarrow.DataType) -> pyarrow.DataType:
+def _as_spark_has_it(kind: pyarrow.DataType) -> pyarrow.DataType:
     import pyarrow
+
+    signed = {
+        pyarrow.uint8(): pyarrow.int16(),
+        pyarrow.uint16(): pyarrow.int32(),
+        pyarrow.uint32(): pyarrow.int64(),
+        pyarrow.uint64(): pyarrow.decimal128(20, 0),
+    }
 
     if pyarrow.types.is_timestamp(kind):
         return pyarrow.timestamp("us", tz="UTC" if kind.tz else None)
     if pyarrow.types.is_dictionary(kind):
-        return kind.value_type
-    return pyarrow.string() if pyarrow.types.is_null(kind) else kind
+        return _as_spark_has_it(kind.value_type)
+    return pyarrow.string() if pyarrow.types.is_null(kind) else signed.get(kind, kind)
 
 
 def _zoned(kind: pyarrow.DataType) -> pyarrow.DataType:

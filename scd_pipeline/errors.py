@@ -62,6 +62,7 @@ _REMEDIES = {
     "unreadable": "deliver it whole under a higher revision, or withdraw it",
     "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
     "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
+    "repeated column": "deliver each column under a name of its own",
     "missing column": "deliver the column, or declare its attribute `optional: true` or `retired: true`",
 }
 

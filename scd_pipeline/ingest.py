@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow.parquet
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.batch import Batch
 from scd_pipeline.columns import attribute_types
-from scd_pipeline.deliveries import Delivery, as_frame, marked, read_delta, read_path
+from scd_pipeline.deliveries import Delivery, as_arrow, columns_of, marked, read_delta, read_path
 from scd_pipeline.errors import BatchStopped, first_line
 from scd_pipeline.frames import no_rows, settled, united
 from scd_pipeline.history.statements import (
@@ -34,12 +34,15 @@ from scd_pipeline.history.statements import (
     reading,
 )
 from scd_pipeline.spec import Dimension, Feed, Snapshot
+from scd_pipeline.spec.names import listed
 
 _Item = TypeVar("_Item")
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 _OTHER_TYPE = ("other type", "a column does not fit the declaration")
 # What Spark names comes with the class of its SQLSTATE.
 _NAMED = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\w\w)", re.DOTALL)
+# What pyarrow adds to an error of a column of a pandas frame; before it is what it says of the value.
+_OF_A_COLUMN = re.compile(r"Conversion failed for column (?P<name>.*) with type .*", re.DOTALL)
 _OF_A_VALUE = ("22", "P0")
 _OF_THE_SERVER = ("", "08", "53", "57", "58", "HY", "XX")
 
@@ -226,8 +229,8 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
         there = ", ".join(field.name for field in read.fields)
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {there}")
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
-    hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), read)
     with _unfit(*_OTHER_TYPE):
+        hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), read)
         conformed = conform(hashed, read, source, first.channel, dimension)
     entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
     return _Group(conformed, entered)
@@ -283,7 +286,7 @@ def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry]) -> tuple
     """The rows of the members, and whether a column `_scd_file` tells them apart."""
     delivery = first.delivery
     if delivery.frame is not None:
-        return as_frame(spark, delivery.frame), False
+        return _handed_in(spark, delivery.frame), False
     if delivery.path is None or first.channel.format == "delta" or delivery.partition is not None:
         return read_delta(spark, first.channel, delivery), False
     frame = read_path(spark, first.channel, [str(entry.delivery.path) for entry in members])
@@ -298,3 +301,26 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     keys = {key.name: key.type for key in dimension.business_key}
     columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
     return no_rows(spark, columns)
+
+
+def _handed_in(spark: SparkSession, given: Any) -> DataFrame:
+    """A Spark, pandas or Arrow frame as one of Spark.
+
+    Errors: _Unfit, which does not say what pandas or Arrow say: they repeat values, maybe personal ones (S31).
+    """
+    names = columns_of(given)
+    folded = [name.casefold() for name in names]
+    if repeated := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:
+        raise _Unfit("repeated column", f"it has {listed(repeated)}, which are one name: case does not count")
+    if hasattr(given, "sparkSession"):
+        return given  # type: ignore[no-any-return]
+    try:
+        table = as_arrow(given)
+    except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+        told = _OF_A_COLUMN.fullmatch(str(error.args[-1])) if len(error.args) > 1 else None
+        where = f"column {told['name']}" if told else "a column"
+        raise _Unfit(_OTHER_TYPE[0], f"the values of {where} are not of one type: {type(error).__name__}") from None
+    try:
+        return spark.createDataFrame(table)
+    except PySparkTypeError as error:
+        raise _Unfit(_OTHER_TYPE[0], f"a column is of a type that Spark has not: {first_line(error)}") from error

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import intake
-from scd_pipeline.deliveries import Delivery, discover
+from scd_pipeline.deliveries import Delivery, as_arrow, discover
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load import BatchResult, load
 from scd_pipeline.spec import Attribute, Dimension, Feed, Snapshot, Source
@@ -109,6 +111,50 @@ def test_a_version_whose_files_are_gone_is_left_out(spark: SparkSession, tmp_pat
         """,
         told(done.batches),
     )
+
+
+@pytest.mark.rule("S27", "S31")
+def test_a_frame_that_cannot_be_taken_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing is told of its values. Numbers without a sign are numbers."""
+    dimension = Dimension(
+        "dim_c", "id", {"mail": Attribute(2, personal=True), "n": 1}, Source("crm", feed=Feed(), bad_row_limit=0.5)
+    )
+    numbered = pd.DataFrame({"id": ["a"], "mail": ["x"]})
+    frames = {
+        "good": numbered.assign(n=np.array([7], dtype="uint32")),
+        "by case": spark.sql("SELECT 'b' AS id, 'x' AS mail, 'y' AS MAIL, 'z' AS n"),
+        "twice": pd.DataFrame([["b", "x", "y", "z"]], columns=["id", "mail", "mail", "n"]),
+        "mixed": pd.DataFrame({"id": ["b", "c"], "mail": [5, "ann@secret.com"], "n": [1, 2]}),
+        "period": numbered.assign(n=pd.period_range("2024", periods=1, freq="M")),
+    }
+    given = [Delivery("crm", name, at=utc(2024, 1, 1), frame=frame) for name, frame in frames.items()]
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, given)
+    errors = {batch.delivery: f"{batch.rule}: {batch.error}" for batch in done.stopped}
+    assert "UNSUPPORTED_DATA_TYPE" in errors.pop("period")
+    assert errors == {
+        "by case": "repeated column: it has mail and MAIL, which are one name: case does not count",
+        "twice": "repeated column: it has mail and mail, which are one name: case does not count",
+        "mixed": "other type: the values of column mail are not of one type: ArrowInvalid",
+    }
+    assert opened.table("dim_c").read().select("id", "n").collect() == [("a", "7")]
+
+
+def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None:
+    widths = {f"uint{bits}": pa.array([2**bits - 1], f"uint{bits}") for bits in (8, 16, 32, 64)}
+    table = pa.table(
+        {**widths, "coded": widths["uint8"].dictionary_encode(), "deep": pa.array([[1]], pa.list_(pa.uint16()))}
+    )
+    taken = as_arrow(table)
+    assert [str(kind) for kind in taken.schema.types] == [
+        "int16",
+        "int32",
+        "int64",
+        "decimal128(20, 0)",
+        "int16",
+        "list<item: int32>",
+    ]
+    assert taken.to_pylist()[0]["uint64"] == 2**64 - 1
 
 
 @pytest.mark.rule("S30", "S34")
