@@ -33,7 +33,7 @@ from scd_pipeline.history.statements import (
     content_hash,
     reading,
 )
-from scd_pipeline.spec import Dimension, Feed, Snapshot
+from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
 from scd_pipeline.spec.names import listed
 
 _Item = TypeVar("_Item")
@@ -224,16 +224,35 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
     with _unfit("unreadable", "it cannot be read"):
         frame, by_file = _frame(spark, first, [entry for _, entry in members])
         fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
+        if not fields and _is_of_json(first) and frame.isEmpty():
+            return _entered(members, _no_rows(spark, dimension), _of_no_rows(source, dimension))
     read = reading(fields, source, first.channel, dimension)
     if read.missing:
-        there = ", ".join(field.name for field in read.fields)
+        there = ", ".join(field.name for field in read.fields) or "none"
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {there}")
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
     with _unfit(*_OTHER_TYPE):
         hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), read)
         conformed = conform(hashed, read, source, first.channel, dimension)
+    return _entered(members, conformed, read)
+
+
+def _entered(members: Sequence[tuple[int, Entry]], conformed: DataFrame, read: Reading) -> _Group:
     entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
     return _Group(conformed, entered)
+
+
+def _is_of_json(entry: Entry) -> bool:
+    return entry.delivery.frame is None and entry.channel.format == "json"
+
+
+def _of_no_rows(source: Source, dimension: Dimension) -> Reading:
+    """How JSON without any row is taken: it names columns in its rows alone, so it lacks none.
+
+    A feed says that nothing changed, a snapshot that nobody is there, for whom the retire guard looks.
+    """
+    live = [attribute.name for attribute in dimension.attributes_of(source.name) if not attribute.retired]
+    return Reading((), tuple(live), (), ())
 
 
 @contextmanager
@@ -295,14 +314,6 @@ def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry]) -> tuple
     return frame.select("*", F.col("_metadata.file_path").alias("_scd_file")), True
 
 
-def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
-    """A frame of conformed rows without any."""
-    types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
-    keys = {key.name: key.type for key in dimension.business_key}
-    columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
-    return no_rows(spark, columns)
-
-
 def _handed_in(spark: SparkSession, given: Any) -> DataFrame:
     """A Spark, pandas or Arrow frame as one of Spark.
 
@@ -324,3 +335,11 @@ def _handed_in(spark: SparkSession, given: Any) -> DataFrame:
         return spark.createDataFrame(table)
     except PySparkTypeError as error:
         raise _Unfit(_OTHER_TYPE[0], f"a column is of a type that Spark has not: {first_line(error)}") from error
+
+
+def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
+    """A frame of conformed rows without any."""
+    types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
+    keys = {key.name: key.type for key in dimension.business_key}
+    columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
+    return no_rows(spark, columns)

@@ -157,6 +157,33 @@ def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None
     assert taken.to_pylist()[0]["uint64"] == 2**64 - 1
 
 
+@pytest.mark.rule("S20", "S27")
+def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) -> None:
+    """It names columns in its rows alone: a day without changes, and a snapshot of nobody. A row of none lacks them."""
+    source = Source("crm", Snapshot("s_{date}.json"), Feed("f_{date}.json", deletes="op = 'D'"))
+    dimension = Dimension("dim_c", "id", {"city": 2}, source)
+    files = {
+        "s_2024-01-01": '{"id": "a", "city": "Rome"}\n',
+        "f_2024-01-02": "",
+        "f_2024-01-03": "\n",
+        "f_2024-01-05": "{}\n",
+        "s_2024-01-06": "",
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    late = discover(dimension, spark, base=tmp_path)
+    first = load(opened, dimension, [delivery for delivery in late if delivery.name != "2024-01-05"])
+    assert {batch.delivery: (batch.outcome, batch.rows, batch.closed) for batch in first.batches} == {
+        "2024-01-01": ("accepted", 1, 0),
+        "2024-01-02": ("accepted", 0, 0),
+        "2024-01-03": ("accepted", 0, 0),
+        "2024-01-06": ("accepted", 0, 1),
+    }
+    done = load(opened, dimension, late)
+    assert [batch.error for batch in done.stopped] == ["it lacks id, city; it has none"]
+
+
 @pytest.mark.rule("S30", "S34")
 def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever their order; one that is missing is NULL, and where in it a NULL stands is content."""
