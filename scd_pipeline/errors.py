@@ -58,17 +58,18 @@ _REMEDIES = {
     "retire guard": 'deliver the whole snapshot again, or let it through with allow={"retire guard"}',
     "unordered changes": "declare a `sequence` column that orders the changes, or deliver one change per key",
     "no time": "deliver it under a date, as 2024-01-31, or as a feed whose rows have times of their own",
+    "open end": "deliver it under the time that it is of, or declare a later `open_end`",
     "revision": "give a revision higher than the standing one, or withdraw the delivery first",
     "unreadable": "deliver it whole under a higher revision, or withdraw it",
     "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
-    "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
     "repeated column": "deliver each column under a name of its own",
+    "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
     "missing column": "deliver the column, or declare its attribute `optional: true` or `retired: true`",
 }
 
 
 class BatchStopped(SourceDataError):
-    """A batch was stopped by a rule before anything was written (S4, S5, S20, S26, S27, S34)."""
+    """A batch was stopped by a rule before anything was written (S4, S5, S20, S26, S27, S29, S34)."""
 
     def __init__(self, batch: str, rule: str, wrong: str, remedy: str = "") -> None:
         self.batch = batch

@@ -1,7 +1,8 @@
 """Deliveries become batches: read, told apart from retries, and stopped by what can be seen in themselves.
 
-What stops a batch here: no time (S4), too many bad rows (S26), changes without an order (S5), other content under a
-known revision (S34). The retire guard (S27) needs what came before and is asked later, batch by batch.
+What stops a batch here: no time (S4), a snapshot at the open end (S29), too many bad rows (S26), changes without an
+order (S5), other content under a known revision (S34). The retire guard (S27) needs what came before and is asked
+later, batch by batch.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def take(
     """
     entries = _numbered([_entry(delivery, dimension, run_id) for delivery in deliveries])
     scoped = _encoded_scopes(spark, dimension, entries)
-    results = {**_untimed(scoped, dimension), **_known(scoped, old)}
+    results = {**_ill_timed(scoped, dimension), **_known(scoped, old)}
     rows, read = read_all(spark, scoped, results, dimension)
     if read:
         progress(f"reading {len(read)} deliveries")
@@ -179,13 +180,24 @@ def take(
     return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, apart, decide)
 
 
-def _untimed(entries: Sequence[Entry], dimension: Dimension) -> dict[int, BatchResult]:
-    """By its number what becomes of each delivery that was found and has no time: it is stopped (S4)."""
-    return {
-        number: entry.result("stopped", BatchStopped(entry.batch.id, "no time", wrong))
-        for number, entry in enumerate(entries)
-        if (wrong := entry.delivery.lacks_time(dimension))
-    }
+def _ill_timed(entries: Sequence[Entry], dimension: Dimension) -> dict[int, BatchResult]:
+    """By its number what becomes of each delivery that could not be taken at any time: it is stopped."""
+    stops = {number: _without_a_time(entry, dimension) for number, entry in enumerate(entries)}
+    return {number: entries[number].result("stopped", stop) for number, stop in stops.items() if stop is not None}
+
+
+def _without_a_time(entry: Entry, dimension: Dimension) -> BatchStopped | None:
+    """What stops a delivery that was found and has no time (S4), or a snapshot at or after the open end (S29).
+
+    Rows of such a time are bad rows; but whom such a snapshot leaves out would be gone by then.
+    """
+    if wrong := entry.delivery.lacks_time(dimension):
+        return BatchStopped(entry.batch.id, "no time", wrong)
+    at = entry.batch.at
+    if at is None or at < dimension.open_end_time or not entry.batch.is_snapshot or entry.batch.withdrawn:
+        return None
+    wrong = f"its time {at:%Y-%m-%d %H:%M:%S} is not before the open end {dimension.open_end}: nobody can be gone then"
+    return BatchStopped(entry.batch.id, "open end", wrong)
 
 
 def _known(entries: Sequence[Entry], old: Sequence[Batch]) -> dict[int, BatchResult]:

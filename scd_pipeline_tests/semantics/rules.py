@@ -409,6 +409,7 @@ RULES: dict[str, Rule] = {
         (
             "Only the first version is moved, and `last_updated` goes on telling the time of the change.",
             "The open end can be declared; the default is 9999-12-31 23:59:59.",
+            "A snapshot at the open end or after it is stopped: whom it leaves out would be gone by then.",
         ),
     ),
     "S30": Rule(

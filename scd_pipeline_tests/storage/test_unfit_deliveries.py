@@ -184,6 +184,29 @@ def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) 
     assert [batch.error for batch in done.stopped] == ["it lacks id, city; it has none"]
 
 
+@pytest.mark.rule("S27", "S29")
+def test_a_snapshot_at_the_open_end_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
+    """Whom it leaves out would be gone by then, with a window that ends at the open end and is not current."""
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot()), open_end="2999-12-31")
+    rows = pa.table({"id": ["a"], "city": ["Rome"]})
+    given = [
+        Delivery("crm", name, at=at, frame=frame)
+        for name, at, frame in (
+            ("first", utc(2024, 1, 1), rows),
+            ("last", utc(2999, 12, 30), rows),
+            ("late", utc(2999, 12, 31), rows.slice(1)),
+        )
+    ]
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    done = load(opened, dimension, given)
+    (late,) = done.stopped
+    assert (late.delivery, late.rule) == ("late", "open end")
+    assert late.error == (
+        "its time 2999-12-31 00:00:00 is not before the open end 2999-12-31 00:00:00: nobody can be gone then"
+    )
+    assert opened.table("dim_c").read().select("city", "current_flag").collect() == [("Rome", True)]
+
+
 @pytest.mark.rule("S30", "S34")
 def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever their order; one that is missing is NULL, and where in it a NULL stands is content."""
