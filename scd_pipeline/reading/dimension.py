@@ -120,8 +120,8 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
 def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """The rows that could not be taken (S26), those of superseded batches included.
 
-    Out: `batch`, `state` of that batch, `at` (its time), `key` (the business key as text, as far as it could be read),
-    `reason`, and `row`, the row as it came as JSON.  Errors: SetupError.
+    Out: `batch`, `state` of that batch, `at` (its time; NULL for one outside the calendar), `key` (the business key as
+    text, as far as it could be read), `reason`, and `row`, the row as it came as JSON.  Errors: SetupError.
     """
     shape = shape_of(warehouse, dimension)
     return _quarantine(_log(warehouse, shape.name), shape.key_names)
@@ -204,6 +204,12 @@ def _shown(rows: DataFrame, shape: Shape) -> DataFrame:
     )
 
 
+def _in_calendar(time: Column) -> Column:
+    """The time; NULL for one outside the years 1 to 9999, or that a zone could push there: it cannot be collected."""
+    first, end = (F.lit(day).cast("timestamp") for day in ("0001-01-02 00:00:00", "9999-12-31 00:00:00"))
+    return F.when((time >= first) & (time < end), time)
+
+
 def _batches(log: DataFrame) -> DataFrame:
     info = F.col(INFO)
     return log.where(F.col(KIND) == "batch").select(
@@ -236,7 +242,7 @@ def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
     return bad.select(
         F.col(BATCH).alias("batch"),
         F.col(_STATE).alias("state"),
-        F.col(EFFECTIVE_AT).alias("at"),
+        _in_calendar(F.col(EFFECTIVE_AT)).alias("at"),
         readable_key(key_names).alias("key"),
         F.col(BAD_REASON).alias("reason"),
         F.col(BAD_ROW).alias("row"),

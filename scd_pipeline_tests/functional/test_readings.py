@@ -13,7 +13,7 @@ from scd_pipeline import reading
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load import load
-from scd_pipeline.spec import Begin, Dimension, Snapshot, Source
+from scd_pipeline.spec import Begin, Dimension, Feed, Snapshot, Source
 from scd_pipeline.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -116,6 +116,18 @@ def test_the_quarantine_tells_whether_its_batch_stands(store: Warehouse) -> None
     (row,) = rows.where("state = 'standing'").collect()
     assert row["row"] == '{"id":null,"city":"Ulm","state":"c"}'
     assert "business key" in row["reason"]
+
+
+def test_a_time_outside_the_calendar_can_be_collected(spark: SparkSession, warehouse: Path) -> None:
+    """The row tells it as it came."""
+    far = Dimension("dim_far", "id", {"city": 1}, Source("crm", feed=Feed(effective_at="at"), bad_row_limit=1.0))
+    opened = Warehouse(spark, warehouse)
+    rows = "'1', timestamp'9999-12-31 23:59:59' + interval 5 hours), ('2', timestamp'0001-01-01' - interval 5 hours"
+    frame = spark.sql(f"SELECT id, 'Graz' AS city, at FROM VALUES ({rows}) AS t(id, at)")
+    load(opened, far, [Delivery("crm", "1", frame=frame)])
+    assert values(reading.quarantine(opened, far), "key", "at") == {("id=1", None), ("id=2", None)}
+    told = {row["key"]: row["row"] for row in reading.quarantine(opened, far).collect()}
+    assert "10000-01-01" in told["id=1"]
 
 
 def test_every_table_has_a_view(store: Warehouse) -> None:
