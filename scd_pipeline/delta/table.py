@@ -40,6 +40,7 @@ _APP_ID = "spark.databricks.delta.write.txnAppId"
 _APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _VECTORS = "delta.enableDeletionVectors"
+_TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ class Table:
         )
 
     def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
-        """Add nullable columns."""
+        """Add nullable columns. Delta has to be told of times without a zone: only in a new table it knows itself."""
+        if any("timestamp_ntz" in data_type for _, data_type in columns):
+            self.set_properties({_TIMES_WITHOUT_ZONE: "supported"})
         ddl = ", ".join(f"{quoted(name)} {data_type}" for name, data_type in columns)
         self._alter(f"ALTER TABLE {self.identifier} ADD COLUMNS ({ddl})")
 

@@ -93,6 +93,17 @@ def test_a_renamed_column_keeps_its_history(spark: SparkSession, warehouse: Path
 
 
 @pytest.mark.rule("S20")
+def test_a_column_of_any_type_can_be_added(spark: SparkSession, warehouse: Path) -> None:
+    """Delta wants to be told that a table that is there is to have times without a zone."""
+    table = Warehouse(spark, warehouse).table("dim_customer")
+    table.create([("id", "string", True)], {}, "")
+    added = {"seen": "timestamp_ntz", "visits": "array<struct<at:timestamp_ntz>>"}
+    for column in added.items():
+        table.add_columns([column])
+    assert table.columns() == {"id": "string", **added}
+
+
+@pytest.mark.rule("S20")
 def test_two_attributes_do_not_become_one() -> None:
     """The values of one of them would be read from the column of the other."""
     with pytest.raises(DeclarationError) as refused:
