@@ -182,15 +182,16 @@ def _materialized(
     if asked is None:
         partitions = str(delivery_partitions(dimension.name).name)
         context.instance.add_dynamic_partitions(partitions, sorted(batches))
-    if asked is None or failed:
-        shown = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name)) if asked is None else set()
-        marked = {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in shown}
-        for key, batch in sorted(marked.items()):
-            for asset, told in _told_of(loaded, batch, dimension).items():
-                context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
+    # Those that Dagster itself marks at the end of the step, with the numbers of the whole load unless told others.
+    by_dagster = set() if failed else named & stored.keys()
+    shown = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name)) if asked is None else set()
+    marked = {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in shown}
+    for key in sorted(marked.keys() - by_dagster):
+        for asset, told in _told_of(loaded, marked[key], dimension).items():
+            context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
     if not (by_partition and failed):
-        for key, batch in (stored if asked is not None else {}).items():
-            for suffix, own in loaded.of_delivery(batch).items():
+        for key in by_dagster:
+            for suffix, own in loaded.of_delivery(stored[key]).items():
                 context.add_asset_metadata(own, dimension.name + suffix, key)
         for asset, told in loaded.told.items():
             yield dg.MaterializeResult(asset_key=asset, metadata=told)

@@ -210,6 +210,33 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         assert months[3] not in instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
 
 
+def test_partitions_that_are_named_beside_everything_keep_their_own_numbers(
+    spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
+) -> None:
+    """As a backfill of all partitions names them; each is marked once."""
+    (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
+    keys = ["2024-01-01", "2024-02-01", EVERYTHING]
+    tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": EVERYTHING}
+    resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("dim_customer_deliveries", keys)
+        done = dg.materialize([dimension_assets(customer)], resources=resources, instance=instance, tags=tags)
+    made = done.asset_materializations_for_node("load_dim_customer")
+    names = {"dim_customer_changes": "rows_read", "dim_customer": "rows_read", "dim_customer_audit": "rows_recorded"}
+    told = [(str(e.partition), e.asset_key.to_user_string(), e) for e in made]
+    assert sorted((key, asset, event.metadata[names[asset]].value) for key, asset, event in told) == [
+        ("2024-01-01", "dim_customer", 3),
+        ("2024-01-01", "dim_customer_audit", 2),
+        ("2024-01-01", "dim_customer_changes", 3),
+        ("2024-02-01", "dim_customer", 2),
+        ("2024-02-01", "dim_customer_audit", 1),
+        ("2024-02-01", "dim_customer_changes", 2),
+        (EVERYTHING, "dim_customer", 5),
+        (EVERYTHING, "dim_customer_audit", 3),
+        (EVERYTHING, "dim_customer_changes", 5),
+    ]
+
+
 @pytest.mark.rule("S23")
 def test_the_step_of_a_dimension_writes_its_reserved_member(
     spark: SparkSession, warehouse: Path, customer: Dimension
