@@ -49,7 +49,8 @@ def arrival_sensor(
     """Starts one run for all that is new at the paths of a dimension or a fact: files, or versions of Delta tables.
 
     A file counts once its size and its time of change are as they were at the tick before, and that was long enough
-    ago; one that is replaced is new again. The partitions of new files are added. What an earlier run was to take, and
+    ago; one that is replaced is new again. A commit of a Delta table is whole as soon as it is seen: a table that never
+    rests would wait for ever. The partitions of new files are added. What an earlier run was to take, and
     did not as it failed, starts no run of its own, and goes with the next one.
     """
 
@@ -62,10 +63,13 @@ def arrival_sensor(
     def arrivals(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         now = clock()
         before: dict[str, Any] = json.loads(context.cursor or "{}")
-        seen = dict(_there(dimension))
+        there = list(_there(dimension))
+        seen = {name: told for name, told, _ in there}
+        atomic = {name for name, _, is_atomic in there if is_atomic}
         known = before.get("seen", {})
         since = {name: before["since"][name] if known.get(name) == seen[name] else now for name in seen}
-        whole = {n: seen[n] for n in seen if known.get(n) == seen[n] and now - since[n] >= settled_seconds}
+        settled = {n for n in seen if known.get(n) == seen[n] and now - since[n] >= settled_seconds}
+        whole = {n: seen[n] for n in seen if n in atomic or n in settled}
         done = before.get("done", {})
         new = {name: whole[name] for name in whole if done.get(name) != whole[name]}
         asked: dict[str, str] = before.get("asked", {})
@@ -123,20 +127,26 @@ def _short(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _there(dimension: Dimension) -> Iterator[tuple[str, str]]:
-    """What lies there, by partition key, each with what is different once it has changed."""
+def _there(dimension: Dimension) -> Iterator[tuple[str, str, bool]]:
+    """What lies there: partition key, what is different once it has changed, and whether changes come as commits."""
     for delivery in files(dimension):
-        yield partition_key(delivery, dimension), mark(delivery)
+        yield partition_key(delivery, dimension), mark(delivery), False
     folder = declaration_folder(dimension)
     for source in dimension.sources:
         for _, channel in source.channels:
             if channel.path and (channel.versions or channel.partition):
-                yield f"table {channel.path}", _change(folder / channel.path)
+                table = folder / channel.path
+                yield f"table {channel.path}", _change(table), _log(table).is_dir()
+
+
+def _log(table: Path) -> Path:
+    """Where a Delta table has its commits."""
+    return table / "_delta_log"
 
 
 def _change(table: Path) -> str:
     """What is different after each change of a table in a local folder: its last version, or its files' last change."""
-    if (log := table / "_delta_log").is_dir():
+    if (log := _log(table)).is_dir():
         return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
     return f"{changed(table)}, {size(table)} bytes" if table.exists() else "nothing"
 

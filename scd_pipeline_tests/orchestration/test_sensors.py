@@ -151,18 +151,27 @@ def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> No
     assert first.run_key != second.run_key
 
 
-def test_a_new_version_of_a_table_starts_a_run(tmp_path: Path) -> None:
-    told = DECLARATION.replace('"customers_{date}.csv"', "{path: table, format: delta, versions: true}")
-    (tmp_path / "dim_customer.yaml").write_text(told, encoding="utf-8")
+@pytest.mark.parametrize("told", ["versions: true", "partition: day"])
+def test_each_commit_of_a_table_starts_a_run_at_once(told: str, tmp_path: Path) -> None:
+    """A table with a commit between any two ticks is never at rest, and each commit is whole."""
+    channel = f"{{path: table, format: delta, {told}}}"
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
-    (log / f"{0:020}.json").touch()
     tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
-    tick(1)
-    assert len(tick(6).run_requests or ()) == 1
+    for version in range(3):
+        (log / f"{version:020}.json").touch()
+        assert len(tick(1).run_requests or ()) == 1
     assert not tick(6).run_requests
-    (log / f"{1:020}.json").touch()
-    tick(1)
+
+
+def test_a_table_of_files_waits_until_it_is_at_rest(tmp_path: Path) -> None:
+    channel = "{path: table, format: parquet, partition: day}"
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
+    (tmp_path / "table" / "day=2024-01-01").mkdir(parents=True)
+    (tmp_path / "table" / "day=2024-01-01" / "part.parquet").touch()
+    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    assert "not whole yet: table table" in str(tick(1).skip_reason)
     assert len(tick(6).run_requests or ()) == 1
 
 
