@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from scd_pipeline.components.assets import dimension_assets, fact_assets, plain
 from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
@@ -16,6 +16,9 @@ from scd_pipeline.components.overview import status_asset
 from scd_pipeline.components.sensors import arrival_sensor, load_schedule, rekey_sensor
 from scd_pipeline.components.upkeep import upkeep_job
 from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
+
+_LEAST_HOURS, _TOO_MANY_HOURS = 0.02, 1_000_000
+"""Of waiting: Dagster itself takes no less than a minute."""
 
 
 class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
@@ -49,6 +52,17 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         description="A table that was not loaded for so long is shown as overdue, and a source that did not deliver; "
         "a source may declare hours of its own.",
     )
+
+    @field_validator("overdue_after_hours")
+    @classmethod
+    def _hours_to_wait(cls, hours: float | None) -> float | None:
+        # Not by constraints of the field, which Dagster would hold against its templates too, and these are text.
+        if hours is not None and not _LEAST_HOURS <= hours < _TOO_MANY_HOURS:
+            raise ValueError(
+                f"{hours:g} is no time to wait; give hours, at least {_LEAST_HOURS} and less than {_TOO_MANY_HOURS}, "
+                f"here, or by SCD_OVERDUE_HOURS where that is what gives them"
+            )
+        return hours
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Everything for each declared dimension and fact.

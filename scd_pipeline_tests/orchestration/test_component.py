@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -14,6 +15,8 @@ from dagster_shared.serdes.objects.package_entry import ComponentFeatureData, Sc
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.defs.dimensions import template_vars
+from scd_pipeline.errors import SetupError
 from scd_pipeline.spec import Attribute, Declarations, Dimension, Source
 
 DECLARATION = """\
@@ -90,6 +93,20 @@ def test_an_overdue_source_is_a_warning_of_its_own() -> None:
     (asset,) = [a for a in made.assets or () if dg.AssetKey("dim_customer") in a.keys]
     assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
     assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "where nobody says what is late"
+
+
+@pytest.mark.parametrize("hours", [0, -1, float("nan"), float("inf"), "abc"])
+def test_hours_that_are_no_time_to_wait_are_refused_by_their_name(hours: Any) -> None:
+    with pytest.raises(ValueError, match=r"overdue_after_hours\n.*(give hours, at least 0.02|a valid number)"):
+        ScdDimension(overdue_after_hours=hours)
+
+
+def test_hours_of_the_environment_that_are_no_number_are_told_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SCD_OVERDUE_HOURS", "abc")
+    with pytest.raises(SetupError, match="SCD_OVERDUE_HOURS=abc: this is no number; expected hours"):
+        template_vars.overdue_after_hours()
 
 
 def test_a_source_may_say_itself_when_it_is_overdue() -> None:

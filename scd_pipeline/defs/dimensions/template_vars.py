@@ -6,6 +6,7 @@ import os
 
 import dagster as dg
 
+from scd_pipeline.errors import SetupError
 from scd_pipeline.landing import declarations_folder
 
 
@@ -17,6 +18,9 @@ def declarations() -> str:
 
 @dg.template_var
 def overdue_after_hours() -> float | None:
-    """$SCD_OVERDUE_HOURS, after which a source or a table is overdue; none if it is not set."""
+    """$SCD_OVERDUE_HOURS, after which a source or a table is overdue; none if it is not set.  Errors: SetupError."""
     hours = os.environ.get("SCD_OVERDUE_HOURS")
-    return float(hours) if hours else None
+    try:
+        return float(hours) if hours else None
+    except ValueError:
+        raise SetupError(f"SCD_OVERDUE_HOURS={hours}: this is no number; expected hours, as 26 or 0.5") from None
