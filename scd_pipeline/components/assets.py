@@ -291,5 +291,8 @@ def _table_spec(dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> d
 
 def common(dimension: Dimension) -> dict[str, Any]:
     """What all assets of a declaration share."""
-    owners = [dimension.owner] if re.fullmatch(r"team:\w+|[^@\s]+@[^@\s]+\.[^@\s]+", dimension.owner) else []
-    return {"group_name": dimension.group or "dimensions", "kinds": {"spark", "delta"}, "owners": owners}
+    return {
+        "group_name": dimension.group or "dimensions",
+        "kinds": {"spark", "delta"},
+        "owners": metadata.owners(dimension),
+    }

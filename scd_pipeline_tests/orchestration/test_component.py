@@ -64,12 +64,23 @@ def test_no_declaration_is_no_asset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "owners"), [("team:sales", ["team:sales"]), ("ann@x.com", ["ann@x.com"]), ("Ann from sales", [])]
+    ("owner", "is_taken"),
+    [
+        ("", False),
+        ("team:sales", True),
+        ("team:data-eng", True),
+        ("team:Data team", True),
+        ("ann@x.com", True),
+        ("Data team", False),
+        ("o'brien@example.com", False),
+        ("ann@x.technology", False),
+    ],
 )
-def test_an_owner_that_dagster_does_not_take_is_left_out(owner: str, owners: list[str]) -> None:
+def test_an_owner_that_dagster_does_not_take_is_shown_otherwise(owner: str, is_taken: bool) -> None:
     source = Source("s", snapshot="x_{date}.csv")
     made = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
-    assert [list(spec.owners) for spec in made.specs] == [owners] * 3
+    assert [list(spec.owners) for spec in made.specs] == [[owner] if is_taken else []] * 3
+    assert [spec.metadata.get("owner", "") for spec in made.specs] == ["" if is_taken else owner] * 3
     assert {spec.group_name for spec in made.specs} == {"dimensions"}
 
 
