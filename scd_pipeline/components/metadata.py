@@ -135,7 +135,7 @@ def dimension_table(dimension: Dimension) -> dict[str, Any]:
     """Of the table of a dimension: its columns, and where each comes from."""
     return {
         "dagster/table_name": dimension.name,
-        "dagster/column_schema": column_schema(dimension),
+        "dagster/column_schema": column_schema(dimension, _dimension_texts(dimension)),
         "dagster/column_lineage": _lineage(dimension, dimension.name + LOG_SUFFIX),
         "business_key": ", ".join(dimension.key_names),
         "surrogate_key": dimension.surrogate_key,
@@ -153,7 +153,7 @@ def fact_table(fact: Fact) -> dict[str, Any]:
         lineage[f"{name}_key"] = sources
     return {
         "dagster/table_name": fact.name,
-        "dagster/column_schema": column_schema(shape),
+        "dagster/column_schema": column_schema(shape, _fact_texts(fact)),
         "dagster/column_lineage": dg.TableColumnLineage(lineage),
         "grain": ", ".join(column.name for column in fact.grain),
         "event_time": fact.event_time,
@@ -169,16 +169,38 @@ def _lineage(dimension: Dimension, log: str) -> dg.TableColumnLineage:
     return dg.TableColumnLineage(deps)
 
 
-def column_schema(dimension: Dimension) -> dg.TableSchema:
-    """The table's columns, with what each attribute's type does, for the asset's page."""
-    told = {attribute.name: _describe(attribute) for attribute in dimension.attributes}
-    told |= {key.name: "business key" for key in dimension.business_key}
-    told[dimension.surrogate_key] = "surrogate key: names one version for ever; what facts store"
+def column_schema(dimension: Dimension, told: Mapping[str, str]) -> dg.TableSchema:
+    """The table's columns, with what is told of them, for the asset's page."""
     columns = [
         dg.TableColumn(name, ddl, description=told.get(name), constraints=dg.TableColumnConstraints(nullable=nullable))
         for name, ddl, nullable in dimension_schema(dimension)
     ]
     return dg.TableSchema(columns)
+
+
+def _dimension_texts(dimension: Dimension) -> dict[str, str]:
+    """What each column of a dimension is, and what the type of an attribute does."""
+    told = {attribute.name: _describe(attribute) for attribute in dimension.attributes}
+    told |= {key.name: "business key" for key in dimension.business_key}
+    told[dimension.surrogate_key] = "surrogate key: names one version for ever; what facts store"
+    return told
+
+
+def _fact_texts(fact: Fact) -> dict[str, str]:
+    """What each column of a fact is; one may be several things, as an event time that is of the grain."""
+    told: dict[str, list[str]] = {}
+    for column in fact.grain:
+        told.setdefault(column.name, []).append("grain: identifies a row")
+    told.setdefault(fact.event_time, []).append("event time: when it happened")
+    for key, role in fact.keyed_roles:
+        of = role.dimension.name
+        told.setdefault(key, []).append(f"key of the version of {of} that held at `{fact.event_time}`")
+        for name in role.key:
+            told.setdefault(name, []).append(f"business key of {of}, as {key.removesuffix('_key')}")
+    for name, _ in fact.measures:
+        told.setdefault(name, []).append("measure")
+    told[fact.row_key] = ["row key: names one row for ever"]
+    return {name: "; ".join(texts) for name, texts in told.items()}
 
 
 def _describe(attribute: Attribute) -> str:

@@ -60,6 +60,18 @@ def test_the_columns_are_told_with_what_they_do(specs: dict[dg.AssetKey, dg.Asse
     assert {"previous_url", "url_changed_at", "current_state_rank", "effective_to"} <= columns.keys()
 
 
+def test_the_columns_of_a_fact_are_told_as_what_they_are_to_it(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+    told = {column.name: column.description for column in specs[SEATS].metadata["dagster/column_schema"].columns}
+    assert {name: text for name, text in told.items() if text} == {
+        "committee_seat_row": "row key: names one row for ever",
+        "committee": "grain: identifies a row",
+        "bioguide": "grain: identifies a row; business key of dim_legislator, as legislator",
+        "seat_on": "grain: identifies a row; event time: when it happened",
+        "legislator_key": "key of the version of dim_legislator that held at `seat_on`",
+        **dict.fromkeys(("rank", "title", "side"), "measure"),
+    }
+
+
 def test_everything_that_touches_a_table_waits_in_its_pool() -> None:
     """Loads, checks and upkeep: one writer, and nothing is vacuumed beside a load."""
     for name in ("dim_legislator", "fct_committee_seat"):
