@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline import session, setup
+from scd_pipeline.errors import SetupError
 
 if TYPE_CHECKING:
     from scd_pipeline.commands import Settings
@@ -49,9 +50,12 @@ def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
 
 
 def dagster_home(environ: Mapping[str, str], folder: Path) -> Path:
-    """$DAGSTER_HOME, else `.dagster` in the current folder, with the folder's dagster.yaml or one for beginners."""
+    """$DAGSTER_HOME, else `.dagster` in the current folder, with the folder's dagster.yaml or one for beginners.
+
+    Either is made where it is not there.  Errors: SetupError.
+    """
     if environ.get("DAGSTER_HOME"):
-        return Path(environ["DAGSTER_HOME"])
+        return _made(Path(environ["DAGSTER_HOME"]))
     home = folder / ".dagster"
     home.mkdir(exist_ok=True)
     told = home / "dagster.yaml"
@@ -59,6 +63,16 @@ def dagster_home(environ: Mapping[str, str], folder: Path) -> Path:
         shutil.copyfile(folder / "dagster.yaml", told)
     elif not told.exists():
         told.write_text(_INSTANCE, encoding="utf-8")
+    return home
+
+
+def _made(home: Path) -> Path:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"DAGSTER_HOME={home} cannot be made ({error.strerror}); set it to a folder that you can write, or to none"
+        ) from error
     return home
 
 

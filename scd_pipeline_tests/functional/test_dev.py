@@ -13,6 +13,7 @@ import pytest
 
 from scd_pipeline import dev
 from scd_pipeline.commands import Settings
+from scd_pipeline.errors import SetupError
 from scd_pipeline_tests import servers
 
 
@@ -32,8 +33,14 @@ def test_dagster_has_the_settings_of_the_command(tmp_path: Path) -> None:
 
 
 def test_the_home_is_the_one_that_is_set(tmp_path: Path) -> None:
-    assert dev.dagster_home({"DAGSTER_HOME": "/somewhere"}, tmp_path) == Path("/somewhere")
-    assert list(tmp_path.iterdir()) == []
+    """And is made if it is not there; settings of its own it gets none."""
+    home, here = tmp_path / "not" / "there", tmp_path / "here"
+    here.mkdir()
+    assert dev.dagster_home({"DAGSTER_HOME": str(home)}, here) == home
+    assert list(home.iterdir()) == list(here.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(SetupError, match=r"DAGSTER_HOME=.*/file cannot be made \(File exists\); set it to a folder"):
+        dev.dagster_home({"DAGSTER_HOME": str(tmp_path / "file")}, here)
 
 
 def test_a_home_of_its_own_takes_the_projects_settings(tmp_path: Path) -> None:
