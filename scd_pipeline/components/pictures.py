@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 
-_WIDTH, _BAR, _LABEL, _TOP = 720, 18, 110, 24
+_WIDTH, _BAR, _TOP = 720, 18, 24
+_LETTER, _LABEL_LETTERS = 7, (14, 40)
+"""How wide a letter is drawn at most, on the whole, and how many of them a label has room for: least and most."""
 _OPENED, _CLOSED, _INK, _PALE = "#2f6f9f", "#d1703c", "#22313f", "#8fb4cf"
 
 
@@ -23,19 +25,28 @@ def versions_per_batch(batches: Sequence[tuple[str, int, int]]) -> str:
     In: name, opened, closed; in the order in which they are to be shown, from top to bottom.
     """
     most = max([1, *(max(opened, closed) for _, opened, closed in batches)])
-    middle, room = _LABEL + 270, 240
-    parts = [_text(_LABEL, 16, "closed", _CLOSED, "start"), _text(_WIDTH - 20, 16, "opened", _OPENED, "end")]
-    for number, (name, opened, closed) in enumerate(batches):
+    names = [_end_of(name) for name, _, _ in batches]
+    label = 12 + _LETTER * max([_LABEL_LETTERS[0], *(len(name) for name in names)])
+    room = (_WIDTH - label - 130) / 2
+    middle = label + 30 + room
+    parts = [_text(label, 16, "closed", _CLOSED, "start"), _text(_WIDTH - 20, 16, "opened", _OPENED, "end")]
+    for number, (name, (_, opened, closed)) in enumerate(zip(names, batches, strict=True)):
         y = _TOP + number * (_BAR + 4)
         left, right = room * closed / most, room * opened / most
         parts += [
-            _text(_LABEL - 8, y + 13, name, _INK, "end"),
+            _text(label - 8, y + 13, name, _INK, "end"),
             _bar(middle - left, y, left, _CLOSED),
             _bar(middle, y, right, _OPENED),
             _text(middle - left - 4, y + 13, str(closed), _INK, "end"),
             _text(middle + right + 4, y + 13, str(opened), _INK, "start"),
         ]
     return _svg(_TOP + len(batches) * (_BAR + 4) + 6, parts)
+
+
+def _end_of(name: str) -> str:
+    """The end of a name that is too long for a label: deliveries of one source begin alike."""
+    most = _LABEL_LETTERS[1]
+    return name if len(name) <= most else f"...{name[3 - most :]}"
 
 
 def timeline(title: str, versions: Sequence[tuple[datetime, datetime | None, str]], until: datetime) -> str:

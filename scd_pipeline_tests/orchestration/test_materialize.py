@@ -17,6 +17,7 @@ from scd_pipeline import reading
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
+from scd_pipeline.components.pictures import versions_per_batch
 from scd_pipeline.facts import add_reserved_member
 from scd_pipeline.landing import EVERYTHING, deliveries, files, mark
 from scd_pipeline.load import load
@@ -355,6 +356,19 @@ def test_neither_examples_nor_pictures_show_what_is_personal(
     assert "Secret" not in shown + "".join(pictures)
     per_batch = next(picture for picture in pictures if "opened" in picture)
     assert re.findall(r">([^<>]+)<", per_batch) == ["closed", "opened", "2024-01-01", "0", "1", "2024-01-02", "0", "0"]
+
+
+@pytest.mark.parametrize("name", ["2024-01-01", "2024-01-01T00-00-00", "a delivery with a name of its own " * 3])
+def test_the_label_of_a_bar_has_room_for_its_letters(name: str) -> None:
+    """At seven pixels each; of a longer name the end is shown, and the bars have what is left."""
+    picture = versions_per_batch([(name, 3, 2)])
+    ((right, shown),) = re.findall(r'<text x="([\d.]+)" [^>]*text-anchor="end">([^<]*[a-z-][^<]*)<', picture)[1:]
+    assert float(right) >= 7 * len(shown)
+    assert name.endswith(shown.removeprefix("..."))
+    bars = [
+        (float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="\S+" width="([\d.]+)"', picture)
+    ]
+    assert all(float(right) < x and x + width < 720 for x, width in bars)
 
 
 def test_the_place_is_told() -> None:
