@@ -145,7 +145,7 @@ def doctor(options: Namespace, settings: Settings) -> int:
     with contextlib.ExitStack() as stack:
         found = examination.report(
             settings.environ,
-            warehouse=settings.folder,
+            warehouse=settings.folder or settings.warehouse,
             capabilities=(lambda: stack.enter_context(settings.open()).capabilities) if options.spark else None,
         )
     print(examination.render(found))

@@ -58,7 +58,7 @@ class Finding:
 def report(
     environ: Mapping[str, str],
     *,
-    warehouse: Path | None = None,
+    warehouse: Path | str | None = None,
     capabilities: Capabilities | Callable[[], Capabilities] | None = None,
     python: tuple[int, ...] = tuple(sys.version_info[:3]),
     installed: Callable[[str], str] = importlib.metadata.version,
@@ -66,6 +66,7 @@ def report(
 ) -> list[Finding]:
     """Return a finding for each thing the pipeline stands on.
 
+    warehouse: a folder of this machine, or the address of another place.
     capabilities: S32's answers, or a callable that tries them; it may raise. None: they are not asked.
     installed: a package's name -> its version. bundled_java: as in setup.find_java.
     """
@@ -132,10 +133,13 @@ def _abilities(capabilities: Capabilities | Callable[[], Capabilities] | None) -
     return [Finding(name, f"neither replaceUsing nor MERGE ({known.engine})", "use Delta 3.2 or later")]
 
 
-def _warehouse(folder: Path | None) -> Finding:
+def _warehouse(place: Path | str | None) -> Finding:
     name = "Warehouse"
-    if folder is None:
+    if place is None:
         return Finding(name, "none named", "name a folder: --warehouse FOLDER")
+    if "://" in str(place):
+        return Finding(name, f"{place} (no folder of this machine: only Spark can tell whether it can be written)")
+    folder = Path(place)
     if not folder.exists():
         parent = next(place for place in folder.absolute().parents if place.exists())
         if parent.is_dir() and os.access(parent, os.W_OK):

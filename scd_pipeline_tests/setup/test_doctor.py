@@ -132,6 +132,12 @@ def test_the_warehouse_folder(healthy: dict[str, str], tmp_path: Path) -> None:
     assert not new.exists()
 
 
+def test_a_warehouse_elsewhere_is_not_looked_at(healthy: dict[str, str]) -> None:
+    found = finding(doctor.report(healthy, warehouse="s3://bucket/w"), "Warehouse")
+    assert found.ok
+    assert found.found.startswith("s3://bucket/w (no folder of this machine")
+
+
 @pytest.mark.parametrize(
     ("home", "line"),
     [
