@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import socket
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +16,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from scd_pipeline.errors import SetupError, UsageError
+from scd_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from scd_pipeline.deliveries import Delivery
@@ -73,7 +71,6 @@ class Settings:
             spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home, quick=quick)
             yield Warehouse(spark, self.warehouse_path, **schemas(self.environ), declared=declared)
             return
-        _expect_server(self.remote)
         spark = session.connect_spark(self.remote)
         try:
             yield Warehouse(spark, self.warehouse_path, **schemas(self.environ), declared=declared)
@@ -93,20 +90,6 @@ def say(message: str) -> None:
 def warn(message: str) -> None:
     """Tell the user what went wrong beside what was asked for, which is done."""
     say(f"warning: {message}")
-
-
-def _expect_server(url: str) -> None:
-    """Ask at once whether anybody listens; Spark itself would try for minutes.  Errors: SetupError."""
-    address = urlsplit(url)
-    if address.scheme != "sc" or not address.hostname:
-        raise SetupError(f"--remote {url}: this is no Spark Connect server; expected sc://host:port")
-    try:
-        socket.create_connection((address.hostname, address.port or 15002), timeout=10).close()
-    except OSError as error:
-        raise SetupError(
-            f"no Spark Connect server answers at {url} ({error.strerror or error}); start one (`scd dev`), or leave "
-            f"--remote and SCD_REMOTE out for an embedded Spark"
-        ) from error
 
 
 def _silence_query_logs() -> None:

@@ -96,6 +96,7 @@ def command(folder: Path, port: int, code_location: str) -> list[str]:
 def _spark(settings: Settings, say: Say) -> Iterator[str]:
     """The server that is named, or one that is started, and stopped after its last user."""
     if settings.remote:
+        session.expect_server(settings.remote)
         yield settings.remote
         return
     installed = setup.find(settings.environ)

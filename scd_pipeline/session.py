@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from scd_pipeline.errors import SetupError
 from scd_pipeline.setup import launch_environment, spark_home, tail
@@ -32,6 +33,7 @@ _SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LOOPBACK = "127.0.0.1"
+_CONNECT_PORT = 15002
 _STOP_SECONDS = 20
 _PORT_ATTEMPTS = 3
 
@@ -166,7 +168,9 @@ def connect_spark(url: str) -> SparkSession:
     """Return a new session at a Spark Connect server (sc://host:port), its time zone UTC.
 
     Stop the session before its server goes: at exit it would try for some time to tell the server.
+    Errors: SetupError where nobody answers.
     """
+    expect_server(url)
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
@@ -176,6 +180,24 @@ def connect_spark(url: str) -> SparkSession:
         spark.client.set_retry_policies([DefaultPolicy(max_retries=12, max_backoff=3000)])
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     return spark
+
+
+def expect_server(url: str) -> None:
+    """Ask at once whether anybody listens; Spark itself would try for minutes.  Errors: SetupError."""
+    try:
+        address = urlsplit(url)
+        host, port = address.hostname, address.port or _CONNECT_PORT
+    except ValueError:  # no port at all, or none that there can be
+        host, port = None, 0
+    if not host or address.scheme != "sc":
+        raise SetupError(f"{url}: this is no address of a Spark Connect server; expected sc://host:port")
+    try:
+        socket.create_connection((host, port), timeout=10).close()
+    except OSError as error:
+        raise SetupError(
+            f"no Spark Connect server answers at {url} ({error.strerror or error}); start it, or leave --remote and "
+            f"SCD_REMOTE out: `scd dev` then starts one, and all else has an embedded Spark"
+        ) from error
 
 
 @contextlib.contextmanager

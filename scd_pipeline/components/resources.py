@@ -6,7 +6,9 @@ of its own; with `remote` it is a session at a Spark Connect server that others 
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -14,17 +16,30 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field, PrivateAttr
 
 from scd_pipeline import session, setup
+from scd_pipeline.errors import ScdError
 from scd_pipeline.warehouse import Warehouse
 
 _REMOTE = "A Spark Connect server, sc://host:port; empty for a Spark in the run's own process."
 _SPARK_CONFIG = "Further settings of a Spark in the run's own process; they win."
 
 
+@contextlib.contextmanager
+def told_as_failure() -> Iterator[None]:
+    """Turn an error of this package into Dagster's own, which the interface shows by its message alone.
+
+    It is of no use to try such a step again as it is.
+    """
+    try:
+        yield
+    except ScdError as error:
+        raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
+
+
 class DeltaSparkResource(LazyPySparkResource):
     """dagster-pyspark's lazy session with Delta's settings; fits wherever a LazyPySparkResource is asked for.
 
-    Errors: SetupError if Java or Delta's jars are missing, or if the process already has a session without Delta,
-    which no setting can mend.
+    Errors: SetupError if Java or Delta's jars are missing, if the server does not answer, or if the process already has
+    a session without Delta, which no setting can mend.
     """
 
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)

@@ -10,8 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from scd_pipeline.components.assets import plain, pool
-from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.errors import ScdError
+from scd_pipeline.components.resources import WarehouseResource, told_as_failure
 from scd_pipeline.landing import tables_of
 from scd_pipeline.maintenance import LEAST_HOURS, maintain
 
@@ -30,7 +29,7 @@ def upkeep_job(name: str) -> dg.JobDefinition:
     @dg.op(name=f"maintain_{plain(name)}", pool=pool(name), description=f"Compacts the tables of {name}.")
     def maintain_tables(context: dg.OpExecutionContext, config: UpkeepConfig, warehouse: WarehouseResource) -> None:
         now = datetime.fromtimestamp(time.time(), timezone.utc)
-        try:
+        with told_as_failure():
             done = maintain(
                 warehouse.open(),
                 tables_of(name),
@@ -38,8 +37,6 @@ def upkeep_job(name: str) -> dg.JobDefinition:
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,
             )
-        except ScdError as error:
-            raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
         for table in done:
             told = {"files_before": table.files_before, "files_after": table.files_after, "bytes": table.bytes_after}
             context.log_event(dg.AssetObservation(asset_key=table.table, metadata=told))

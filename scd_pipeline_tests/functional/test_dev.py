@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -68,13 +69,21 @@ def test_a_workspace_of_the_folder_is_served_else_the_package(tmp_path: Path) ->
     assert dev.command(tmp_path, 3000, "scd_pipeline.definitions")[-2:] == ["-w", str(tmp_path / "workspace.yaml")]
 
 
+def test_a_named_spark_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(
+        SetupError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:1 .*start it, or leave"
+    ):
+        dev.run(settings(tmp_path, DAGSTER_HOME=str(tmp_path)), port=3000, code_location="none", say=lambda _: None)
+
+
 @pytest.mark.slow
 def test_it_serves_until_it_is_interrupted_and_leaves_nothing_behind(tmp_path: Path) -> None:
     port = servers.free_port()
-    # A Spark that is named is not started, and not asked before a run needs it.
-    environ = {**os.environ, "SCD_REMOTE": "sc://127.0.0.1:1", "DAGSTER_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
-    with (tmp_path / "log").open("w") as log:
+    # A Spark that is named is not started; it is enough that somebody listens before a run needs it.
+    with (tmp_path / "log").open("w") as log, socket.create_server(("127.0.0.1", 0)) as spark:
+        remote = f"sc://127.0.0.1:{spark.getsockname()[1]}"
+        environ = {**os.environ, "SCD_REMOTE": remote, "DAGSTER_HOME": str(tmp_path)}
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
     try:
         servers.wait_for(f"http://127.0.0.1:{port}/server_info", started)

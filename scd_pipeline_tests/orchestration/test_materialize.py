@@ -371,6 +371,28 @@ def test_the_label_of_a_bar_has_room_for_its_letters(name: str) -> None:
     assert all(float(right) < x and x + width < 720 for x, width in bars)
 
 
+def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None:
+    """By the load, the checks and the status alike, in one line."""
+    made = ScdDimension(overdue_after_hours=30).definitions(Declarations((customer,), ()))
+    resources = {"warehouse": WarehouseResource(path="/x", remote="sc://localhost:1")}
+    location = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
+        for job, key in (
+            ("dim_customer_job", EVERYTHING),
+            ("scd_status_job", None),
+            ("maintain_dim_customer_job", None),
+        ):
+            found = location.resolve_job_def(job)
+            done = found.execute_in_process(instance=instance, partition_key=key, raise_on_error=False)
+            failures = [event.step_failure_data.user_failure_data for event in done.all_events if event.is_step_failure]
+            told = [str(failure.description) for failure in failures if failure]
+            assert told and len(told) == len(failures)
+            assert {text.partition(" (")[0] for text in told} == {
+                "SetupError: no Spark Connect server answers at sc://localhost:1"
+            }
+
+
 def test_the_place_is_told() -> None:
     assert WarehouseResource(path="/x").place == "an embedded Spark"
     assert WarehouseResource(path="/x", remote="sc://h:1").place == "the Spark Connect server sc://h:1"

@@ -166,3 +166,20 @@ def network_can_be_cut_off() -> bool:
         return False
     done = subprocess.run([unshare, "--map-root-user", "--net", "true"], capture_output=True, check=False)
     return done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost", "http://localhost:15002", "sc://", "sc://localhost:spark", "sc://h:99999"]
+)
+def test_an_address_that_is_none_is_told(url: str) -> None:
+    with pytest.raises(
+        SetupError, match=f"{url}: this is no address of a Spark Connect server; expected sc://host:port"
+    ):
+        session.connect_spark(url)
+
+
+def test_a_server_that_does_not_answer_is_told_at_once() -> None:
+    with pytest.raises(
+        SetupError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:1 .*start it, or leave"
+    ):
+        session.connect_spark("sc://127.0.0.1:1")
