@@ -69,29 +69,46 @@ def deliveries(
 ) -> list[Delivery]:
     """What lies at the paths of the dimension's channels: all of it, or the deliveries of some names.
 
-    `allow` lets these deliveries through the rules it names.  Errors: SourceDataError for a name that is not there.
+    A name without its channel means that of every channel. `allow` lets these deliveries through the rules it names.
+    Errors: SourceDataError for a name that is not there.
     """
     from scd_pipeline.deliveries import discover
 
     folder = declaration_folder(dimension)
     found = discover(dimension, spark, base=folder)
-    there = {delivery.name for delivery in found}
-    unknown = sorted(set(names) - there)
+    unknown = sorted(set(names) - {name for delivery in found for name in _names(delivery)})
     if unknown:
         raise SourceDataError(
             f"{dimension.name}: no delivery {', '.join(unknown)} at {_paths(dimension, folder)}; "
-            f"expected one of {_some(there)}"
+            f"expected one of {_some({partition_key(delivery, dimension) for delivery in found})}"
         )
-    return [replace(d, allow=frozenset(allow)) for d in found if not names or d.name in names]
+    return [replace(d, allow=frozenset(allow)) for d in found if not names or not _names(d).isdisjoint(names)]
 
 
 def partition_key(delivery: Delivery, dimension: Dimension) -> str:
     """What tells a delivery from all others: its name, with the channel before it where there are several."""
-    channels = [kind for source in dimension.sources for kind, _ in source.channels]
-    if len(channels) == 1:
-        return delivery.name
-    kind = delivery.channel or channels[0]
-    return f"{delivery.source}.{kind}.{delivery.name}"
+    several = sum(len(source.channels) for source in dimension.sources) > 1
+    return _with_channel(delivery) if several else delivery.name
+
+
+def keys_meant(partition: str, there: Collection[Delivery], dimension: Dimension) -> list[str]:
+    """The partition keys of the deliveries that a partition means: its own, or those that had its name before.
+
+    A channel that comes or goes renames the keys of all others, and the partitions of the former names stay.
+    """
+    keys = {partition_key(delivery, dimension): delivery for delivery in there}
+    if partition in keys:
+        return [partition]
+    return sorted(key for key, delivery in keys.items() if partition in _names(delivery))
+
+
+def _names(delivery: Delivery) -> set[str]:
+    """The names of a delivery: its own, and the same with its channel."""
+    return {delivery.name, _with_channel(delivery)}
+
+
+def _with_channel(delivery: Delivery) -> str:
+    return f"{delivery.source}.{delivery.channel}.{delivery.name}"
 
 
 def mark(delivery: Delivery) -> str:

@@ -17,12 +17,11 @@ import dagster as dg
 from pydantic import Field
 
 from scd_pipeline.components import metadata
-from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.components.resources import WarehouseResource, told_as_failure
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
-from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import add_reserved_member, load_fact
-from scd_pipeline.landing import EVERYTHING, deliveries, mark, partition_key
+from scd_pipeline.landing import EVERYTHING, deliveries, keys_meant, mark, partition_key
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.plan import open_log
 from scd_pipeline.reading import LOG_SUFFIX, create_views
@@ -196,7 +195,7 @@ def _materialized(
         for asset, told in loaded.told.items():
             yield dg.MaterializeResult(asset_key=asset, metadata=told)
     if failed:
-        raise _failure(loaded.result, lacking)
+        raise _failure(batches, lacking)
 
 
 def _told_of(loaded: Loaded, batch: BatchResult, dimension: Dimension) -> dict[str, dict[str, Any]]:
@@ -208,33 +207,48 @@ def _told_of(loaded: Loaded, batch: BatchResult, dimension: Dimension) -> dict[s
 def _load(
     context: dg.AssetExecutionContext,
     dimension: Dimension,
-    named: Collection[str],
+    named: set[str],
     config: LoadConfig,
     warehouse: WarehouseResource,
     run: Run,
-) -> tuple[Loaded, dict[str, BatchResult], list[str]]:
-    """What came of the load, what became of each partition's delivery, and which partitions have none any more.
+) -> tuple[Loaded, dict[str, BatchResult], dict[str, list[str]]]:
+    """What came of the load, what became of each partition's delivery, and which partitions mean not one any more.
 
-    A delivery that is gone but was taken in before is unchanged.
+    A delivery that is gone but was taken in before is unchanged. A partition may have the name that its delivery had
+    before another channel came; of those that mean several deliveries now it is told which.
     """
-    try:
+    with told_as_failure():
         context.log.info(f"{dimension.name}: asking for {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"Spark {opened.spark.version} is there")
         found = deliveries(dimension, opened.spark, allow=config.allow)
-        keyed = [(partition_key(delivery, dimension), delivery) for delivery in found]
-        asked = _asked(named)
-        chosen = [(k, delivery) for k, delivery in keyed if _is_asked_for(k, delivery, asked, config.take)]
-        gone = set(named) - {EVERYTHING} - {key for key, _ in keyed}
-        known = {key: result for key, result in _taken_in(opened, dimension).items() if key in gone} if gone else {}
+        keyed = {partition_key(delivery, dimension): delivery for delivery in found}
+        keys, lacking, known = _meant(opened, dimension, keyed, named - {EVERYTHING})
+        asked = None if _asked(named) is None else set(keys.values())
+        chosen = {key: of for key, of in keyed.items() if _is_asked_for(key, of, asked, config.take)}
         context.log.info(f"{dimension.name}: {len(chosen)} of {len(keyed)} deliveries found")
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
-        loaded = run(opened, [delivery for _, delivery in chosen], how)
-    except ScdError as error:
-        raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
+        loaded = run(opened, list(chosen.values()), how)
     context.log.info(summary(loaded.result))
-    results = dict(zip((key for key, _ in chosen), loaded.result.batches, strict=True))
-    return loaded, {**results, **known}, sorted(gone - set(known))
+    results = dict(zip(chosen, loaded.result.batches, strict=True))
+    told = {**known, **results}
+    of_named = {name: told[key] for name, key in keys.items() if key in told}
+    return loaded, of_named if asked is not None else {**results, **of_named}, lacking
+
+
+def _meant(
+    opened: Warehouse, dimension: Dimension, found: Mapping[str, Delivery], partitions: set[str]
+) -> tuple[dict[str, str], dict[str, list[str]], dict[str, BatchResult]]:
+    """What partitions mean: the key of one delivery; or none or several; and what is known of deliveries beside.
+
+    The log is asked only where a partition is not the key of a delivery that was found.
+    """
+    known = _taken_in(opened, dimension) if partitions - found.keys() else {}
+    there = [*({key: delivery for key, (delivery, _) in known.items()} | dict(found)).values()]
+    meant = {name: keys_meant(name, there, dimension) for name in sorted(partitions)}
+    one = {name: keys[0] for name, keys in meant.items() if len(keys) == 1}
+    others = {name: keys for name, keys in meant.items() if name not in one}
+    return one, others, {key: result for key, (_, result) in known.items()}
 
 
 def _asked(named: Collection[str]) -> Collection[str] | None:
@@ -250,22 +264,30 @@ def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, t
     return take is None or not is_file or (key in take and take[key] == mark(delivery))
 
 
-def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, BatchResult]:
-    """By partition what a load would say of the deliveries that it knows, if they came again."""
-    return {
-        partition_key(Delivery(b.source, b.delivery, channel=b.channel), dimension): BatchResult(
-            b.id, b.source, b.delivery, "unchanged"
-        )
+def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, tuple[Delivery, BatchResult]]:
+    """By partition key the deliveries that a load knows, and what it would say of them, if they came again."""
+    known = [
+        (Delivery(b.source, b.delivery, channel=b.channel), BatchResult(b.id, b.source, b.delivery, "unchanged"))
         for b in open_log(opened, dimension).batches()
-    }
+    ]
+    return {partition_key(delivery, dimension): (delivery, result) for delivery, result in known}
 
 
-def _failure(result: LoadResult, lacking: Sequence[str]) -> dg.Failure:
-    told = {f"{batch.delivery} ({batch.rule})": f"{batch.error}; {batch.remedy}" for batch in result.stopped}
-    told |= dict.fromkeys(lacking, "no such delivery lies there; expected one at the source's path; deliver it again")
-    wrong = [f"stopped: {', '.join(batch.delivery for batch in result.stopped)}"] if result.stopped else []
+def _failure(batches: Mapping[str, BatchResult], lacking: Mapping[str, Sequence[str]]) -> dg.Failure:
+    """What was stopped, by partition, and which partitions mean no delivery that is there, or several."""
+    stopped = {key: batch for key, batch in sorted(batches.items()) if batch.outcome == "stopped"}
+    told = {f"{key} ({batch.rule})": f"{batch.error}; {batch.remedy}" for key, batch in stopped.items()}
+    told |= {key: _wrong_with(keys) for key, keys in lacking.items()}
+    wrong = [f"stopped: {', '.join(stopped)}"] if stopped else []
     wrong += [f"not there: {', '.join(lacking)}"] if lacking else []
-    return dg.Failure(f"{'; '.join(wrong)}; the others went in", metadata=told, allow_retries=False)
+    wrong += ["the others went in"] if len(batches) > len(stopped) else []
+    return dg.Failure("; ".join(wrong), metadata=told, allow_retries=False)
+
+
+def _wrong_with(keys: Sequence[str]) -> str:
+    if keys:
+        return f"this name means several deliveries by now; expected one; run {' or '.join(keys)} in its place"
+    return "no such delivery lies there; expected one at the source's path; deliver it again"
 
 
 def _log_spec(dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> dg.AssetSpec:

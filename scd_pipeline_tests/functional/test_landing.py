@@ -9,7 +9,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.landing import EXAMPLE, declaration_folder, declarations_folder, deliveries, files
+from scd_pipeline.landing import (
+    EXAMPLE,
+    declaration_folder,
+    declarations_folder,
+    deliveries,
+    files,
+    keys_meant,
+    partition_key,
+)
 from scd_pipeline.spec import Dimension, Source, load_dimension
 
 TEXT = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'in/x_{date}.csv'}}\nattributes: {a: 2}\n"
@@ -51,6 +59,29 @@ def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dime
         SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "
     ):
         deliveries(declared, spark, names=["2024-03-01"])
+
+
+def test_a_delivery_is_named_with_its_channel_where_there_are_several(
+    declared: Dimension, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Its former name goes on as long as it means one delivery, whether a channel came or went."""
+    (before,) = [delivery for delivery in files(declared) if delivery.name == "2024-01-01"]
+    assert partition_key(before, declared) == "2024-01-01"
+    assert keys_meant("s.snapshot.2024-01-01", [before], declared) == ["2024-01-01"]
+    (tmp_path / "dim_x.yaml").write_text(
+        TEXT.replace(
+            "{s: {snapshot: 'in/x_{date}.csv'}}", "{s: {snapshot: 'in/x_{date}.csv', feed: 'in/y_{date}.csv'}}"
+        )
+    )
+    both = load_dimension(tmp_path / "dim_x.yaml")
+    found = files(both)
+    assert keys_meant("2024-01-01", found, both) == ["s.snapshot.2024-01-01"]
+    assert keys_meant("2024-02-01", found, both) == ["s.feed.2024-02-01", "s.snapshot.2024-02-01"]
+    assert keys_meant("2024-03-01", found, both) == []
+    assert [d.channel for d in deliveries(both, spark, names=["s.feed.2024-02-01"])] == ["feed"]
+    assert len(deliveries(both, spark, names=["2024-02-01"])) == 2
+    with pytest.raises(SourceDataError, match=r"expected one of s\.feed\.2024-02-01, s\.snapshot\.2024-01-01, "):
+        deliveries(both, spark, names=["2024-03-01"])
 
 
 def test_declarations_are_those_named_else_the_example(tmp_path: Path) -> None:

@@ -238,6 +238,63 @@ def test_partitions_that_are_named_beside_everything_keep_their_own_numbers(
     ]
 
 
+TWO_SOURCES = """\
+dimension: dim_customer
+business_key: id
+sources:
+  crm: {snapshot: "customers_{date}.csv", attributes: city, existence: true, bad_row_limit: 0.4}
+  shop: {feed: "orders_{date}.csv", attributes: loyalty, bad_row_limit: 0.4}
+attributes: {city: 2, loyalty: 1}
+"""
+
+
+def failure_of(result: dg.ExecuteInProcessResult) -> tuple[str, dict[str, str]]:
+    """What a failed run says, and its metadata."""
+    failure = result.failure_data_for_node("load_dim_customer")
+    assert failure is not None
+    assert failure.user_failure_data is not None
+    told = {name: str(value.value) for name, value in failure.user_failure_data.metadata.items()}
+    return str(failure.user_failure_data.description), told
+
+
+def test_stopped_deliveries_of_one_date_are_told_by_their_sources(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """And that others went in is said only where there are others."""
+    (tmp_path / "dim_customer.yaml").write_text(TWO_SOURCES, encoding="utf-8")
+    for name, attribute in (("customers", "city"), ("orders", "loyalty")):
+        (tmp_path / f"{name}_2024-01-05.csv").write_text(f"id,{attribute}\n1,5\n,6\n", encoding="utf-8")
+    said, told = failure_of(materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml")))
+    assert said == "stopped: crm.snapshot.2024-01-05, shop.feed.2024-01-05"
+    assert sorted(told) == ["crm.snapshot.2024-01-05 (bad rows)", "shop.feed.2024-01-05 (bad rows)"]
+
+
+def test_a_partition_keeps_its_delivery_when_a_source_is_added(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """By its former name, as long as that means one delivery; else the names of now are told."""
+    (tmp_path / "dim_customer.yaml").write_text(TWO_SOURCES, encoding="utf-8")
+    for name, attribute in (
+        ("customers_2024-01-01", "city"),
+        ("customers_2024-01-02", "city"),
+        ("orders_2024-01-02", "loyalty"),
+    ):
+        (tmp_path / f"{name}.csv").write_text(f"id,{attribute}\n1,5\n", encoding="utf-8")
+    keys = ["2024-01-01", "2024-01-02"]
+    tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+    resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+    assets = [dimension_assets(load_dimension(tmp_path / "dim_customer.yaml"))]
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("dim_customer_deliveries", keys)
+        done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
+        assert instance.get_materialized_partitions(dg.AssetKey("dim_customer")) == {"2024-01-01"}
+    said, told = failure_of(done)
+    assert said == "not there: 2024-01-02; the others went in"
+    assert "run crm.snapshot.2024-01-02 or shop.feed.2024-01-02 in its place" in told["2024-01-02"]
+    (batch,) = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
+    assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
+
+
 @pytest.mark.rule("S23")
 def test_the_step_of_a_dimension_writes_its_reserved_member(
     spark: SparkSession, warehouse: Path, customer: Dimension
