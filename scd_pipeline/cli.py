@@ -140,7 +140,11 @@ class _Commands:
                 help="a dimension or fact, or a declaration's file or folder; else everything that is declared",
             )
             parser.add_argument(
-                "--delivery", action="append", default=[], metavar="NAME", help="only this one; may be repeated"
+                "--delivery",
+                action="append",
+                default=[],
+                metavar="NAME",
+                help="only this one, as 2024-01-31, or crm.snapshot.2024-01-31 of one channel alone; may be repeated",
             )
             parser.add_argument(
                 "--allow",

@@ -168,6 +168,7 @@ def dev(options: Namespace, settings: Settings) -> int:
 def load(options: Namespace, settings: Settings) -> int:
     """`scd load`"""
     from scd_pipeline.facts import load_fact
+    from scd_pipeline.landing import partition_key
     from scd_pipeline.reading import create_views
     from scd_pipeline.record import load_and_record
     from scd_pipeline.spec import Dimension
@@ -184,7 +185,7 @@ def load(options: Namespace, settings: Settings) -> int:
             else:
                 result = load_fact(warehouse, of, lying, progress=say)
                 create_views(warehouse, [of.name], [of], failed=warn)
-            print(_result_text(result))
+            print(_result_text(result, [partition_key(delivery, _shape(of)) for delivery in lying]))
             for batch in result.stopped:
                 say(f"error: {batch}")
                 code = _STOPPED
@@ -193,10 +194,14 @@ def load(options: Namespace, settings: Settings) -> int:
 
 def _deliveries(of: Dimension | Fact, warehouse: Warehouse, options: Namespace) -> list[Delivery]:
     from scd_pipeline.landing import deliveries
+
+    return deliveries(_shape(of), warehouse.spark, names=options.delivery, allow=options.allow)
+
+
+def _shape(of: Dimension | Fact) -> Dimension:
     from scd_pipeline.spec import Dimension
 
-    shape = of if isinstance(of, Dimension) else of.as_dimension()
-    return deliveries(shape, warehouse.spark, names=options.delivery, allow=options.allow)
+    return of if isinstance(of, Dimension) else of.as_dimension()
 
 
 def plan(options: Namespace, settings: Settings) -> int:
@@ -246,15 +251,16 @@ def declared_of(what: str | None, settings: Settings) -> list[Dimension | Fact]:
     return chosen
 
 
-def _result_text(result: LoadResult) -> str:
-    """What a load did: the batches that are not as before, and the sums."""
+def _result_text(result: LoadResult, names: Sequence[str]) -> str:
+    """What a load did: the batches that are not as before, by the names that tell one from another, and the sums."""
     from scd_pipeline import texts
 
     counts = ("rows", "new", "changed", "closed", "bad_rows")
-    news = [batch for batch in result.batches if batch.outcome != "unchanged"]
-    rows = [(b.delivery, b.outcome, *(str(getattr(b, name)) for name in counts)) for b in news]
+    named = zip(names, result.batches, strict=True)
+    news = [(name, batch) for name, batch in named if batch.outcome != "unchanged"]
+    rows = [(name, b.outcome, *(str(getattr(b, count)) for count in counts)) for name, b in news]
     kinds = ("text", "text", *("number" for _ in counts))
     lines = [texts.table(texts.Texts(("delivery", "outcome", *counts), kinds, tuple(rows)), "  ")] if rows else []
-    undeclared = sorted({name for batch in news for name in batch.undeclared})
+    undeclared = sorted({name for _, batch in news for name in batch.undeclared})
     lines += [f"  columns that nobody declared: {', '.join(undeclared)}"] if undeclared else []
     return "\n".join([*lines, texts.summary(result)])

@@ -249,6 +249,26 @@ def test_declarations_need_no_spark() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_deliveries_of_one_date_are_told_by_their_channels(
+    remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they can be named then."""
+    sources = (
+        "{crm: {snapshot: 'c_{date}.csv', attributes: a, existence: true}, s: {feed: 's_{date}.csv', attributes: b}}"
+    )
+    text = f"dimension: dim_x\nbusiness_key: id\nsources: {sources}\nattributes: {{a: 2, b: 1}}\n"
+    (tmp_path / "dim_x.yaml").write_text(text, encoding="utf-8")
+    for name, attribute in (("c", "a"), ("s", "b")):
+        (tmp_path / f"{name}_2024-01-01.csv").write_text(f"id,{attribute}\n1,u\n", encoding="utf-8")
+    monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
+    monkeypatch.setenv("SCD_REMOTE", remote)
+    names = ["crm.snapshot.2024-01-01", "s.feed.2024-01-01"]
+    chosen = [word for name in names for word in ("--delivery", name)]
+    assert cli.main(["load", str(tmp_path / "dim_x.yaml"), *chosen]) == 0
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert [row for row in rows if "accepted" in row] == [[name, "accepted"] for name in names]
+
+
 @pytest.mark.slow
 def test_a_warehouse_from_its_declarations_by_commands_alone(
     spark: SparkSession,
