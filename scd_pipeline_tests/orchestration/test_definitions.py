@@ -81,6 +81,12 @@ def test_everything_that_touches_a_table_waits_in_its_pool() -> None:
         assert defs.resolve_job_def(f"{name}_job").executor_def.name == "in_process"
 
 
+def test_only_word_of_failed_runs_is_on_from_the_start() -> None:
+    running = {sensor.name for sensor in defs.sensors or () if sensor.default_status.value == "RUNNING"}
+    assert running == {"alerts"}
+    assert {schedule.default_status.value for schedule in defs.schedules or ()} == {"STOPPED"}  # type: ignore[union-attr]
+
+
 def test_runs_of_the_interface_are_in_one_process_too() -> None:
     assert defs.get_repository_def().get_job("__ASSET_JOB").executor_def.name == "in_process"
 
