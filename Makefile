@@ -8,7 +8,7 @@ PY    := .venv/bin/python
 # A change of the lock or of the package's description makes the environment anew.
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
-# One process leaves the server of the tests waiting between its calls, so two share it.
+# One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
@@ -53,7 +53,7 @@ test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to py
 .PHONY: test-all
 test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
 	$(PYTEST) $(PYTEST_ARGS)
-	SCD_TEST_SPARK=embedded $(PY) -m pytest $(ENGINE_TESTS) $(PYTEST_ARGS)
+	SCD_TEST_SPARK=embedded $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 	SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak
