@@ -2,8 +2,8 @@
 
 What is returned can be collected, and turned into pandas, in every time zone: a window without an end ends in NULL,
 not in the sentinel of year 9999, and a beginning on 0001-01-01 is NULL too. (pandas has nanoseconds, and so no times
-before 1677 or after 2262: collect a history that goes there, or turn it into Arrow.) A dimension is given by its declaration,
-or by the name of its table, which then tells by itself what it was made by.
+before 1677 or after 2262: collect a history that goes there, or turn it into Arrow.) A dimension is given by its
+declaration, or by the name of its table, which then tells by itself what it was made by.
 """
 
 from __future__ import annotations
