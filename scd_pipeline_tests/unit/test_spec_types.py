@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scd_pipeline.errors import DeclarationError
+from scd_pipeline.spec.names import FORBIDDEN_BY_DELTA
 from scd_pipeline.spec.types import (
     PRIMITIVES,
     Array,
@@ -20,7 +21,7 @@ from scd_pipeline.spec.types import (
     parse_type,
 )
 
-NAMES = st.text(min_size=1, max_size=8).filter(str.isprintable)
+NAMES = st.text(st.characters(exclude_characters=FORBIDDEN_BY_DELTA), min_size=1, max_size=8).filter(str.isprintable)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
         dict(zip(keys, types, strict=False)),
         parts,
         both if several else both[0],
-        surrogate_key=draw(st.sampled_from([None, "the key", "surrogate_key"])),
+        surrogate_key=draw(st.sampled_from([None, "the_key", "surrogate_key"])),
         **words,
     )
 
