@@ -106,7 +106,8 @@ RULES: dict[str, Rule] = {
         """,
         (
             "Names of deliveries, and revisions, are compared as dates where they are dates, as numbers where they "
-            "are whole numbers, else as text; dates come before numbers and these before text.",
+            "are whole numbers, else as text; dates come before numbers and these before text; `1` and `01` are two "
+            "names, the plain one first.",
             "A snapshot and a feed of one source with the same name and time: the feed comes first, whatever their "
             "revisions. Of a delivery one revision counts, so that no revision orders anything.",
             "NULL and a value are different values. A delete and a row that is none contradict each other too.",
