@@ -111,6 +111,8 @@ def spark_conf(
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         # Delta spreads a table's state over 50 partitions by default: far too many for small logs.
         "spark.databricks.delta.snapshotPartitions": "2",
+        # One load has hundreds of pieces of generated code. Spark keeps 100, so that the next one compiled all of them.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         # VACUUM lists a folder by so many tasks, 10,000 by default: half a minute for the smallest table.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
         # For each function called, PySpark looks up the caller's place in the code: a tenth of a small load's time.
