@@ -205,7 +205,7 @@ def _rows_of(before: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> D
 
 def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
     """The rows with the key of each role as of their event time; -1 where a dimension has no table yet."""
-    for column, role in fact.keyed_roles:
+    for _, column, role in fact.keyed_roles:
         there = versions[role.dimension.name]
         if there is None:
             rows = rows.withColumn(column, F.lit(UNKNOWN_KEY).cast("bigint"))

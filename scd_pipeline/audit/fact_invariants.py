@@ -78,7 +78,7 @@ def _not_held(rows: DataFrame, fact: Fact, role: Role, column: str, versions: Da
 
 def _of_each_role(rows: DataFrame, fact: Fact, rule: str, broken: Callable[[str, Role], DataFrame]) -> DataFrame:
     """What `broken` finds in each role, given its column; nothing where the rows have none of the keys."""
-    asked = [(column, role) for column, role in fact.keyed_roles if column in rows.columns]
+    asked = [(column, role) for _, column, role in fact.keyed_roles if column in rows.columns]
     found = [_told(broken(column, role), rule, column, fact) for column, role in asked]
     return united(found) if found else _told(rows.limit(0), rule, "", fact)
 

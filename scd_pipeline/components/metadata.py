@@ -6,6 +6,8 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import dagster as dg
@@ -147,10 +149,10 @@ def fact_table(fact: Fact) -> dict[str, Any]:
     """Of the table of a fact: its columns, and where each comes from."""
     shape = fact.as_dimension()
     lineage = dict(_lineage(shape, fact.name + LOG_SUFFIX).deps_by_column)
-    for name, role in fact.roles:
+    for _, key, role in fact.keyed_roles:
         of = role.dimension
         sources = [dg.TableColumnDep(of.name, column) for column in (of.surrogate_key, *of.key_names, EFFECTIVE_FROM)]
-        lineage[f"{name}_key"] = sources
+        lineage[key] = sources
     return {
         "dagster/table_name": fact.name,
         "dagster/column_schema": column_schema(shape, _fact_texts(fact)),
@@ -192,11 +194,11 @@ def _fact_texts(fact: Fact) -> dict[str, str]:
     for column in fact.grain:
         told.setdefault(column.name, []).append("grain: identifies a row")
     told.setdefault(fact.event_time, []).append("event time: when it happened")
-    for key, role in fact.keyed_roles:
+    for role_name, key, role in fact.keyed_roles:
         of = role.dimension.name
         told.setdefault(key, []).append(f"key of the version of {of} that held at `{fact.event_time}`")
         for name in role.key:
-            told.setdefault(name, []).append(f"business key of {of}, as {key.removesuffix('_key')}")
+            told.setdefault(name, []).append(f"business key of {of}, as {role_name}")
     for name, _ in fact.measures:
         told.setdefault(name, []).append("measure")
     told[fact.row_key] = ["row key: names one row for ever"]
@@ -287,11 +289,11 @@ def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[
     if not (result.examples and dimension.has_windows):
         return {}
     example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
-    rows = reading.history(opened, dimension)
-    for name in dimension.key_names:
-        rows = rows.where(text_of(rows, name).eqNullSafe(F.lit(example[name])))
+    history = reading.history(opened, dimension)
+    same = [text_of(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
     shown = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
-    texts = [text_of(rows, name).alias(name) for name in shown]
+    texts = [text_of(history, name).alias(name) for name in shown]
+    rows = history.where(reduce(and_, same))
     found = rows.orderBy(VERSION).select(EFFECTIVE_FROM, EFFECTIVE_TO, *texts).toArrow().to_pylist()[-_SHOWN_BATCHES:]
     if not found:
         return {}

@@ -18,7 +18,14 @@ from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING
 from scd_pipeline.reading.dimension import declared, known, shape_of, versions
-from scd_pipeline.reading.labels import Labelled, attribute_columns, labelled, labelled_attributes, labels_of
+from scd_pipeline.reading.labels import (
+    Labelled,
+    attribute_columns,
+    labelled,
+    labelled_attributes,
+    labelled_roles,
+    labels_of,
+)
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -33,10 +40,9 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
     """
     rows = declared(warehouse, fact.as_dimension())
     rows = rows.withColumns({key: F.coalesce(col(key), F.lit(UNKNOWN_KEY)) for key in fact.key_columns})
-    told = [column for name, role in fact.roles for column in labelled_attributes(role.dimension, name)]
-    names = labelled(told, rows.columns)
-    for name, role in fact.roles:
-        dimension, key = role.dimension, f"{name}_key"
+    names = labelled_roles(fact, rows.columns)
+    for name, key, role in fact.keyed_roles:
+        dimension = role.dimension
         if known_at is None:
             held = declared(warehouse, dimension)
             rows = _resolved(warehouse, rows, key, dimension, held)

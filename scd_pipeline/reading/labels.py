@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from scd_pipeline.spec import Dimension
+from scd_pipeline.spec import Dimension, Fact
 
 Labelled = tuple[str, str]
 """A column, after the label of what it is of: a role of a fact, or a dimension."""
@@ -45,3 +45,9 @@ def attribute_columns(dimension: Dimension) -> list[str]:
 def labelled_attributes(dimension: Dimension, label: str) -> list[Labelled]:
     """The attributes' columns under a label."""
     return [(label, name) for name in attribute_columns(dimension)]
+
+
+def labelled_roles(fact: Fact, taken: Collection[str]) -> dict[Labelled, str]:
+    """The names of the attributes of a fact's dimensions, each under its role, beside those that are `taken`."""
+    told = [column for name, role in fact.roles for column in labelled_attributes(role.dimension, name)]
+    return labelled(told, taken)

@@ -24,7 +24,7 @@ from scd_pipeline.reading.dimension import (
     quarantine,
     shape_of,
 )
-from scd_pipeline.reading.labels import labelled, labelled_attributes, labels_of
+from scd_pipeline.reading.labels import labelled, labelled_attributes, labelled_roles, labels_of
 from scd_pipeline.spec import Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -204,15 +204,14 @@ def _joined(warehouse: Warehouse, fact: Fact) -> View:
     """The facts with the attributes of their dimensions by the stored keys, `with_dimensions` in SQL (S23, S24)."""
     table = warehouse.table(fact.name)
     columns, joins = as_declared(fact.as_dimension(), table.columns(), of="f"), ""
-    told = [column for role, of in fact.roles for column in labelled_attributes(of.dimension, role)]
-    names = labelled(told, columns)
-    for role, of in fact.roles:
-        key, version = columns[f"{role}_key"], f"role_{role}"
+    names = labelled_roles(fact, columns)
+    for role, key, of in fact.keyed_roles:
+        stored, version = columns[key], f"role_{role}"
         values = as_declared(of.dimension, warehouse.table(of.dimension.name).columns(), of=version)
-        columns[f"{role}_key"] = f"COALESCE({values[of.dimension.surrogate_key]}, {UNKNOWN_KEY})"
+        columns[key] = f"COALESCE({values[of.dimension.surrogate_key]}, {UNKNOWN_KEY})"
         columns |= {names[column]: values[column[1]] for column in labelled_attributes(of.dimension, role)}
         versions = _by_every_key(warehouse, shape_of(warehouse, of.dimension))
-        joins += f" LEFT JOIN ({versions}) AS {quoted(version)} ON {quoted(version)}.`_given` = {key}"
+        joins += f" LEFT JOIN ({versions}) AS {quoted(version)} ON {quoted(version)}.`_given` = {stored}"
     chosen = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
     return View(f"{fact.name}_joined", f"SELECT {chosen} FROM {table.identifier} AS f{joins}")
 

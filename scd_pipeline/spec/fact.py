@@ -93,12 +93,12 @@ class Fact:
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns of the surrogate keys, in order of the roles."""
-        return tuple(column for column, _ in self.keyed_roles)
+        return tuple(column for _, column, _ in self.keyed_roles)
 
     @property
-    def keyed_roles(self) -> tuple[tuple[str, Role], ...]:
-        """The roles, each with the column of its surrogate key."""
-        return tuple((f"{name}_key", role) for name, role in self.roles)
+    def keyed_roles(self) -> tuple[tuple[str, str, Role], ...]:
+        """The roles: the name of each, the column of its surrogate key, and the role itself."""
+        return tuple((name, f"{name}_key", role) for name, role in self.roles)
 
     def as_dimension(self) -> Dimension:
         """The fact's rows as entities that only ever have their latest values.
@@ -220,7 +220,7 @@ def _check_roles(fact: Fact, tell: Tell) -> None:
 
 def _check_key_columns(fact: Fact, tell: Tell) -> None:
     """A surrogate key has a column of its own: what the source states there would be lost (S23)."""
-    roles = {f"{name}_key".casefold(): name for name, _ in fact.roles}
+    roles = {column.casefold(): name for name, column, _ in fact.keyed_roles}
     stated = [(f"grain.{column.name}", column.name) for column in fact.grain]
     stated += [("event_time", fact.event_time), *((f"measures.{name}", name) for name, _ in fact.measures)]
     stated += [(f"dimensions.{name}.key", column) for name, role in fact.roles for column in role.key]
