@@ -1,6 +1,6 @@
 """Faults to put into the engine: what a comparison with the oracle has to notice, each with its rule.
 
-A slot is a shape and a way of loading ("store order"); with "redeclared" the worlds are those of which some batches
+A slot is a shape and a way of loading ("store halves"); with "redeclared" the worlds are those of which some batches
 are delivered under the first declaration (S20), else those of which none is.
 """
 
@@ -123,7 +123,7 @@ _SNAPSHOTS = (
     _fault(
         "scope_of_others_settles",
         "scope",
-        "store order, customer order",
+        "store halves, customer halves",
         Edit("batch:Batch.covers_all_of", "set(other.scope) <= set(self.scope)", "True"),
     ),
     _fault(
@@ -290,7 +290,7 @@ _SOURCES = (
     _fault(
         "former_columns_unread",
         "S20",
-        "customer order redeclared, country order redeclared",
+        "customer pass redeclared, country pass redeclared",
         Edit(
             "delta.change_log:ChangeLog.rows",
             "{a.name: [a.name, *a.former_names] for a in self.dimension.attributes}",
@@ -300,7 +300,7 @@ _SOURCES = (
     _fault(
         "former_names_unread",
         "S20",
-        "customer order redeclared, country order redeclared",
+        "customer pass redeclared, country pass redeclared",
         Edit(
             "delta.change_log:ChangeLog.rows",
             "renames(self.dimension.attributes, generated=False)",
@@ -310,13 +310,13 @@ _SOURCES = (
     _fault(
         "former_names_of_batches_unread",
         "S20",
-        "country order redeclared, customer order redeclared",
+        "country pass redeclared, customer pass redeclared",
         Edit("delta.change_log:ChangeLog._in_new_names", "renamed.get(name, name)", "name"),
     ),
     _fault(
         "restated_without_its_reason",
         "S14",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_told", "return (batch.reason, ", "return (None, "),
     ),
     _fault(
@@ -367,39 +367,39 @@ _REVISIONS = (
     _fault(
         "arrival_decides",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("intake:_decide", "rank(batch.revision) < rank(stands.revision)", "False"),
         Edit("batch:standing", "rank(batch.revision) >= rank(rival.revision)", "True"),
     ),
     _fault(
         "revision_as_text",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("intake:_decide", "rank(batch.revision) < rank(stands.revision)", "batch.revision < stands.revision"),
         Edit("batch:standing", "rank(batch.revision) >= rank(rival.revision)", "batch.revision >= rival.revision"),
     ),
     _fault(
         "superseded_counts",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("plan.log:counted_rows", " if ignored else rows", " if False else rows"),
     ),
     _fault(
         "withdrawn_counts",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("batch:standing", "for batch in batches:", "for batch in (b for b in batches if not b.withdrawn):"),
     ),
     _fault(
         "content_is_its_row_count",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("intake:_with_content", "{told.get('rows') or 0}:{told.get('hash') or 0}", "{told.get('rows') or 0}"),
     ),
     _fault(
         "content_without_its_time",
         "S34",
-        "customer order, country order, store order, partner order",
+        "customer halves, country halves, store halves, partner halves",
         Edit("intake:_content", "batch.fingerprint, batch.at, batch.scope", "batch.fingerprint, batch.scope"),
     ),
     _fault(
@@ -424,19 +424,19 @@ _LOG = (
     _fault(
         "later_snapshots_not_asked",
         "S19",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:changes", "if not asked:", "if True:"),
     ),
     _fault(
         "asked_snapshot_always_retires",
         "S27",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_resolved", '.otherwise("nothing")', '.otherwise("gone")'),
     ),
     _fault(
         "silence_not_kept",
         "S27",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit(
             "history.differences:_kept",
             ".otherwise(~F.col(ALIVE_BEFORE))",
@@ -446,32 +446,32 @@ _LOG = (
     _fault(
         "settled_at_its_own_time",
         "S19",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_snapshots_to_ask", "last >= bound", "last > bound"),
         Edit("history.differences:_probes", 't >= F.col("_bound")', 't > F.col("_bound")'),
     ),
     _fault(
         "settled_without_all_columns",
         "S20",
-        "customer order, customer order redeclared",
+        "customer halves, customer pass redeclared",
         Edit("history.differences:_settles", " and columns <= set(snapshot.columns)", ""),
     ),
     _fault(
         "settled_by_who_retires_nobody",
         "S27",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_settles", "snapshot.retires and ", ""),
     ),
     _fault(
         "settled_by_row_times",
         "S4",
-        "partner order, machine order",
+        "partner halves, machine halves",
         Edit("history.differences:_settles", "(snapshot.row_times or snapshot.bad_rows)", "snapshot.bad_rows"),
     ),
     _fault(
         "what_goes_asks_nobody",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit(
             "history.differences:_snapshots_to_ask", "for b in (*intake.new, *intake.removed)]", "for b in intake.new]"
         ),
@@ -479,19 +479,19 @@ _LOG = (
     _fault(
         "removed_is_repeated",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_kept", 'counts = F.col(ORIGIN) != "removed"', "counts = F.lit(True)"),
     ),
     _fault(
         "asked_without_removed",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_resolved", 'F.col(ORIGIN).isin("stored", "removed")', 'F.col(ORIGIN) == "stored"'),
     ),
     _fault(
         "asked_for_new_only",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit(
             "history.differences:_affected",
             'kept.unionByName(known.where(F.col(ORIGIN) == "removed").select(*names)).distinct()',
@@ -501,13 +501,13 @@ _LOG = (
     _fault(
         "rows_of_removed_stay",
         "S34",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:affected_keys", ".unionByName(removed.select(*keys))", ""),
     ),
     _fault(
         "repeats_of_feeds_dropped",
         "S19",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("history.differences:_kept", '.when((F.col(ORIGIN) == "raw") & ~readable_again, False)', ""),
     ),
     _fault(
@@ -529,13 +529,13 @@ _LOG = (
     _fault(
         "first_null_is_a_repeat",
         "S9",
-        "customer pass redeclared, customer order redeclared",
+        "customer pass redeclared, customer halves redeclared",
         Edit("history.differences:_differs", "(before.isNull() | ~equal)", "~equal"),
     ),
     _fault(
         "history_forgotten",
         "S14",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit(
             "plan.rows:_versions",
             'statements = stored.join(keys, list(dimension.key_names), "left_semi")',
@@ -545,13 +545,13 @@ _LOG = (
     _fault(
         "vanished_rows_stay",
         "S19",
-        "customer order, player order",
+        "customer halves, player halves",
         Edit("history.actions:row_actions", '.when(F.col("_new_key").isNull(), REMOVE)', ""),
     ),
     _fault(
         "null_is_no_overwrite",
         "S8",
-        "customer order, country order",
+        "customer halves, country halves",
         Edit("columns:null_safe_equal", "a.eqNullSafe(b)", "F.coalesce(a == b, F.lit(True))"),
     ),
 )

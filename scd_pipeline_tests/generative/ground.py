@@ -40,6 +40,8 @@ class Way:
 
 PASS, ORDER, DOUBLE = Way("pass", 1), Way("order", None), Way("double", 2, twice=True)
 WAYS = {way.name: way for way in (PASS, ORDER, DOUBLE)}
+HALVES = Way("halves", 2)
+"""Late batches at the price of two loads: enough for a fault that shows in more."""
 
 
 def pieces(world: World, phase: int, most: int | None) -> list[tuple[o.Batch, ...]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from scd_pipeline_tests.generative.comparison import Expected, differences, expected
 from scd_pipeline_tests.generative.faults import FAULTS, Fault
-from scd_pipeline_tests.generative.ground import WAYS, Site, Way
+from scd_pipeline_tests.generative.ground import HALVES, WAYS, Site, Way
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.worlds import SHAPES, Shape, World, world
 
@@ -39,7 +39,8 @@ class Slot:
     @staticmethod
     def of(text: str) -> Slot:
         shape, way, *more = text.split()
-        return Slot(next(s for s in SHAPES if s.name == shape), WAYS[way], more == ["redeclared"])
+        ways = {**WAYS, HALVES.name: HALVES}
+        return Slot(next(s for s in SHAPES if s.name == shape), ways[way], more == ["redeclared"])
 
     def worlds(self, group: int) -> list[World]:
         """The worlds of a group: those that follow the groups before it."""
