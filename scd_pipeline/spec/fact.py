@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from scd_pipeline.errors import DeclarationError, Fault
 from scd_pipeline.spec.attribute import Attribute, ScdType
 from scd_pipeline.spec.dimension import Dimension
+from scd_pipeline.spec.faults import joined
 from scd_pipeline.spec.frozen import as_tuple, settle
 from scd_pipeline.spec.key import KeyColumn
 from scd_pipeline.spec.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name, shown
@@ -18,6 +19,7 @@ DELIVERY_TIME = "_scd.at"
 """The time of a row's delivery, as an expression over what is read."""
 
 Tell = Callable[[str, str, str], None]
+_PLAIN = Source("plain")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -32,6 +34,9 @@ class Role:
     key: tuple[str, ...]
 
     def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
+        """Errors: DeclarationError for what is no dimension."""
+        if not isinstance(dimension, Dimension):
+            raise DeclarationError([Fault("role", "dimension", *_no_dimension(dimension))])
         settle(self, dimension=dimension, key=dimension.key_names if key is None else as_tuple(key))
 
 
@@ -78,6 +83,7 @@ class Fact:
         group: str = "",
         origin: str = "",
     ) -> None:
+        _check_kinds(str(origin or name), grain, dimensions, source, measures)
         roles = {role: Role(of) if isinstance(of, Dimension) else of for role, of in dimensions.items()}
         settle(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
         settle(self, event_time=event_time, roles=tuple(roles.items()), measures=tuple((measures or {}).items()))
@@ -148,6 +154,29 @@ def _columns(fact: Fact) -> dict[str, str]:
     return {name: of for name, of in columns.items() if name not in grain}
 
 
+def _no_dimension(given: object) -> tuple[str, str]:
+    return f"{shown(given)} is no dimension", "give a Dimension, or a Role of one"
+
+
+def _check_kinds(where: str, grain: Any, dimensions: Any, source: Any, measures: Any) -> None:
+    """Raise one DeclarationError with all parts of a fact that are not of their kind."""
+    faults = [
+        Fault(where, name, f"{shown(given)} is not names with values", "give a mapping")
+        for name, given in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
+        if not isinstance(given, Mapping)
+    ]
+    roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
+    faults += [
+        Fault(where, joined("dimensions", role), *_no_dimension(of))
+        for role, of in roles
+        if not isinstance(of, (Dimension, Role))
+    ]
+    if not isinstance(source, Source):
+        faults.append(Fault(where, "source", f"{shown(source)} is no source", "give a Source with a feed"))
+    if faults:
+        raise DeclarationError(faults)
+
+
 def _check(fact: Fact) -> None:
     """Raise one DeclarationError with all faults of the fact."""
     where = fact.origin or str(fact.name)
@@ -187,6 +216,9 @@ def _check_words(fact: Fact, tell: Tell) -> None:
 
 def _check_source(fact: Fact, tell: Tell) -> None:
     place = f"sources.{fact.source.name}"
+    for word in ("attributes", "existence", "retire_guard"):
+        if getattr(fact.source, word) != getattr(_PLAIN, word):
+            tell(f"{place}.{word}", "is a word for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
         tell(place, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:

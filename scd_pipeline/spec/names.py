@@ -15,7 +15,7 @@ _BESIDE = ("_changes", "_audit", "_keys")
 
 COLUMN_NAME_RULE = (
     f"a name does not begin with `_`, and has no space, none of {_FORBIDDEN_SHOWN} and no control character; "
-    "where the source calls it otherwise, name that as its `column`"
+    "where a source calls a column otherwise, say so under the source's `columns:`"
 )
 TABLE_NAME_RULE = (
     "write letters, digits and `_`, beginning with a letter, and not ending with _changes, _audit or _keys"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from yaml.nodes import Node
+from yaml.nodes import MappingNode, Node
 
 from scd_pipeline.errors import DeclarationError, Fault
 from scd_pipeline.spec.dimension import Dimension
@@ -84,19 +84,21 @@ def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
     """The dimensions and the facts that the text declares.  Errors: as of `parse`."""
     faults: list[Fault] = []
     facts: list[tuple[str, Node]] = []
-    dimensions = _read(text, origin, faults, facts)
-    return _checked(dimensions, facts, faults)
+    faulty: set[str] = set()
+    dimensions = _read(text, origin, faults, facts, faulty)
+    return _checked(dimensions, facts, faults, faulty)
 
 
 def _parsed(files: Iterable[Path]) -> Declarations:
     faults: list[Fault] = []
     dimensions: list[Dimension] = []
     facts: list[tuple[str, Node]] = []
+    faulty: set[str] = set()
     for file in files:
         text = _text_of(file, faults)
         if text is not None:
-            dimensions += _read(text, str(file), faults, facts)
-    return _checked(dimensions, facts, faults)
+            dimensions += _read(text, str(file), faults, facts, faulty)
+    return _checked(dimensions, facts, faults, faulty)
 
 
 def _text_of(file: Path, faults: list[Fault]) -> str | None:
@@ -111,8 +113,13 @@ def _text_of(file: Path, faults: list[Fault]) -> str | None:
     return None
 
 
-def _read(text: str, origin: str, faults: list[Fault], facts: list[tuple[str, Node]]) -> list[Dimension]:
-    """The dimensions of the text; its faults are added in the order of their lines, its facts as they stand."""
+def _read(
+    text: str, origin: str, faults: list[Fault], facts: list[tuple[str, Node]], faulty: set[str]
+) -> list[Dimension]:
+    """The dimensions of the text; its faults are added in the order of their lines, its facts as they stand.
+
+    To `faulty` the names of the dimensions that have faults.
+    """
     told: list[tuple[int, Fault]] = []
 
     def tell(line: int, wrong: str, right: str) -> None:
@@ -128,18 +135,29 @@ def _read(text: str, origin: str, faults: list[Fault], facts: list[tuple[str, No
         reader = DimensionReader(origin, root)
         dimension = reader.read()
         told += reader.faults
-        found += [dimension] if dimension is not None else []
+        if dimension is not None:
+            found.append(dimension)
+        else:
+            faulty.add(_name_of(root))
     if not documented and not told:
         tell(1, "nothing is declared", "begin with `dimension: <name>`")
     faults += [fault for _, fault in sorted(told, key=lambda one: one[0])]
     return found
 
 
-def _checked(dimensions: list[Dimension], roots: list[tuple[str, Node]], faults: list[Fault]) -> Declarations:
+def _name_of(root: Node) -> str:
+    """What a document's dimension is called, as far as it can be read."""
+    entries = root.value if isinstance(root, MappingNode) else ()
+    return next((str(of.value) for word, of in entries if word.value == "dimension"), "")
+
+
+def _checked(
+    dimensions: list[Dimension], roots: list[tuple[str, Node]], faults: list[Fault], faulty: Collection[str]
+) -> Declarations:
     by_name = {dimension.name: dimension for dimension in dimensions}
     facts: list[Fact] = []
     for origin, root in roots:
-        reader = FactReader(origin, root, by_name)
+        reader = FactReader(origin, root, by_name, faulty)
         fact = reader.read_fact()
         faults += [fault for _, fault in sorted(reader.faults, key=lambda one: one[0])]
         facts += [fact] if fact is not None else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from yaml.nodes import MappingNode, Node
@@ -13,6 +13,7 @@ from scd_pipeline.spec.dimension import Dimension
 from scd_pipeline.spec.fact import Fact, Role
 from scd_pipeline.spec.faults import joined
 from scd_pipeline.spec.names import did_you_mean, shown
+from scd_pipeline.spec.source import Feed, Source
 from scd_pipeline.spec.words import Kind
 from scd_pipeline.spec.yaml_reader import DimensionReader
 
@@ -22,39 +23,57 @@ def is_fact(root: Node) -> bool:
     return isinstance(root, MappingNode) and any(getattr(key, "value", None) == "fact" for key, _ in root.value)
 
 
-class FactReader(DimensionReader):
-    """Reads one document that declares a fact."""
+# What stands for a part that is missing, or cannot be read, so that the others are looked at all the same.
+_NEUTRAL = {"grain": {"row": "string"}, "event_time": "event_time", "source": Source("source", feed=Feed("{date}.csv"))}
 
-    def __init__(self, origin: str, root: Node, dimensions: Mapping[str, Dimension]) -> None:
+
+class FactReader(DimensionReader):
+    """Reads one document that declares a fact.
+
+    `dimensions` are those that are declared without faults, `faulty` the names of the others.
+    """
+
+    def __init__(
+        self, origin: str, root: Node, dimensions: Mapping[str, Dimension], faulty: Collection[str] = ()
+    ) -> None:
         super().__init__(origin, root)
         self.dimensions = dimensions
+        self.faulty = faulty
+        self.complete = True
 
     def read_fact(self) -> Fact | None:
-        """The fact; None where there are faults."""
+        """The fact; None where there are faults, or where a dimension that it names has some."""
         given = self.words("", self.root, words.FACT)
-        name = given.pop("fact", "")
-        for word in ("grain", "event_time", "dimensions", "sources"):
-            if word not in given:
-                self.tell(word, "is missing", f"write `{word}:`", spoils=False)
-        roles = self.roles("dimensions", given["dimensions"]) if "dimensions" in given else {}
-        sources = self.sources("sources", given.pop("sources")) if "sources" in given else []
+        given["name"] = given.pop("fact", "")
+        readers = {"grain": self.types, "dimensions": self.roles, "measures": self.types, "sources": self.sources}
+        for word, read in readers.items():
+            if word in given:
+                given[word] = read(word, given[word])
+        sources = given.pop("sources", [])
         if len(sources) > 1:
-            self.tell("sources", "a fact has one source", "declare a fact for each", spoils=False)
-        if self.faults or not sources:
-            return None
-        given["grain"] = self.types("grain", given["grain"])
-        given["measures"] = self.types("measures", given["measures"]) if "measures" in given else {}
-        return self.built({**given, "name": name, "dimensions": roles, "source": sources[0]})
+            self.tell("sources", "a fact has one source", "declare a fact for each")
+        if len(sources) == 1:
+            given["source"] = sources[0]
+        self.tell_missing({**given, "sources": sources})
+        return self.built({"dimensions": {}, **_NEUTRAL, **given})
+
+    def tell_missing(self, given: Mapping[str, Any]) -> None:
+        """Tell the parts that are not there, or are empty, unless it was told why."""
+        for word in ("grain", "event_time", "dimensions", "sources"):
+            if given.get(word):
+                continue
+            if not any(path == word or path.startswith(f"{word}.") for path in self.spoilt) and self.complete:
+                self.tell(word, "is missing", f"write `{word}:`", spoils=False)
+            self.spoilt.add(word)
 
     def built(self, given: dict[str, Any]) -> Fact | None:
-        if self.faults:
-            return None
         try:
-            return Fact(**given, origin=f"{self.origin}:{self.lines['']}")
+            fact = Fact(**given, origin=f"{self.origin}:{self.lines['']}")
         except DeclarationError as error:
             for fault in error.faults:
                 self.place(fault)
             return None
+        return None if self.faults or not self.complete else fact
 
     def types(self, path: str, node: Node) -> dict[str, str]:
         """Columns with their types; a name alone is text."""
@@ -70,8 +89,16 @@ class FactReader(DimensionReader):
         return {name: role for name, role in found.items() if role is not None}
 
     def role(self, path: str, node: Node) -> Role | None:
-        told = self.words(path, node, words.ROLE) if isinstance(node, MappingNode) else {}
-        named = told.get("dimension") if told else self.value(path, node, Kind.TEXT)
+        given = node if isinstance(node, MappingNode) else None
+        told = self.words(path, given, words.ROLE) if given else {"dimension": self.value(path, node, Kind.TEXT)}
+        named = told.get("dimension")
+        if named is None:
+            if not any(at == path or at.startswith(f"{path}.") for at in self.spoilt):
+                self.tell(path, "names no dimension", "write `dimension:` with its name")
+            return None
+        if named in self.faulty:
+            self.complete = False
+            return None
         if named not in self.dimensions:
             wrong = f"{shown(named)} is no dimension that is declared here"
             self.tell(path, wrong, did_you_mean(named, self.dimensions))

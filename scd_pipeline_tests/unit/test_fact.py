@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import Fact, parse_declarations
+from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, parse_declarations
 
 DIMENSION = """\
 dimension: dim_player
@@ -97,6 +97,11 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
         ("grain: {play: bigint}\n", "", "6: grain: is missing; write `grain:`"),
         ("event_time: played_at", "event_time: 2024-01-01", "8: event_time: 2024-01-01 is read as a"),
         ("measures", "mesures", "12: mesures: 'mesures' is not a word that stands here; did you mean measures?"),
+        ('  floor: {feed: "plays_{date}.csv"}', "  {}", "13: sources: is missing; write `sources:`"),
+        ("  floor: {", "  floor: {retire_guard: 0.5, ", "14: sources.floor.retire_guard: is a word for the sources of"),
+        ("  floor: {", "  floor: {attributes: coins, ", "14: sources.floor.attributes: is a word for the sources of d"),
+        ("player: dim_player", "player:", "10: dimensions.player: has no value; write text, or remove the word"),
+        ("player: dim_player", "player: {key: player}", "10: dimensions.player: names no dimension; write `dimension:"),
         ("  floor:", "  other: {feed: {}}\n  floor:", "13: sources: a fact has one source; declare a fact for each"),
     ],
 )
@@ -105,3 +110,51 @@ def test_a_wrong_fact_is_refused_with_its_place(old: str, new: str, told: str) -
     with pytest.raises(DeclarationError) as refused:
         fact(FACT.replace(old, new, 1))
     assert f"<text>:{told}" in str(refused.value)
+
+
+def test_all_faults_of_a_fact_are_told_at_once() -> None:
+    wrong = FACT.replace("event_time", "event_tim").replace("coins: int", "coins: intt")
+    with pytest.raises(DeclarationError) as refused:
+        fact(wrong.replace("play: bigint", "play: bigintt"))
+    assert [fault.field for fault in refused.value.faults] == [
+        "event_time",
+        "grain.play",
+        "event_tim",
+        "measures.coins.type",
+    ]
+
+
+def test_a_fact_is_not_blamed_for_the_faults_of_its_dimension() -> None:
+    with pytest.raises(DeclarationError) as refused:
+        parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT)
+    assert [fault.field for fault in refused.value.faults] == ["attributes.tier.scd"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"dimensions": None}, "fct_play: dimensions: None is not names with values; give a mapping"),
+        (
+            {"dimensions": {"player": "dim_player"}},
+            "dimensions.player: 'dim_player' is no dimension; give a Dimension,",
+        ),
+        ({"grain": "play"}, "fct_play: grain: 'play' is not names with values; give a mapping"),
+        ({"source": None}, "fct_play: source: None is no source; give a Source with a feed"),
+    ],
+)
+def test_parts_of_another_kind_are_refused_in_python_too(given: dict[str, object], told: str) -> None:
+    (player,) = parse_declarations(DIMENSION).dimensions
+    right = {
+        "grain": {"play": "bigint"},
+        "dimensions": {"player": player},
+        "source": Source("s", feed=Feed("{date}.csv")),
+    }
+    with pytest.raises(DeclarationError) as refused:
+        Fact("fct_play", event_time="at", **{**right, **given})  # type: ignore[arg-type]
+    assert told in str(refused.value)
+
+
+def test_a_role_is_of_a_dimension() -> None:
+    with pytest.raises(DeclarationError, match="'dim_player' is no dimension; give a Dimension, or a Role of one"):
+        Role("dim_player")  # type: ignore[arg-type]
+    assert isinstance(Role(parse_declarations(DIMENSION).dimensions[0]).dimension, Dimension)
