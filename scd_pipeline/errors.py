@@ -52,10 +52,13 @@ class SourceDataError(ScdError):
     exit_code = 3
 
 
+_LET_THROUGH = (
+    'let it through by allow "{}": `scd load --allow`, `allow` in Dagster\'s run configuration, or of the Delivery'
+)
 # What a steward does about a stopped batch, where the rule alone decides it.
 _REMEDIES = {
-    "bad rows": 'mend the rows and deliver a higher revision, or let it through with allow={"bad rows"}',
-    "retire guard": 'deliver the whole snapshot again, or let it through with allow={"retire guard"}',
+    "bad rows": f"mend the rows and deliver a higher revision, or {_LET_THROUGH.format('bad rows')}",
+    "retire guard": f"deliver the whole snapshot again, or {_LET_THROUGH.format('retire guard')}",
     "unordered changes": "declare a `sequence` column that orders the changes, or deliver one change per key",
     "no time": "deliver it under a date, as 2024-01-31, or as a feed whose rows have times of their own",
     "open end": "deliver it under the time that it is of, or declare a later `open_end`",
@@ -64,7 +67,7 @@ _REMEDIES = {
     "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
     "repeated column": "deliver each column under a name of its own",
     "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
-    "missing column": "deliver the column, or declare its attribute `optional: true` or `retired: true`",
+    "missing column": "deliver the column; one of a dimension can be declared `optional: true` or `retired: true`",
 }
 
 

@@ -38,7 +38,8 @@ def test_a_stopped_batch_tells_how_to_let_it_through() -> None:
     stopped = BatchStopped("crm/2024-01-01", "retire guard", "30 of 40 entities would be gone")
     assert str(stopped) == (
         "crm/2024-01-01: stopped (retire guard): 30 of 40 entities would be gone; "
-        'deliver the whole snapshot again, or let it through with allow={"retire guard"}'
+        'deliver the whole snapshot again, or let it through by allow "retire guard": '
+        "`scd load --allow`, `allow` in Dagster's run configuration, or of the Delivery"
     )
     assert (stopped.batch, stopped.rule) == ("crm/2024-01-01", "retire guard")
 
