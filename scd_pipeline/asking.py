@@ -49,6 +49,8 @@ def as_of(options: Namespace, settings: Settings) -> None:
     time = _time(options.time)
     of = options.dimension if known is None else _declared_dimension(options.dimension, settings)
     with settings.open() as warehouse:
+        if not reading.shape_of(warehouse, of).has_windows:
+            warn(f"{options.dimension} remembers no windows: what it holds is told of every time, also of {time}")
         rows = reading.as_of(warehouse, of, time, known_at=known)
         _show(_where(rows, options.where), options, settings)
 
@@ -68,7 +70,8 @@ def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) 
                     f"those that name its entity; there is {', '.join(rows.columns)}"
                 )
         joined = reading.as_of_join(warehouse, rows, dimension, time=options.time, keys=keys, known_at=known)
-        _show(_where(joined, options.where), options, settings)
+        with _query_errors(lambda: (), of=options.join):
+            _show(_where(joined, options.where), options, settings)
 
 
 def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
@@ -80,6 +83,8 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     from scd_pipeline.spec import Snapshot
 
     path = str(Path(file).absolute())
+    if not Path(path).exists():
+        raise UsageError(f"{file}: there is no such file; expected rows with a time and a key, to join with")
     channel = Snapshot(path)
     if channel.format is None:
         raise UsageError(f"{file}: its ending tells no format; expected a file that ends in .csv, .json or .parquet")
@@ -129,14 +134,14 @@ def history(options: Namespace, settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def _query_errors(names: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Turn what Spark says of a query into a UsageError without a stack trace."""
+def _query_errors(names: Callable[[], Sequence[str]], *, of: str = "") -> Iterator[None]:
+    """Turn what Spark says of a query, or of the rows of a file, into a UsageError without a stack trace."""
     from pyspark.errors import PySparkException
 
     try:
         yield
     except PySparkException as error:
-        told = spark_message(error) or str(error)
+        told = (f"{of}: " if of else "") + (spark_message(error) or str(error))
         if "TABLE_OR_VIEW_NOT_FOUND" in told:
             told += f"\nthere is: {', '.join(names()) or 'no table yet'}"
         raise UsageError(told) from error
@@ -175,9 +180,9 @@ def _print(found: Texts, form: str, settings: Settings) -> None:
 
     if form == "csv":
         print(texts.comma_separated(found))
-    elif form == "json":
+    elif form == "json" and found.rows:
         print(texts.json_lines(found))
-    elif found.names:
+    elif found.names and form == "table":
         wide = settings.terminal_width is not None and texts.table_width(found) > settings.terminal_width
         print(texts.records(found) if wide else texts.table(found))
         say(f"{len(found.rows)} row{'' if len(found.rows) == 1 else 's'}")

@@ -24,7 +24,7 @@ _EXIT_CODES = """exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `scd`; the only place that reads the environment.  Out: the exit code."""
-    options = parser().parse_args(arguments)
+    options = parsed(arguments)
     try:
         return int(options.run(options, settings(options, os.environ)) or 0)
     except ScdError as error:
@@ -42,6 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         commands.say(f"error: {told}")
         return 4
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The arguments as options; conditions may stand before and after options.
+
+    Of what comes in several places argparse takes only the first for a list that may be empty.
+    """
+    made = parser()
+    options, others = made.parse_known_args(arguments)
+    if others and not (hasattr(options, "where") and all(_is_condition(one) for one in others)):
+        made.error(f"unrecognized arguments: {' '.join(others)}")
+    if others:
+        options.where = [*options.where, *others]
+    return options
+
+
+def _is_condition(argument: str) -> bool:
+    return "=" in argument and not argument.startswith("-")
 
 
 def settings(options: argparse.Namespace, environ: Mapping[str, str]) -> commands.Settings:
@@ -76,6 +94,13 @@ def parser() -> argparse.ArgumentParser:
     _add_common(made, top=True)
     _Commands(made).add_all()
     return made
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0; expected how many rows to show, 0 for all")
+    return number
 
 
 def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
@@ -180,7 +205,7 @@ class _Commands:
         for parser in (sql, as_of, history, audit):
             parser.add_argument("--format", choices=asking.FORMATS, default="table", help="(%(default)s)")
             parser.add_argument(
-                "--limit", type=int, default=1000, metavar="N", help="rows to show, 0 for all (%(default)s)"
+                "--limit", type=_count, default=1000, metavar="N", help="rows to show, 0 for all (%(default)s)"
             )
 
     def _add(self, name: str, run: commands.Command, text: str) -> argparse.ArgumentParser:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scd_pipeline.errors import UsageError
+from scd_pipeline.landing import EXAMPLE
 
 if TYPE_CHECKING:
     from scd_pipeline.deliveries import Delivery
@@ -50,6 +51,12 @@ class Settings:
     def warehouse_path(self) -> str:
         """The warehouse's folder or address, in full."""
         return str(self.folder or self.warehouse)
+
+    @property
+    def again(self) -> str:
+        """How the user may call this program again, on the same tables."""
+        usual = Path(self.environ.get("SCD_WAREHOUSE") or "warehouse").absolute()
+        return self.program if self.folder == usual else f"{self.program} --warehouse {self.warehouse}"
 
     @contextlib.contextmanager
     def open(self, *, quick: bool = True, declared: Sequence[str] = ()) -> Iterator[Warehouse]:
@@ -141,6 +148,11 @@ def demo(_options: Namespace, settings: Settings) -> None:
     from scd_pipeline.dev import dagster_home
 
     declared = play.example()
+    if settings.declarations != EXAMPLE:
+        raise UsageError(
+            f"the demo loads the example, and {settings.declarations} is what the declarations are to be read from; "
+            "unset SCD_DECLARATIONS and leave --declarations out, or load your own: `scd load`"
+        )
     home = dagster_home(settings.environ, Path.cwd())
     play.introduce(declared, settings.warehouse_path, play.to_stdout)
     with play.progress(play.to_stdout) as tell, play.dagster_instance(home) as instance:
@@ -152,7 +164,7 @@ def demo(_options: Namespace, settings: Settings) -> None:
         tell("done")
     with settings.open(quick=False) as warehouse:
         play.show(warehouse, declared, play.to_stdout)
-    play.suggest(settings.program, play.to_stdout)
+    play.suggest(settings.again, play.to_stdout)
 
 
 def dev(options: Namespace, settings: Settings) -> int:
@@ -176,8 +188,7 @@ def load(options: Namespace, settings: Settings) -> int:
     code = 0
     declared = declared_of(options.what, settings)
     with settings.open(quick=False) as warehouse:
-        found = [_deliveries(of, warehouse, options) for of in declared]
-        for of, lying in zip(declared, found, strict=True):
+        for of, lying in _deliveries(declared, warehouse, options):
             say(f"{of.name}: {len(lying)} deliveries")
             if isinstance(of, Dimension):
                 result, _ = load_and_record(warehouse, of, lying, progress=say)
@@ -192,10 +203,18 @@ def load(options: Namespace, settings: Settings) -> int:
     return code
 
 
-def _deliveries(of: Dimension | Fact, warehouse: Warehouse, options: Namespace) -> list[Delivery]:
-    from scd_pipeline.landing import deliveries
+def _deliveries(
+    declared: Sequence[Dimension | Fact], warehouse: Warehouse, options: Namespace
+) -> list[tuple[Dimension | Fact, list[Delivery]]]:
+    """The declared tables, each with what lies there for it; of named deliveries those that have any.
 
-    return deliveries(_shape(of), warehouse.spark, names=options.delivery, allow=options.allow)
+    Errors: SourceDataError for a name that none of them has.
+    """
+    from scd_pipeline.landing import deliveries_of_each
+
+    shapes = [_shape(of) for of in declared]
+    found = deliveries_of_each(shapes, warehouse.spark, names=options.delivery, allow=options.allow)
+    return [(of, lying) for of, lying in zip(declared, found, strict=True) if lying or not options.delivery]
 
 
 def _shape(of: Dimension | Fact) -> Dimension:
@@ -214,8 +233,7 @@ def plan(options: Namespace, settings: Settings) -> int:
     stopped = False
     declared = declared_of(options.what, settings)
     with settings.open(quick=False) as warehouse:
-        found = [_deliveries(of, warehouse, options) for of in declared]
-        for of, lying in zip(declared, found, strict=True):
+        for of, lying in _deliveries(declared, warehouse, options):
             made = plan_load(warehouse, of, lying) if isinstance(of, Dimension) else plan_fact(warehouse, of, lying)
             print(made.explain())
             if made.has_actions:
@@ -246,7 +264,8 @@ def declared_of(what: str | None, settings: Settings) -> list[Dimension | Fact]:
     if not chosen:
         names = ", ".join(of.name for of in declared)
         raise UsageError(
-            f"{what}: neither a file or folder, nor a dimension or fact of {settings.declarations} ({names})"
+            f"{what}: neither a file or folder, nor a dimension or fact of {settings.declarations} ({names}); "
+            "name the file or folder that declares it by --declarations or SCD_DECLARATIONS"
         )
     return chosen
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,25 +64,36 @@ def files(dimension: Dimension) -> list[Delivery]:
     return discover(dimension, None, base=declaration_folder(dimension))
 
 
-def deliveries(
-    dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
-) -> list[Delivery]:
-    """What lies at the paths of the dimension's channels: all of it, or the deliveries of some names.
+def deliveries_of_each(
+    dimensions: Sequence[Dimension], spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+) -> list[list[Delivery]]:
+    """For each dimension what lies at the paths of its channels: all of it, or the deliveries of some names.
 
     A name without its channel means that of every channel. `allow` lets these deliveries through the rules it names.
-    Errors: SourceDataError for a name that is not there.
+    Errors: SourceDataError for a name that is there for none of them.
     """
     from scd_pipeline.deliveries import discover
 
-    folder = declaration_folder(dimension)
-    found = discover(dimension, spark, base=folder)
-    unknown = sorted(set(names) - {name for delivery in found for name in _names(delivery)})
+    found = [discover(dimension, spark, base=declaration_folder(dimension)) for dimension in dimensions]
+    unknown = sorted(set(names) - {name for lying in found for delivery in lying for name in _names(delivery)})
     if unknown:
-        raise SourceDataError(
-            f"{dimension.name}: no delivery {', '.join(unknown)} at {_paths(dimension, folder)}; "
-            f"expected one of {_some({partition_key(delivery, dimension) for delivery in found})}"
-        )
-    return [replace(d, allow=frozenset(allow)) for d in found if not names or not _names(d).isdisjoint(names)]
+        told = [
+            f"{dimension.name}: no delivery {', '.join(unknown)} at {_paths(dimension)}; "
+            f"expected one of {_some({partition_key(delivery, dimension) for delivery in lying})}"
+            for dimension, lying in zip(dimensions, found, strict=True)
+        ]
+        raise SourceDataError("\n".join(told))
+    return [
+        [replace(d, allow=frozenset(allow)) for d in lying if not names or not _names(d).isdisjoint(names)]
+        for lying in found
+    ]
+
+
+def deliveries(
+    dimension: Dimension, spark: SparkSession, *, names: Collection[str] = (), allow: Collection[str] = ()
+) -> list[Delivery]:
+    """The same for one dimension."""
+    return deliveries_of_each([dimension], spark, names=names, allow=allow)[0]
 
 
 def partition_key(delivery: Delivery, dimension: Dimension) -> str:
@@ -125,7 +136,8 @@ def size(path: Path) -> int:
     return sum(part.stat().st_size for part in (path, *path.rglob("*")) if part.is_file())
 
 
-def _paths(dimension: Dimension, folder: Path) -> str:
+def _paths(dimension: Dimension) -> str:
+    folder = declaration_folder(dimension)
     channels = [channel for source in dimension.sources for _, channel in source.channels]
     return ", ".join(str(folder / channel.path) for channel in channels if channel.path) or "any path"
 

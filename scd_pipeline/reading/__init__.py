@@ -21,6 +21,7 @@ from scd_pipeline.reading.dimension import (
     key_names,
     known,
     quarantine,
+    shape_of,
 )
 from scd_pipeline.reading.joins import as_of_join, overlap, with_dimensions
 from scd_pipeline.reading.views import create_views, register, views
@@ -42,6 +43,7 @@ __all__ = [
     "overlap",
     "quarantine",
     "register",
+    "shape_of",
     "views",
     "with_dimensions",
 ]

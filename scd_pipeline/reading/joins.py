@@ -67,13 +67,18 @@ def as_of_join(
     In: rows with the business key in `keys` (by default the dimension's own names) and a time.  Out: as many rows, with
     the surrogate key (-1 where nothing held) and `<dimension>_<attribute>`, as of `labelled`, NULL where nothing held;
     with `known_at` as was known at that moment.  Errors: SetupError; UsageError unless `keys` names as many columns as
-    the business key has: a part of it would be many entities.
+    the business key has, as a part of it would be many entities, or where the surrogate key's name is taken.
     """
     keys = tuple(keys or dimension.key_names)
     if len(keys) != len(dimension.key_names):
         raise UsageError(
             f"{dimension.name}: {', '.join(keys)} cannot name an entity; expected {len(dimension.key_names)} columns, "
             f"one for each of its business key, in this order: {', '.join(dimension.key_names)}"
+        )
+    if dimension.surrogate_key.casefold() in {name.casefold() for name in rows.columns}:
+        raise UsageError(
+            f"{dimension.name}: the rows have a column {dimension.surrogate_key}, which is what the surrogate key is "
+            "to be called; expected rows without it; rename or drop it"
         )
     held = declared(warehouse, dimension) if known_at is None else known(warehouse, dimension, known_at)
     key, label = dimension.surrogate_key, dimension.name.removeprefix("dim_")

@@ -58,6 +58,7 @@ def test_a_query_is_answered_by_an_aligned_table(scd: Scd) -> None:
 def test_a_query_as_csv_and_json(scd: Scd) -> None:
     query = "SELECT delivery, bad_rows, run_id IS NULL AS x FROM dim_legislator_batches WHERE bad_rows > 0 ORDER BY 1"
     assert scd("sql", query, "--format", "csv")[1].splitlines()[0] == "delivery,bad_rows,x"
+    assert scd("sql", "SELECT 1 AS a WHERE false", "--format", "json")[1] == ""
     out = scd("sql", query, "--format", "json")[1]
     assert [json.loads(line) for line in out.splitlines()] == [
         {"delivery": "2013-01-02", "bad_rows": 78, "x": False},
@@ -145,6 +146,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
         (["sql", "SELEC 1"], 2, "Syntax error at or near 'SELEC'"),
         (["sql", "SELECT foo FROM dim_legislator"], 2, "`foo` cannot be resolved"),
         (["sql", "SELECT int('a')"], 2, 'cannot be cast to "INT"'),
+        (["as-of", "dim_legislator", "at", "--join", "not/there.csv"], 2, "not/there.csv: there is no such file; exp"),
         (["as-of", "dim_legislator", "2016-13-01"], 2, "2016-13-01 is no time; expected one as 2016-01-01"),
         (["as-of", "dim_senator", "2016-01-01"], 5, "there is dim_legislator, fct_committee_seat; load it first"),
         (
@@ -183,6 +185,26 @@ def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.Capture
         cli.main(arguments)
     assert ended.value.code == 2
     assert "usage: scd" in capsys.readouterr().err
+
+
+def test_conditions_stand_before_and_after_options() -> None:
+    as_of = ["as-of", "dim_x", "2024-01-15"]
+    for told in (["a=1", "b=2", "--limit", "3"], ["--limit", "3", "a=1", "b=2"], ["a=1", "--limit", "3", "b=2"]):
+        options = cli.parsed([*as_of, *told])
+        assert (options.where, options.limit) == (["a=1", "b=2"], 3)
+
+
+@pytest.mark.parametrize("told", [["--limt", "3"], ["a=1", "--limit", "3", "b"], ["--limit", "-1"]])
+def test_what_is_neither_option_nor_condition_is_refused(told: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.parsed(["history", "dim_x", *told])
+    assert "error: " in capsys.readouterr().err
+
+
+def test_the_demo_loads_nothing_else(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("SCD_DECLARATIONS", "elsewhere")
+    assert cli.main(["demo"]) == 2
+    assert "unset SCD_DECLARATIONS" in capsys.readouterr().err
 
 
 def test_options_are_taken_before_and_after_the_command() -> None:
