@@ -21,6 +21,7 @@ RENEWED_AFTER = timedelta(days=15)
 """Half of the time for which Delta keeps a table's history by default; an own commit that is older is repeated."""
 
 _RETENTION = "delta.deletedFileRetentionDuration"
+_UNITS = {"hour": 1, "day": 24, "week": 168}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,18 @@ def maintain(
     tables: Sequence[str],
     *,
     now: datetime,
-    retention_hours: int = LEAST_HOURS,
+    retention_hours: int | None = None,
     run_id: str = "",
     retry: Retry | None = None,
 ) -> tuple[Maintained, ...]:
     """Compact the tables that are there, and remove files that no version of the last hours needs.
 
-    `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be repeated.
+    The hours are `retention_hours`, which become the table's own setting; where none are given those of that setting, a
+    week at least. `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be
+    repeated.
     Errors: UsageError for less than a week; SetupError if one of the tables is not ours.
     """
-    if retention_hours < LEAST_HOURS:
+    if retention_hours is not None and retention_hours < LEAST_HOURS:
         raise UsageError(
             f"a retention of {retention_hours} hours would take files from running readers; "
             f"expected {LEAST_HOURS} or more"
@@ -59,13 +62,15 @@ def maintain(
 
 
 def _maintained(
-    warehouse: Warehouse, name: str, now: datetime, hours: int, run_id: str, retry: Retry | None
+    warehouse: Warehouse, name: str, now: datetime, wanted: int | None, run_id: str, retry: Retry | None
 ) -> Maintained:
     table = warehouse.writable(name)
     spark = warehouse.spark
     before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
     with_retries(name, table.compact, retry or Retry(), silent)
-    if table.properties().get(_RETENTION, _interval(LEAST_HOURS)) != _interval(hours):
+    own = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
+    hours = max(own, LEAST_HOURS) if wanted is None else wanted
+    if own != hours:
         # VACUUM goes by the table's own setting, whatever it is told.
         table.set_properties({_RETENTION: _interval(hours)})
     spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
@@ -76,6 +81,15 @@ def _maintained(
 
 def _interval(hours: int) -> str:
     return f"interval {hours} hours"
+
+
+def _hours(interval: str) -> int:
+    """The whole hours of an interval as Delta's properties have it, as `interval 30 days`; 0 where it has others."""
+    parts = interval.lower().split()[1:]
+    pairs = list(zip(parts[::2], parts[1::2], strict=False))
+    if len(parts) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _UNITS for number, unit in pairs):
+        return 0
+    return sum(int(number) * _UNITS[unit.rstrip("s")] for number, unit in pairs)
 
 
 def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import pin, plan_fact
 from scd_pipeline.landing import deliveries
 from scd_pipeline.load import BatchResult, plan
@@ -26,7 +27,7 @@ class SourceStatus:
 
     `last` is the time of its last delivery that counts, or that at which it came in where it has none, and `age` how
     long ago that was; `waiting` are deliveries that lie there and are not in: they have come, or were replaced, since
-    the last load. `stopped` are those of them that a load would leave out, with why.
+    the last load. `stopped` are those of them that a load would leave out, with why, or what keeps all of it out.
     """
 
     table: str
@@ -100,8 +101,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
         bad = log.table.read().where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
         quarantined = {row[BATCH]: int(row["count"]) for row in bad}
     accepted = {batch.id for batch in known}
-    lying = [d for d in deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
-    stopped = _stopped(warehouse, dimension, fact, lying) if log.is_there else []
+    lying, stopped, wrong = _waiting(warehouse, dimension, fact, accepted)
     told = []
     for source in dimension.sources:
         mine = [batch for batch in standing if batch.source == source.name]
@@ -115,21 +115,29 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
                 at,
                 utc(now) - at if at else None,
                 tuple(d.name for d in lying if d.source == source.name),
-                tuple(f"{b.delivery} ({b.rule}): {b.error}" for b in stopped if b.source == source.name),
+                (*wrong, *(f"{b.delivery} ({b.rule}): {b.error}" for b in stopped if b.source == source.name)),
                 sum(quarantined.get(batch.statements_of, 0) for batch in mine),
             )
         )
     return told
 
 
-def _stopped(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, lying: Sequence[Delivery]
-) -> list[BatchResult]:
-    """What a load of these deliveries would leave out."""
-    if not lying:
-        return []
-    made = plan_fact(warehouse, fact, lying) if fact else plan(warehouse, dimension, lying)
-    return [result for result in made.results if result.outcome == "stopped"]
+def _waiting(
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, accepted: Collection[str]
+) -> tuple[list[Delivery], list[BatchResult], list[str]]:
+    """The deliveries that are not in, what a load of them would leave out, and why there would be none at all.
+
+    What is wrong with one table keeps nobody from hearing of the others.
+    """
+    lying: list[Delivery] = []
+    try:
+        lying = [d for d in deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
+        if not lying:
+            return [], [], []
+        made = plan_fact(warehouse, fact, lying) if fact else plan(warehouse, dimension, lying)
+    except ScdError as error:
+        return lying, [], [f"everything: {error}"]
+    return lying, [result for result in made.results if result.outcome == "stopped"], []
 
 
 def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:

@@ -18,8 +18,9 @@ from scd_pipeline.maintenance import LEAST_HOURS, maintain
 class UpkeepConfig(dg.Config):
     """What a run of the interface may say."""
 
-    retention_hours: int = Field(
-        default=LEAST_HOURS, description=f"How long files stay that no version needs; {LEAST_HOURS} or more."
+    retention_hours: int | None = Field(
+        default=None,
+        description=f"How long files stay that no version needs, {LEAST_HOURS} or more; else as each table has it set.",
     )
 
 

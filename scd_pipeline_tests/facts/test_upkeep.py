@@ -21,7 +21,7 @@ from scd_pipeline.landing import deliveries, tables_of
 from scd_pipeline.load import load
 from scd_pipeline.maintenance import maintain
 from scd_pipeline.record import load_and_record, record
-from scd_pipeline.spec import Declarations, load_declarations
+from scd_pipeline.spec import Declarations, load_declarations, parse
 from scd_pipeline.status import Status, status
 from scd_pipeline.warehouse import Warehouse
 
@@ -42,6 +42,7 @@ FILES = {
     "customers_2024-01-02.csv": "id,city\n7,Wien\n8,Linz\n",
     "sales_2024-01-03.csv": "sale,sold_at,id\n1,2024-01-01 12:00:00,7\n2,no time,7\n",
 }
+RETENTION = "delta.deletedFileRetentionDuration"
 NOW = dt.datetime(2024, 1, 11, tzinfo=dt.timezone.utc)
 
 
@@ -111,6 +112,25 @@ def test_what_a_load_would_leave_out_is_told_with_its_reason(told: dict[str, Sta
     assert text.startswith("2024-01-03 (bad rows): 1 of 3 rows cannot be taken; at most ")
 
 
+def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
+    spark: SparkSession, declared: Declarations, warehouse: Path
+) -> None:
+    """Also of a table that was never loaded it is told what a load would leave out."""
+    (customer,), store = declared.dimensions, Warehouse(spark, warehouse)
+    load(store, customer, deliveries(customer, spark)[:1])
+    folder = Path(customer.origin.rpartition(":")[0]).parent
+    (misfit,) = parse(DECLARED.partition("---")[0].replace("city: 2", "city: 1"), str(folder / "all.yaml"))
+    lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
+    (other,) = parse(lacking, str(folder / "all.yaml"))
+    first, second = status(store, [misfit, other], [], now=NOW).sources
+    assert first.stopped[0].startswith("everything: ")
+    assert "city" in first.stopped[0]
+    assert [text.partition(":")[0] for text in second.stopped] == [
+        "2024-01-01 (missing column)",
+        "2024-01-02 (missing column)",
+    ]
+
+
 @pytest.mark.slow
 def test_when_all_has_followed_nothing_is_behind(told: dict[str, Status]) -> None:
     assert tables(told["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
@@ -151,6 +171,10 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     soon, late = at.at + dt.timedelta(days=1), at.at + dt.timedelta(days=16)
     assert not any(done.renewed for done in maintain(store, [customer.name], now=soon))
     done = maintain(store, tables_of(customer.name), now=late)
+    assert store.table(customer.name).properties().get(RETENTION) is None
+    store.table(customer.name).set_properties({RETENTION: "interval 30 days"})
+    maintain(store, [customer.name], now=soon)
+    assert store.table(customer.name).properties()[RETENTION] == "interval 30 days"
     renewed = store.table(customer.name).last_commit()
     assert (renewed.number, renewed.took) == (at.number + 1, at.took)
     assert {one.table: one.renewed for one in done} == dict.fromkeys(tables_of(customer.name), True)
