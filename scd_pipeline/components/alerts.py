@@ -17,6 +17,8 @@ from email.message import EmailMessage
 
 import dagster as dg
 
+NOT_BY = "not by"
+"""How the word of a way begins by which nothing could be sent."""
 _SECONDS = 10
 
 
@@ -31,7 +33,7 @@ def tell(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str
             if send(subject, text, facts, environ):
                 told.append(way)
         except (OSError, ValueError, http.client.HTTPException) as error:  # of networks and mail, or a bad address
-            told.append(f"not by {way}: {error}")
+            told.append(f"{NOT_BY} {way}: {error}")
     return told
 
 
@@ -89,5 +91,7 @@ def alert_sensor() -> dg.SensorDefinition:
         facts = {"run_id": run.run_id, "job": run.job_name, "steps": ", ".join(str(e.step_key) for e in failed)}
         told = tell(f"{run.job_name} failed", text, facts, os.environ)
         context.log.info(f"told of run {run.run_id}: {', '.join(told) or 'nobody is named'}")
+        if unsent := [way for way in told if way.startswith(NOT_BY)]:
+            raise dg.Failure(f"run {run.run_id} failed, and that was told {'; '.join(unsent)}", allow_retries=False)
 
     return alerts

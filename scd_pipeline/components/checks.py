@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 import dagster as dg
 
 from scd_pipeline.check import DESCRIPTIONS, FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
-from scd_pipeline.components.alerts import tell
+from scd_pipeline.components.alerts import NOT_BY, tell
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
 from scd_pipeline.reading import LOG_SUFFIX
@@ -53,7 +53,8 @@ def _checks(name: str, rules: Sequence[str], ask: Ask) -> dg.AssetChecksDefiniti
 
 def _tell(context: dg.AssetCheckExecutionContext, subject: str, text: str, of: str) -> None:
     ways = tell(subject, text, {"run_id": context.run.run_id}, os.environ)
-    context.log.info(f"told of {of}: {', '.join(ways) or 'nobody is named'}")
+    log = context.log.warning if any(way.startswith(NOT_BY) for way in ways) else context.log.info
+    log(f"told of {of}: {', '.join(ways) or 'nobody is named'}")
 
 
 def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResult:

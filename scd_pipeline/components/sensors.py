@@ -15,11 +15,12 @@ from scd_pipeline.components.assets import delivery_partitions, plain
 from scd_pipeline.components.metadata import ROWS_TOLD
 from scd_pipeline.deliveries import changed
 from scd_pipeline.landing import EVERYTHING, declaration_folder, files, mark, partition_key, size
-from scd_pipeline.spec import Dimension, Fact
+from scd_pipeline.spec import Dimension, Fact, Feed, Snapshot
 
 SETTLED_SECONDS = 5.0
 """A file that has not changed for so long is whole."""
 _RUN_KEY = "dagster/run_key"
+_TABLE = "table "
 
 
 def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> dg.ScheduleDefinition:
@@ -63,21 +64,22 @@ def arrival_sensor(
     def arrivals(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         now = clock()
         before: dict[str, Any] = json.loads(context.cursor or "{}")
-        there = list(_there(dimension))
-        seen = {name: told for name, told, _ in there}
-        atomic = {name for name, _, is_atomic in there if is_atomic}
+        of_files, of_tables = _files(dimension), _tables(dimension)
+        seen = {**of_files, **{name: told for name, (told, _) in of_tables.items()}}
+        atomic = {name for name, (_, is_atomic) in of_tables.items() if is_atomic}
         known = before.get("seen", {})
         since = {name: before["since"][name] if known.get(name) == seen[name] else now for name in seen}
         settled = {n for n in seen if known.get(n) == seen[n] and now - since[n] >= settled_seconds}
         whole = {n: seen[n] for n in seen if n in atomic or n in settled}
-        done = before.get("done", {})
+        # A table that was taken away may be made anew with the versions that it had.
+        done = {n: told for n, told in before.get("done", {}).items() if n in seen or not n.startswith(_TABLE)}
         new = {name: whole[name] for name in whole if done.get(name) != whole[name]}
         asked: dict[str, str] = before.get("asked", {})
         cursor = {"seen": seen, "since": since, "done": {**done, **new}, "asked": asked}
         if not new:
             return dg.SensorResult(skip_reason=_waiting(seen, whole), cursor=json.dumps(cursor))
         left = _left_out(context.instance, asked)
-        take = {n: whole[n] for n in sorted(whole) if (n in new or n in left) and not n.startswith("table ")}
+        take = {n: whole[n] for n in sorted(whole) if (n in new or n in left) and n in of_files}
         told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
         run_key = f"{dimension.name}:{told}"
         request = dg.RunRequest(
@@ -127,16 +129,21 @@ def _short(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _there(dimension: Dimension) -> Iterator[tuple[str, str, bool]]:
-    """What lies there: partition key, what is different once it has changed, and whether changes come as commits."""
-    for delivery in files(dimension):
-        yield partition_key(delivery, dimension), mark(delivery), False
+def _files(dimension: Dimension) -> dict[str, str]:
+    """The files that lie there, by partition key, each with what is different once it was replaced."""
+    return {partition_key(delivery, dimension): mark(delivery) for delivery in files(dimension)}
+
+
+def _tables(dimension: Dimension) -> dict[str, tuple[str, bool]]:
+    """The tables that lie there, each with what is different once it has changed, and whether it has commits."""
     folder = declaration_folder(dimension)
-    for source in dimension.sources:
-        for _, channel in source.channels:
-            if channel.path and (channel.versions or channel.partition):
-                table = folder / channel.path
-                yield f"table {channel.path}", _change(table), _log(table).is_dir()
+    paths = [channel.path for source in dimension.sources for _, channel in source.channels if _is_table(channel)]
+    there = {path: folder / path for path in paths if path and (folder / path).exists()}
+    return {f"{_TABLE}{path}": (_change(table), _log(table).is_dir()) for path, table in there.items()}
+
+
+def _is_table(channel: Snapshot | Feed) -> bool:
+    return bool(channel.versions or channel.partition)
 
 
 def _log(table: Path) -> Path:
@@ -148,7 +155,7 @@ def _change(table: Path) -> str:
     """What is different after each change of a table in a local folder: its last version, or its files' last change."""
     if (log := _log(table)).is_dir():
         return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
-    return f"{changed(table)}, {size(table)} bytes" if table.exists() else "nothing"
+    return f"{changed(table)}, {size(table)} bytes"
 
 
 def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import shutil
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -175,6 +176,35 @@ def test_a_table_of_files_waits_until_it_is_at_rest(tmp_path: Path) -> None:
     assert len(tick(6).run_requests or ()) == 1
 
 
+@pytest.mark.parametrize("path", ["table", "s3://bucket/table"])
+def test_a_table_that_is_not_there_starts_no_run(path: str, tmp_path: Path) -> None:
+    """Nor does one that goes; one that is made anew does, though it has a version seen before."""
+    channel = f'{{path: "{path}", format: delta, partition: day}}'
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
+    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    assert not tick(1).run_requests
+    assert not tick(6).run_requests
+    if path == "table":
+        log = tmp_path / "table" / "_delta_log"
+        for _ in range(2):
+            log.mkdir(parents=True)
+            (log / f"{0:020}.json").touch()
+            assert len(tick(30).run_requests or ()) == 1
+            shutil.rmtree(tmp_path / "table")
+            assert not tick(30).run_requests
+
+
+def test_a_file_may_have_any_name_that_its_path_allows(tmp_path: Path) -> None:
+    """Also one that sounds like a table."""
+    feed = '{feed: {path: "{delivery}.csv", effective_at: at}}'
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('{snapshot: "customers_{date}.csv"}', feed))
+    (tmp_path / "table orders.csv").write_text("id,city,at\n1,Graz,2024-01-01\n")
+    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick(1)
+    (request,) = tick(6).run_requests or ()
+    assert set(taken(request)) == {"table orders"}
+
+
 def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
     """A run that changed nothing starts none; a table that was made anew does, though it has a version seen before."""
     fact = Fact(
@@ -300,9 +330,33 @@ def test_a_run_that_fails_is_told_with_its_reason(error: Exception, monkeypatch:
     def breaks() -> None:
         stop()
 
-    with webhook() as (hook, posted), dg.DagsterInstance.ephemeral() as instance:
+    with webhook() as (hook, posted):
         monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
-        result = breaks.execute_in_process(instance=instance, raise_on_error=False)
+        _tell_of_a_failure(breaks)
+    (told,) = posted
+    assert told["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
+    assert told["steps"] == "stop"
+
+
+def test_word_that_could_not_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster shows it, and goes on with the next failure."""
+
+    @dg.op
+    def stop() -> None:
+        raise dg.Failure("stopped")
+
+    @dg.job
+    def breaks() -> None:
+        stop()
+
+    monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
+    with pytest.raises(dg.Failure, match=r"run .* failed, and that was told not by webhook: "):
+        _tell_of_a_failure(breaks)
+
+
+def _tell_of_a_failure(job: dg.JobDefinition) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = job.execute_in_process(instance=instance, raise_on_error=False)
         context = dg.build_run_status_sensor_context(
             sensor_name="alerts",
             dagster_instance=instance,
@@ -310,6 +364,3 @@ def test_a_run_that_fails_is_told_with_its_reason(error: Exception, monkeypatch:
             dagster_event=result.get_run_failure_event(),
         ).for_run_failure()
         alert_sensor()(context)
-    (told,) = posted
-    assert told["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
-    assert told["steps"] == "stop"
