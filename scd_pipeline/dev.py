@@ -6,6 +6,7 @@ Runs use the server through SCD_REMOTE, so that none of them starts a Java machi
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from scd_pipeline.commands import Settings
 
 Say = Callable[[str], None]
-_END_SECONDS = 30
+_END_SECONDS = 120  # Dagster gives each of its processes a minute
 _INSTANCE = """\
 # Made by `scd dev`, which leaves it alone from now on.
 concurrency:
@@ -43,8 +44,10 @@ def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
     home = dagster_home(settings.environ, Path.cwd())
     with _spark(settings, say) as url:
         environ = environment(settings, url, home)
-        say(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {url}")
-        say(f"in other terminals: export SCD_REMOTE={url}")
+        place = session.without_secrets(url)
+        say(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {place}")
+        if not settings.remote:
+            say(f"in other terminals: export SCD_REMOTE={place}")
         say(f"the web interface will be at http://127.0.0.1:{port}; Ctrl-C ends everything")
         return _serve(command(Path.cwd(), port, code_location), environ)
 
@@ -55,7 +58,7 @@ def dagster_home(environ: Mapping[str, str], folder: Path) -> Path:
     Either is made where it is not there.  Errors: SetupError.
     """
     if environ.get("DAGSTER_HOME"):
-        return _made(Path(environ["DAGSTER_HOME"]))
+        return _made(Path(environ["DAGSTER_HOME"]).expanduser().absolute())
     home = folder / ".dagster"
     home.mkdir(exist_ok=True)
     told = home / "dagster.yaml"
@@ -118,7 +121,8 @@ def _serve(arguments: list[str], environ: Mapping[str, str]) -> int:
     def note(number: int, _frame: Any) -> None:
         ended.append(number)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    # The last is of a terminal that is closed.
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         dagster = subprocess.Popen(arguments, env=dict(environ), start_new_session=True)
         return _wait(dagster, ended)
@@ -135,6 +139,6 @@ def _wait(dagster: subprocess.Popen[bytes], ended: list[int]) -> int:
     try:
         dagster.wait(timeout=_END_SECONDS)
     except subprocess.TimeoutExpired:
-        dagster.kill()
+        os.killpg(dagster.pid, signal.SIGKILL)
         dagster.wait()
     return 0

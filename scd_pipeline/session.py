@@ -184,6 +184,11 @@ def connect_spark(url: str) -> SparkSession:
     return spark
 
 
+def without_secrets(url: str) -> str:
+    """An address as it may be shown: without its parameters, one of which can be a token."""
+    return url.partition("/;")[0]
+
+
 def expect_server(url: str) -> None:
     """Ask at once whether anybody listens; Spark itself would try for minutes.  Errors: SetupError."""
     try:
@@ -192,13 +197,14 @@ def expect_server(url: str) -> None:
     except ValueError:  # no port at all, or none that there can be
         host, port = None, 0
     if not host or address.scheme != "sc":
-        raise SetupError(f"{url}: this is no address of a Spark Connect server; expected sc://host:port")
+        shown = without_secrets(url)
+        raise SetupError(f"{shown}: this is no address of a Spark Connect server; expected sc://host:port")
     try:
         socket.create_connection((host, port), timeout=10).close()
     except OSError as error:
         raise SetupError(
-            f"no Spark Connect server answers at {url} ({error.strerror or error}); start it, or leave --remote and "
-            f"SCD_REMOTE out: `scd dev` then starts one, and all else has an embedded Spark"
+            f"no Spark Connect server answers at {without_secrets(url)} ({error.strerror or error}); start it, or "
+            f"leave --remote and SCD_REMOTE out: `scd dev` then starts one, and all else has an embedded Spark"
         ) from error
 
 

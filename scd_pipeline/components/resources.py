@@ -96,7 +96,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     @property
     def place(self) -> str:
         """Which Spark it is, for the run's log."""
-        return f"the Spark Connect server {self.remote}" if self.remote else "an embedded Spark"
+        named = session.without_secrets(self.remote)
+        return f"the Spark Connect server {named}" if named else "an embedded Spark"
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
         """Called by Dagster at the end of a run."""

@@ -103,13 +103,14 @@ def create_views(
     if warehouse.schema is None:
         return []
     asked = None if names is None else tuple(names)
-    wanted = [
-        view
-        for view in _readings(warehouse, warehouse.tables(), facts)
-        if asked is None or any(name in view.name for name in asked)
-    ]
+    found: list[View] = []
+    # Another table of the schema may be damaged, or not be ours to read.
+    with _told_of_failure(f"of {', '.join(asked or ['every table'])}", failed):
+        found = _readings(warehouse, warehouse.tables(), facts)
     made = []
-    for view in wanted:
+    for view in found:
+        if asked is not None and not any(name in view.name for name in asked):
+            continue
         with _told_of_failure(view.name, failed):
             view.create(warehouse.spark, warehouse.schema)
             made.append(view.name)

@@ -44,6 +44,14 @@ def test_the_home_is_the_one_that_is_set(tmp_path: Path) -> None:
         dev.dagster_home({"DAGSTER_HOME": str(tmp_path / "file")}, here)
 
 
+def test_the_home_may_be_told_as_a_shell_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster wants it whole."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert dev.dagster_home({"DAGSTER_HOME": "~/a"}, tmp_path) == tmp_path / "a"
+    assert dev.dagster_home({"DAGSTER_HOME": "b"}, tmp_path) == tmp_path / "b"
+
+
 def test_a_home_of_its_own_takes_the_projects_settings(tmp_path: Path) -> None:
     (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
     home = dev.dagster_home({}, tmp_path)
