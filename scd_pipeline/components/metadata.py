@@ -263,11 +263,18 @@ def of_table(result: LoadResult, dimension: Dimension, audit: AuditResult | None
     told |= {"delta_version": result.table_version, "seconds": round(result.seconds, 1)}
     if result.examples:
         told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
-    bars = [(b.delivery, *_versions(b, audit)) for b in accepted[-_SHOWN_BATCHES:]]
+    shown = accepted[-_SHOWN_BATCHES:]
+    bars = [(label, *_versions(batch, audit)) for label, batch in zip(_labels(shown), shown, strict=True)]
     if bars:
         text = "versions opened and closed per batch"
         told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(pictures.versions_per_batch(bars), text))
     return told
+
+
+def _labels(batches: Sequence[BatchResult]) -> list[str]:
+    """The names of deliveries, with source and channel where two of them have one name."""
+    names = Counter(batch.delivery for batch in batches)
+    return [b.delivery if names[b.delivery] == 1 else ".".join(b.batch_id.split("/")[:3]) for b in batches]
 
 
 def _versions(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:

@@ -314,12 +314,6 @@ _SOURCES = (
         Edit("delta.change_log:ChangeLog._in_new_names", "renamed.get(name, name)", "name"),
     ),
     _fault(
-        "restated_without_its_reason",
-        "S14",
-        "customer halves, country halves",
-        Edit("history.differences:_told", "return (batch.reason, ", "return (None, "),
-    ),
-    _fault(
         "bad_value_is_null",
         "S26",
         "customer pass, partner pass",

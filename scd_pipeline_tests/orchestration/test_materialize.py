@@ -14,13 +14,13 @@ import pytest
 from dagster_pyspark import LazyPySparkResource
 
 from scd_pipeline import reading
-from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks, metadata
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
 from scd_pipeline.components.pictures import versions_per_batch
 from scd_pipeline.facts import add_reserved_member
 from scd_pipeline.landing import EVERYTHING, deliveries, files, mark
-from scd_pipeline.load import load
+from scd_pipeline.load import BatchResult, LoadResult, load
 from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.orchestration.given import given_warehouse
@@ -428,6 +428,17 @@ def test_the_label_of_a_bar_has_room_for_its_letters(name: str) -> None:
     assert all(float(right) < x and x + width < 720 for x, width in bars)
 
 
+def test_bars_of_one_name_are_told_by_their_channels() -> None:
+    batches = [
+        BatchResult(f"crm/{c}/{d}/1", "crm", d, "accepted")
+        for c, d in (("feed", "a"), ("snapshot", "a"), ("feed", "b"))
+    ]
+    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
+    shown = metadata.of_table(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["per_batch"].value
+    picture = base64.b64decode(re.findall(r"base64,([\w+/=]+)", shown)[0]).decode()
+    assert re.findall(r'text-anchor="end">([a-z.]+)<', picture) == ["opened", "crm.feed.a", "crm.snapshot.a", "b"]
+
+
 def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None:
     """By the load, the checks and the status alike, in one line."""
     made = ScdDimension(overdue_after_hours=30).definitions(Declarations((customer,), ()))
@@ -453,3 +464,5 @@ def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None
 def test_the_place_is_told() -> None:
     assert WarehouseResource(path="/x").place == "an embedded Spark"
     assert WarehouseResource(path="/x", remote="sc://h:1").place == "the Spark Connect server sc://h:1"
+    remote = WarehouseResource(path="/x", remote="sc://h:1/;token=SECRET;use_ssl=true")
+    assert remote.place == "the Spark Connect server sc://h:1"
