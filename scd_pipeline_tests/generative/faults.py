@@ -366,13 +366,6 @@ _REVISIONS = (
         Edit("batch:standing", "rank(batch.revision) >= rank(rival.revision)", "True"),
     ),
     _fault(
-        "revision_as_text",
-        "S34",
-        "customer halves, country halves",
-        Edit("intake:_decide", "rank(batch.revision) < rank(stands.revision)", "batch.revision < stands.revision"),
-        Edit("batch:standing", "rank(batch.revision) >= rank(rival.revision)", "batch.revision >= rival.revision"),
-    ),
-    _fault(
         "superseded_counts",
         "S34",
         "customer halves, country halves",
