@@ -83,11 +83,11 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     from scd_pipeline.spec import Snapshot
 
     path = str(Path(file).absolute())
-    if not Path(path).exists():
-        raise UsageError(f"{file}: there is no such file; expected rows with a time and a key, to join with")
     channel = Snapshot(path)
     if channel.format is None:
         raise UsageError(f"{file}: its ending tells no format; expected a file that ends in .csv, .json or .parquet")
+    if not Path(path).exists():
+        raise UsageError(f"{file}: there is no such file; expected rows with a time and a key, to join with")
     rows = read_path(spark, channel, [path])
     if LINE not in rows.columns:
         return rows
