@@ -85,19 +85,20 @@ def test_a_named_spark_that_is_not_there_is_told_before_anything_starts(tmp_path
 
 
 @pytest.mark.slow
-def test_it_serves_until_it_is_interrupted_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
+def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(tmp_path: Path, end: signal.Signals) -> None:
     port = servers.free_port()
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
-    # A Spark that is named is not started; it is enough that somebody listens before a run needs it.
+    # A Spark that is named is not started; it is enough that somebody listens, as no run needs it.
     with (tmp_path / "log").open("w") as log, socket.create_server(("127.0.0.1", 0)) as spark:
         remote = f"sc://127.0.0.1:{spark.getsockname()[1]}"
         environ = {**os.environ, "SCD_REMOTE": remote, "DAGSTER_HOME": str(tmp_path)}
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
-    try:
-        servers.wait_for(f"http://127.0.0.1:{port}/server_info", started)
-        started.send_signal(signal.SIGINT)
-        assert started.wait(timeout=150) == 0  # Dagster gives each of its processes a minute
-    finally:
-        if started.poll() is None:
-            started.kill()
+        try:
+            servers.wait_for(f"http://127.0.0.1:{port}/server_info", started)
+            started.send_signal(end)
+            assert started.wait(timeout=150) == 0  # Dagster gives each of its processes a minute
+        finally:
+            if started.poll() is None:
+                started.kill()
     assert "Dagster services shut down" in (tmp_path / "log").read_text(encoding="utf-8")
