@@ -62,7 +62,8 @@ class FactReader(DimensionReader):
         for word in ("grain", "event_time", "dimensions", "sources"):
             if given.get(word):
                 continue
-            if not any(path == word or path.startswith(f"{word}.") for path in self.spoilt) and self.complete:
+            told = any(path == word or path.startswith(f"{word}.") for path in self.spoilt)
+            if not (told or (word == "dimensions" and not self.complete)):
                 self.tell(word, "is missing", f"write `{word}:`", spoils=False)
             self.spoilt.add(word)
 

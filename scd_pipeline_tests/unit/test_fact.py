@@ -128,6 +128,9 @@ def test_a_fact_is_not_blamed_for_the_faults_of_its_dimension() -> None:
     with pytest.raises(DeclarationError) as refused:
         parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT)
     assert [fault.field for fault in refused.value.faults] == ["attributes.tier.scd"]
+    with pytest.raises(DeclarationError) as refused:
+        parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT.replace("event_time: played_at\n", ""))
+    assert [fault.field for fault in refused.value.faults] == ["attributes.tier.scd", "event_time"]
 
 
 @pytest.mark.parametrize(
