@@ -62,10 +62,13 @@ class FactReader(DimensionReader):
         for word in ("grain", "event_time", "dimensions", "sources"):
             if given.get(word):
                 continue
-            told = any(path == word or path.startswith(f"{word}.") for path in self.spoilt)
-            if not (told or (word == "dimensions" and not self.complete)):
+            if not (self.has_told(word) or (word == "dimensions" and not self.complete)):
                 self.tell(word, "is missing", f"write `{word}:`", spoils=False)
             self.spoilt.add(word)
+
+    def has_told(self, path: str) -> bool:
+        """Whether a fault was told of the part, or of a part in it."""
+        return any(told == path or told.startswith(f"{path}.") for told in self.spoilt)
 
     def built(self, given: dict[str, Any]) -> Fact | None:
         try:
@@ -94,7 +97,7 @@ class FactReader(DimensionReader):
         told = self.words(path, given, words.ROLE) if given else {"dimension": self.value(path, node, Kind.TEXT)}
         named = told.get("dimension")
         if named is None:
-            if not any(at == path or at.startswith(f"{path}.") for at in self.spoilt):
+            if not self.has_told(path):
                 self.tell(path, "names no dimension", "write `dimension:` with its name")
             return None
         if named in self.faulty:

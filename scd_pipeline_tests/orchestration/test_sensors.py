@@ -321,7 +321,22 @@ def test_an_address_that_is_none_is_told_and_ends_nothing() -> None:
 )
 def test_a_run_that_fails_is_told_with_its_reason(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it was that failed."""
+    with webhook() as (hook, posted):
+        monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
+        _tell_of_a_run_that_ends_with(error)
+    (told,) = posted
+    assert told["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
+    assert told["steps"] == "stop"
 
+
+def test_word_that_could_not_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster shows it, and goes on with the next failure."""
+    monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
+    with pytest.raises(dg.Failure, match=r"run .* failed, and that was told not by webhook: "):
+        _tell_of_a_run_that_ends_with(dg.Failure("stopped"))
+
+
+def _tell_of_a_run_that_ends_with(error: Exception) -> None:
     @dg.op
     def stop() -> None:
         raise error
@@ -330,33 +345,8 @@ def test_a_run_that_fails_is_told_with_its_reason(error: Exception, monkeypatch:
     def breaks() -> None:
         stop()
 
-    with webhook() as (hook, posted):
-        monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
-        _tell_of_a_failure(breaks)
-    (told,) = posted
-    assert told["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
-    assert told["steps"] == "stop"
-
-
-def test_word_that_could_not_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dagster shows it, and goes on with the next failure."""
-
-    @dg.op
-    def stop() -> None:
-        raise dg.Failure("stopped")
-
-    @dg.job
-    def breaks() -> None:
-        stop()
-
-    monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
-    with pytest.raises(dg.Failure, match=r"run .* failed, and that was told not by webhook: "):
-        _tell_of_a_failure(breaks)
-
-
-def _tell_of_a_failure(job: dg.JobDefinition) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
-        result = job.execute_in_process(instance=instance, raise_on_error=False)
+        result = breaks.execute_in_process(instance=instance, raise_on_error=False)
         context = dg.build_run_status_sensor_context(
             sensor_name="alerts",
             dagster_instance=instance,
