@@ -14,13 +14,14 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.audit.fact_invariants import (
-    DANGLING_KEY,
-    FACT_INVARIANTS,
-    FACT_WITHOUT_ITS_VERSION,
-    REPEATED_GRAIN,
-)
+from scd_pipeline.audit.fact_invariants import FACT_INVARIANTS
 from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
+from scd_pipeline.audit.properties import (
+    AUDIT_REBUILDS_DIMENSION,
+    NO_FOREIGN_COMMITS,
+    SURROGATE_KEYS_FIT_EVENT_TIME,
+    TABLES_ARE_APPEND_ONLY,
+)
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX, standing_transitions
 from scd_pipeline.delta.commits import foreign_commits
@@ -35,25 +36,6 @@ from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
 SHOWN = 20
-AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET = "audit_differs", "foreign_commit", "append_only_unset"
-
-DESCRIPTIONS: Mapping[str, str] = {
-    "duplicate_current": "An entity has more than one current version (S3).",
-    "overlapping_window": "A version begins before the one before it has ended (S2).",
-    "null_end": "A window lacks an end; the open end is the declared one (S2).",
-    "empty_window": "A window has zero or negative length (S2).",
-    "current_without_open_end": "A version is current and ends, or is not current and does not end (S3).",
-    "hole_in_versions": "The versions of an entity do not count from 1 without holes.",
-    "repeated_surrogate_key": "A surrogate key names several versions (S14).",
-    "reserved_surrogate_key": "A version has the key of a reserved member (S14, S23).",
-    AUDIT_DIFFERS: "The dimension that the audit tells of is not the one that is there (S22).",
-    FOREIGN_COMMIT: "A commit of a table is not ours: somebody changed its rows by hand, or took it away.",
-    REPEATED_GRAIN: "A fact is there more than once.",
-    APPEND_ONLY_UNSET: "The log, the audit or the list of keys may be changed: delta.appendOnly is not set (S22).",
-    DANGLING_KEY: "A fact stores a key that its dimension does not have (S24).",
-    FACT_WITHOUT_ITS_VERSION: "A fact stores another key than the one that held at its event time (S23, S24).",
-}
-
 
 _TOLD_BY: Mapping[str, tuple[str, ...]] = {
     "": (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX),
@@ -87,17 +69,17 @@ class Finding:
 
     def __str__(self) -> str:
         if self.passed:
-            return f"{self.table}: {self.rule}: none"
+            return f"{self.table}: {self.rule}: passed"
         more = f" and {self.more} more" if self.more else ""
-        return f"{self.table}: {self.rule}: {self.count}: {'; '.join(self.keys)}{more}"
+        return f"{self.table}: {self.rule}: failed ({self.count}): {'; '.join(self.keys)}{more}"
 
 
 def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
     """The names of a dimension's checks."""
-    return (*invariants(dimension), AUDIT_DIFFERS, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
+    return (*invariants(dimension), AUDIT_REBUILDS_DIMENSION, NO_FOREIGN_COMMITS, TABLES_ARE_APPEND_ONLY)
 
 
-FACT_RULES = (*FACT_INVARIANTS, FOREIGN_COMMIT, APPEND_ONLY_UNSET)
+FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, TABLES_ARE_APPEND_ONLY)
 
 
 def check_dimension(
@@ -117,9 +99,9 @@ def check_dimension(
     found = _findings(dimension.name, own, violations(rows, dimension)) if own else []
     tables = list(tables_of(dimension.name))
     others: dict[str, Callable[[], Finding | None]] = {
-        AUDIT_DIFFERS: lambda: _audit_differs(warehouse, dimension, rows),
-        FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, dimension.name, tables),
-        APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, dimension.name, tables[1:]),
+        AUDIT_REBUILDS_DIMENSION: lambda: _audit_differs(warehouse, dimension, rows),
+        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, dimension.name, tables),
+        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, dimension.name, tables[1:]),
     }
     for rule in wanted:
         finding = others[rule]() if rule in others else None
@@ -136,8 +118,8 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     if not warehouse.table(fact.name).exists():
         return _without_its_table(warehouse, fact.name, rules)
     others: dict[str, Callable[[], Finding]] = {
-        FOREIGN_COMMIT: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
-        APPEND_ONLY_UNSET: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
+        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
+        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
     }
     pinned = pin_dimensions(warehouse, fact)
     wanted = [rule for rule in FACT_RULES if rules is None or rule in rules]
@@ -145,7 +127,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
 
 
 def _of_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned], rule: str) -> Finding:
-    left_behind = rule == FACT_WITHOUT_ITS_VERSION
+    left_behind = rule == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = standing_rows(warehouse, fact, pinned) if left_behind else stored_rows(warehouse, fact)
     broken = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
     return _finding(fact.name, rule, broken)
@@ -175,13 +157,13 @@ def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) 
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = build_versions(standing_transitions(audit.read(), dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(declared_rows(rows, dimension), told, dimension)
-    broken = differ.select(F.lit(AUDIT_DIFFERS).alias(RULE), readable_key(dimension.key_names).alias(KEY))
-    return _finding(dimension.name, AUDIT_DIFFERS, broken)
+    broken = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    return _finding(dimension.name, AUDIT_REBUILDS_DIMENSION, broken)
 
 
 def _without_its_table(warehouse: Warehouse, name: str, rules: Collection[str] | None) -> tuple[Finding, ...]:
     """What is found of a dimension or a fact whose table is not there: nothing where it was never loaded."""
-    if rules is not None and FOREIGN_COMMIT not in rules:
+    if rules is not None and NO_FOREIGN_COMMITS not in rules:
         return ()
     found = _foreign_commits(warehouse, name, list(tables_of(name)))
     return () if found.passed else (found,)
@@ -205,11 +187,11 @@ def _foreign_commits(warehouse: Warehouse, name: str, tables: list[str]) -> Find
         opened = warehouse.table(table)
         if opened.exists():
             found += [f"{table} {told}" for told in foreign_commits(opened.spark, table, opened.identifier)]
-    return Finding(name, FOREIGN_COMMIT, len(found), tuple(found[:SHOWN]), len(found[SHOWN:]))
+    return Finding(name, NO_FOREIGN_COMMITS, len(found), tuple(found[:SHOWN]), len(found[SHOWN:]))
 
 
 def _append_only_unset(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:
     opened = [warehouse.table(table) for table in tables]
     there = [table for table in opened if table.exists()]
     unset = [table.name for table in there if table.properties().get("delta.appendOnly") != "true"]
-    return Finding(name, APPEND_ONLY_UNSET, len(unset), tuple(unset))
+    return Finding(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))

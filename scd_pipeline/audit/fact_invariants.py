@@ -1,4 +1,4 @@
-"""What always holds of a fact's rows: name -> the rows that break it. Used before a commit, and on whole tables."""
+"""Invariants of a fact: property -> the rows that violate it. Checked before a commit, and on whole tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.audit.invariants import KEY, RULE
+from scd_pipeline.audit.properties import GRAIN_IS_UNIQUE, SURROGATE_KEYS_EXIST, SURROGATE_KEYS_FIT_EVENT_TIME
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.frames import united
 from scd_pipeline.history.as_of import WINDOW_KEY, holds_at, windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.spec import Fact, Role
-
-DANGLING_KEY, FACT_WITHOUT_ITS_VERSION, REPEATED_GRAIN = "dangling_key", "fact_without_its_version", "repeated_grain"
 
 Versions = Mapping[str, DataFrame | None]
 """The rows of each dimension, by its name; None for one that has no table yet."""
@@ -39,7 +38,7 @@ def dangling_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
             keys = there.select(col(role.dimension.surrogate_key).alias(column))
         return rows.join(keys, column, "left_anti")
 
-    return _of_each_role(rows, fact, DANGLING_KEY, broken)
+    return _of_each_role(rows, fact, SURROGATE_KEYS_EXIST, broken)
 
 
 def without_their_versions(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
@@ -48,7 +47,7 @@ def without_their_versions(rows: DataFrame, fact: Fact, versions: Versions) -> D
     def broken(column: str, role: Role) -> DataFrame:
         return _not_held(rows, fact, role, column, versions[role.dimension.name])
 
-    return _of_each_role(rows, fact, FACT_WITHOUT_ITS_VERSION, broken)
+    return _of_each_role(rows, fact, SURROGATE_KEYS_FIT_EVENT_TIME, broken)
 
 
 def repeated_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
@@ -56,13 +55,13 @@ def repeated_grain(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame
     names = [key.name for key in fact.grain]
     counted = rows.groupBy(*[col(name) for name in names]).agg(F.count(F.lit(1)).alias("_count"))
     repeated = counted.where(F.col("_count") > 1)
-    return repeated.select(F.lit(REPEATED_GRAIN).alias(RULE), readable_key(names).alias(KEY))
+    return repeated.select(F.lit(GRAIN_IS_UNIQUE).alias(RULE), readable_key(names).alias(KEY))
 
 
 FACT_INVARIANTS: Mapping[str, FactInvariant] = {
-    DANGLING_KEY: dangling_keys,
-    FACT_WITHOUT_ITS_VERSION: without_their_versions,
-    REPEATED_GRAIN: repeated_grain,
+    SURROGATE_KEYS_EXIST: dangling_keys,
+    SURROGATE_KEYS_FIT_EVENT_TIME: without_their_versions,
+    GRAIN_IS_UNIQUE: repeated_grain,
 }
 
 

@@ -1,4 +1,4 @@
-"""INVARIANTS: name -> the rows that break it. Used before a commit on the affected entities, and on whole tables."""
+"""Invariants of a dimension: property -> the rows that violate it. Checked before a commit, and on whole tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from scd_pipeline.audit import properties
 from scd_pipeline.columns import (
     CURRENT_FLAG,
     EFFECTIVE_FROM,
@@ -67,16 +68,16 @@ def reserved_surrogate_key(dimension: Dimension) -> Column:
 
 
 _OF_WINDOWS: dict[str, Invariant] = {
-    "duplicate_current": duplicate_current,
-    "overlapping_window": overlapping_window,
-    "null_end": null_end,
-    "empty_window": empty_window,
-    "current_without_open_end": current_without_open_end,
-    "hole_in_versions": hole_in_versions,
+    properties.ONE_CURRENT_VERSION: duplicate_current,
+    properties.WINDOWS_DO_NOT_OVERLAP: overlapping_window,
+    properties.WINDOWS_HAVE_BOTH_ENDS: null_end,
+    properties.WINDOWS_ARE_NOT_EMPTY: empty_window,
+    properties.CURRENT_VERSIONS_ARE_OPEN: current_without_open_end,
+    properties.VERSION_NUMBERS_ARE_CONSECUTIVE: hole_in_versions,
 }
 _OF_KEYS: dict[str, Invariant] = {
-    "repeated_surrogate_key": repeated_surrogate_key,
-    "reserved_surrogate_key": reserved_surrogate_key,
+    properties.SURROGATE_KEYS_ARE_UNIQUE: repeated_surrogate_key,
+    properties.SURROGATE_KEYS_ARE_NOT_RESERVED: reserved_surrogate_key,
 }
 
 
@@ -130,6 +131,6 @@ def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> Da
 
     pairs = named(stored, "old").join(F.broadcast(named(opened, "new")), F.col("_old") == F.col("_new"))
     return pairs.where(F.col("_old_version") != F.col("_new_version")).select(
-        F.lit("surrogate_key_collision").alias(RULE),
+        F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE),
         F.concat(F.col("_old_text"), F.lit(" and "), F.col("_new_text")).alias(KEY),
     )

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 
-from scd_pipeline.check import DESCRIPTIONS, FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
+from scd_pipeline.audit.properties import PROPERTIES, SOURCES_ARE_ON_TIME
+from scd_pipeline.check import FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
 from scd_pipeline.components.alerts import NOT_BY, tell
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
@@ -34,7 +35,7 @@ def fact_checks(fact: Fact) -> dg.AssetChecksDefinition:
 
 
 def _checks(name: str, rules: Sequence[str], ask: Ask) -> dg.AssetChecksDefinition:
-    specs = [dg.AssetCheckSpec(rule, asset=name, description=DESCRIPTIONS[rule]) for rule in rules]
+    specs = [dg.AssetCheckSpec(rule, asset=name, description=PROPERTIES[rule].description) for rule in rules]
 
     @dg.multi_asset_check(name=f"check_{plain(name)}", specs=specs, can_subset=True, pool=pool(name))
     def check(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> Iterator[dg.AssetCheckResult]:
@@ -82,15 +83,15 @@ def overdue_check(
     if not limits:
         return None
     log = shape.name + LOG_SUFFIX
-    waits = ", ".join(f"{name} for {limit / timedelta(hours=1):g} hours" for name, limit in limits.items())
+    waits = ", ".join(f"{name} at least every {limit / timedelta(hours=1):g} hours" for name, limit in limits.items())
 
     @dg.asset_check(
-        name="source_overdue",
+        name=SOURCES_ARE_ON_TIME,
         asset=log,
-        description=f"A source has not delivered for longer than it may be silent: {waits}.",
+        description=f"{PROPERTIES[SOURCES_ARE_ON_TIME].sentence}: {waits}.",
         pool=pool(shape.name),
     )
-    def source_overdue(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
+    def on_time(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         now = datetime.fromtimestamp(clock(), timezone.utc)
         with told_as_failure():
             last = last_deliveries(warehouse.open(), shape)
@@ -102,4 +103,4 @@ def overdue_check(
             _tell(context, f"{shape.name} is overdue", text, f"{len(late)} sources")
         return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
 
-    return source_overdue
+    return on_time

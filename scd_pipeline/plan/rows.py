@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.audit.invariants import KEY, RULE, collisions, violations
+from scd_pipeline.audit.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.batch import counted
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND, col
 from scd_pipeline.delta.audit_table import KEYS_SUFFIX
@@ -25,6 +26,8 @@ from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
 _BROADCAST_KEYS = 2_000_000
+_COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
+"""What a result violates whose surrogate keys are not all distinct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +151,12 @@ def _check(
     if not rows:
         return
     keys = [f"{row[RULE]}: {row[KEY]}" for row in rows]
-    if any("surrogate_key" in row[RULE] for row in rows):
+    if any(row[RULE] in _COLLISIONS for row in rows):
         raise KeyCollision(
             f"{dimension.name}: two versions have one surrogate key ({'; '.join(sorted(set(keys)))}); expected a key "
             f"of its own for each; declare another `key_salt`; nothing was written"
         )
     raise InvariantBroken(
-        f"{dimension.name}: the result would break {'; '.join(sorted(set(keys)))}; expected none; nothing was "
+        f"{dimension.name}: the result would violate {'; '.join(sorted(set(keys)))}; expected none; nothing was "
         f"written; please report it with the declaration and the deliveries"
     )

@@ -23,18 +23,18 @@ from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINC
 from scd_pipeline_tests.semantics.specification import rule
 
 OF_ROWS = {
-    "duplicate_current": "current_flag = true",
-    "overlapping_window": "effective_to = '2019-07-01'",
-    "null_end": "effective_to = NULL",
-    "empty_window": "effective_to = effective_from",
-    "current_without_open_end": "current_flag = true",
-    "hole_in_versions": "version = 7",
-    "repeated_surrogate_key": "player_key = 5",
-    "reserved_surrogate_key": "player_key = -1",
+    "one_current_version": "current_flag = true",
+    "windows_do_not_overlap": "effective_to = '2019-07-01'",
+    "windows_have_both_ends": "effective_to = NULL",
+    "windows_are_not_empty": "effective_to = effective_from",
+    "current_versions_are_open": "current_flag = true",
+    "version_numbers_are_consecutive": "version = 7",
+    "surrogate_keys_are_unique": "player_key = 5",
+    "surrogate_keys_are_not_reserved": "player_key = -1",
 }
 """Of a player who is called by the check: what becomes of the first version, of the key of both."""
 
-PLAYERS = (*OF_ROWS, "audit_differs")
+PLAYERS = (*OF_ROWS, "audit_rebuilds_dimension")
 COLUMNS = "| player_id | at | op | tier | email | born | by |"
 
 
@@ -64,10 +64,10 @@ def damaged(sound: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Wareh
     player, play, audit = (copy.table(name).identifier for name in ("dim_player", "fct_play", "dim_player_audit"))
     statements = [f"ALTER TABLE {player} ALTER COLUMN effective_to DROP NOT NULL"]
     for name, change in OF_ROWS.items():
-        both = "" if name == "repeated_surrogate_key" else " AND version = 1"
+        both = "" if name == "surrogate_keys_are_unique" else " AND version = 1"
         statements.append(f"UPDATE {player} SET {change} WHERE player_id = '{name}'{both}")
     statements += [
-        f"DELETE FROM {player} WHERE player_id = 'audit_differs' AND version = 1",
+        f"DELETE FROM {player} WHERE player_id = 'audit_rebuilds_dimension' AND version = 1",
         f"UPDATE {play} SET player_key = 42 WHERE play = 2",
         f"UPDATE {play} SET partner_key = -1 WHERE play = 2",
         f"ALTER TABLE {audit} UNSET TBLPROPERTIES ('delta.appendOnly')",
@@ -93,16 +93,16 @@ def test_a_damaged_dimension_is_found_with_the_keys_that_are_damaged(damaged: Wa
     for name in PLAYERS:
         assert f"player_id={name}" in found[name].keys, found[name]
         assert "player_id=p" not in found[name].keys, found[name]
-    assert all(key.startswith("dim_player version") for key in found["foreign_commit"].keys)
-    assert found["append_only_unset"].keys == ("dim_player_audit",)
+    assert all(key.startswith("dim_player version") for key in found["no_foreign_commits"].keys)
+    assert found["tables_are_append_only"].keys == ("dim_player_audit",)
 
 
 @rule("S23", "S24")
 def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
     found = {finding.rule: finding for finding in check.check_fact(damaged, PLAY)}
-    assert found["dangling_key"].keys == ("play=2 (player_key)",)
-    assert set(found["fact_without_its_version"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
-    assert all(key.startswith("fct_play version") for key in found["foreign_commit"].keys)
+    assert found["surrogate_keys_exist"].keys == ("play=2 (player_key)",)
+    assert set(found["surrogate_keys_fit_event_time"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
+    assert all(key.startswith("fct_play version") for key in found["no_foreign_commits"].keys)
 
 
 @rule("S23", "S24")
@@ -119,7 +119,7 @@ def test_a_fact_with_another_key_than_its_own_is_not_written(
 
     for key, broken in (-1, "player_key"), (first, "partner_key"):
         monkeypatch.setattr(facts, "key_as_of", gives(key))
-        with pytest.raises(InvariantBroken, match=rf"fact_without_its_version: play=4 \({broken}\).*nothing was"):
+        with pytest.raises(InvariantBroken, match=rf"surrogate_keys_fit_event_time: play=4 \({broken}\).*nothing was"):
             load_fact(played, PLAY, [plays("2", another)])
     assert [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")] == before
 
@@ -141,7 +141,7 @@ def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehou
     """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""
     for name in tables_of("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
-    (dangling,) = [found for found in check.check_fact(played, PLAY) if found.rule == check.DANGLING_KEY]
+    (dangling,) = [found for found in check.check_fact(played, PLAY) if found.rule == "surrogate_keys_exist"]
     assert set(dangling.keys) == {
         "play=1 (player_key)",
         "play=2 (player_key)",
@@ -169,7 +169,7 @@ def test_what_was_declared_since_the_last_delivery_breaks_no_invariant(played: W
 
 
 def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
-    assert check.check_dimension(recorded, PLAYER, ["duplicate_current"])
+    assert check.check_dimension(recorded, PLAYER, ["one_current_version"])
     shutil.rmtree(Path(recorded.path) / "dim_player")
     (gone,) = check.check_dimension(recorded, PLAYER)
     assert gone.keys == ("dim_player is not there; a load makes it of its log",)
@@ -192,7 +192,7 @@ def test_a_table_that_somebody_took_away_from_beside_others_is_found(
 ) -> None:
     shutil.copytree(sound.path, tmp_path, dirs_exist_ok=True)
     shutil.rmtree(tmp_path / taken)
-    copy, rules = Warehouse(sound.spark, tmp_path), [check.FOREIGN_COMMIT]
+    copy, rules = Warehouse(sound.spark, tmp_path), ["no_foreign_commits"]
     found = [*check.check_dimension(copy, PLAYER, rules), *check.check_fact(copy, PLAY, rules)]
     assert [finding.keys for finding in found if not finding.passed] == [(f"{taken} is not there; {told}",)]
 
@@ -216,7 +216,7 @@ def test_what_changes_no_row_is_nobodys_hand(opened: Warehouse) -> None:
         "DROP FEATURE checkConstraints",
     ):
         opened.spark.sql(f"ALTER TABLE {player} {change}")
-    assert [str(found) for found in check.check_dimension(opened, PLAYER, [check.FOREIGN_COMMIT]) if found.count] == []
+    assert [str(found) for found in check.check_dimension(opened, PLAYER, ["no_foreign_commits"]) if found.count] == []
 
 
 def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:

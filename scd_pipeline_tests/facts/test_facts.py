@@ -111,11 +111,11 @@ def test_a_key_that_a_late_change_takes_away_is_resolved_until_the_facts_follow(
     record(played, PLAYER)
     assert _joined_on_the_stored_key(played) == {3}
     assert {row["play"]: row["player_tier"] for row in facts(played)} == {1: "Bronze", 2: "Bronze", 3: "Silver"}
-    (dangling,) = check_fact(played, PLAY, ["dangling_key"])
+    (dangling,) = check_fact(played, PLAY, ["surrogate_keys_exist"])
     assert (dangling.passed, dangling.count) == (False, 3)
     load_fact(played, PLAY)
     assert _joined_on_the_stored_key(played) == {1, 2, 3}
-    (dangling,) = check_fact(played, PLAY, ["dangling_key"])
+    (dangling,) = check_fact(played, PLAY, ["surrogate_keys_exist"])
     assert dangling.passed
 
 

@@ -327,4 +327,5 @@ def test_a_warehouse_from_its_declarations_by_commands_alone(
     spark.sql(f"UPDATE {damaged} SET current_flag = true WHERE id = '2'")
     code, told = scd("check")
     assert code != 0
-    assert any("id=2" in line for line in told)
+    assert any(line.startswith("dim_x: current_versions_are_open: failed (1): id=2") for line in told)
+    assert "dim_x: windows_do_not_overlap: passed" in told

@@ -100,7 +100,7 @@ def test_an_overdue_source_is_a_warning_of_its_own() -> None:
     declared = Declarations((customer,), ())
     made = ScdDimension(overdue_after_hours=30).definitions(declared)
     checks = {key.to_user_string() for check in made.asset_checks or () for key in check.check_keys}
-    assert "dim_customer_changes:source_overdue" in checks
+    assert "dim_customer_changes:sources_are_on_time" in checks
     (asset,) = [a for a in made.assets or () if dg.AssetKey("dim_customer") in a.keys]
     assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
     assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "where nobody says what is late"
@@ -124,7 +124,7 @@ def test_a_source_may_say_itself_when_it_is_overdue() -> None:
     """It is asked with the status too, as what follows a load is not asked where the load fails."""
     source = Source("crm", snapshot="in/customers_{date}.csv", overdue_after_hours=26)
     made = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
-    (key,) = [key for check in made.asset_checks or () for key in check.check_keys if key.name == "source_overdue"]
+    (key,) = [key for check in made.asset_checks or () for key in check.check_keys if key.name == "sources_are_on_time"]
     specs = [spec for check in made.asset_checks or () for spec in check.check_specs if spec.key == key]
     assert "crm for 26 hours" in str(specs[0].description)
     resources = {"warehouse": WarehouseResource(path="nowhere")}

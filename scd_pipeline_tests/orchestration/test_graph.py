@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import dagster as dg
 
 from scd_pipeline.definitions import defs
@@ -34,10 +36,12 @@ sensors
   fct_committee_seat_arrivals  fct_committee_seat_job
   fct_committee_seat_follows   fct_committee_seat_job
 checks
-  dim_legislator      append_only_unset, audit_differs, current_without_open_end, duplicate_current, empty_window
-  dim_legislator      foreign_commit, hole_in_versions, null_end, overlapping_window, repeated_surrogate_key
-  dim_legislator      reserved_surrogate_key
-  fct_committee_seat  append_only_unset, dangling_key, fact_without_its_version, foreign_commit, repeated_grain
+  dim_legislator      audit_rebuilds_dimension, current_versions_are_open, no_foreign_commits, one_current_version,
+  dim_legislator      surrogate_keys_are_not_reserved, surrogate_keys_are_unique, tables_are_append_only,
+  dim_legislator      version_numbers_are_consecutive, windows_are_not_empty, windows_do_not_overlap,
+  dim_legislator      windows_have_both_ends
+  fct_committee_seat  grain_is_unique, no_foreign_commits, surrogate_keys_exist, surrogate_keys_fit_event_time,
+  fct_committee_seat  tables_are_append_only
 """
 
 
@@ -103,7 +107,7 @@ def _checks() -> list[str]:
             found.setdefault(spec.asset_key.to_user_string(), []).append(spec.name)
     width = max(map(len, found))
     return [
-        f"  {name:<{width}}  {', '.join(sorted(names)[start : start + 5])}"
+        f"  {name:<{width}}  {line}"
         for name, names in found.items()
-        for start in range(0, len(names), 5)
+        for line in textwrap.wrap(", ".join(sorted(names)), 98)
     ]

@@ -76,7 +76,7 @@ def _in_order() -> list[tuple[str, Rule]]:
 
 def _rule(number: str, tests: list[Shown]) -> str:
     rule, mine = RULES[number], [test for test in tests if number in test.rules]
-    parts = [f"### {number}. {rule.title}"]
+    parts = [f'<a id="{number.lower()}"></a>', f"### {number}. {rule.title}"]
     parts += [] if rule.built else ["*Not built yet.*"]
     parts.append(inspect.cleandoc(rule.text))
     parts += ["Decided:\n\n" + "\n".join(f"- {text}" for text in rule.decided)] if rule.decided else []

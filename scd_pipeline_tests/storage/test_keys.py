@@ -52,7 +52,7 @@ def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSessi
 
 def test_a_key_of_a_reserved_member_counts_as_taken(spark: SparkSession, warehouse: Path) -> None:
     opened = Warehouse(spark, warehouse, key_hash=reserved)
-    with pytest.raises(KeyCollision, match="reserved_surrogate_key: id=a"):
+    with pytest.raises(KeyCollision, match="surrogate_keys_are_not_reserved: id=a"):
         load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 

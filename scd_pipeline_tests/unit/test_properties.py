@@ -1,0 +1,25 @@
+"""The names of checks: one table for library, command line and Dagster."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scd_pipeline.audit.properties import PROPERTIES, SOURCES_ARE_ON_TIME
+from scd_pipeline.check import FACT_RULES, dimension_rules
+from scd_pipeline.spec import Dimension, Source
+
+PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
+CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
+
+
+def test_every_check_is_named_by_a_property_of_the_table() -> None:
+    assert {*dimension_rules(CUSTOMER), *FACT_RULES, SOURCES_ARE_ON_TIME} == set(PROPERTIES)
+
+
+def test_a_description_is_a_sentence_that_links_to_its_rules() -> None:
+    """It is true where the check passes: it does not speak of a violation."""
+    anchors = set(re.findall(r'<a id="(s\d+)"></a>', PAGE.read_text(encoding="utf-8")))
+    for name, verified in PROPERTIES.items():
+        assert re.fullmatch(r"[A-Z][^()]+[a-z]( \(S\d+(, S\d+)*\))?\.", verified.description), name
+        assert {rule.lower() for rule in verified.rules} <= anchors, name
