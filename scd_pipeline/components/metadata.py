@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -266,8 +266,8 @@ def of_table(result: LoadResult, dimension: Dimension, audit: AuditResult | None
     shown = accepted[-_SHOWN_BATCHES:]
     bars = [(label, *_versions(batch, audit)) for label, batch in zip(_labels(shown), shown, strict=True)]
     if bars:
-        text = "versions opened and closed per batch"
-        told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(pictures.versions_per_batch(bars), text))
+        plot = pictures.versions_per_delivery(dimension.name, bars)
+        told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(plot, "versions opened and closed per delivery"))
     return told
 
 
@@ -300,23 +300,19 @@ def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[
     same = [text_of(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
     shown = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
     texts = [text_of(history, name).alias(name) for name in shown]
-    rows = history.where(reduce(and_, same))
-    found = rows.orderBy(VERSION).select(EFFECTIVE_FROM, EFFECTIVE_TO, *texts).toArrow().to_pylist()[-_SHOWN_BATCHES:]
-    if not found:
+    rows = history.where(reduce(and_, same)).orderBy(VERSION).select(VERSION, EFFECTIVE_FROM, EFFECTIVE_TO, *texts)
+    versions = [_plotted(row, shown, dimension) for row in rows.toArrow().to_pylist()[-_SHOWN_BATCHES:]]
+    if not versions:
         return {}
-    windows = _windows(found, shown)
-    last = max(end or start for start, end, _ in windows)
-    title = ", ".join(f"{name} {example[name]}" for name in dimension.key_names)
-    margin = min((last - windows[0][0]) / 10, datetime.max.replace(tzinfo=timezone.utc) - last)
-    picture = pictures.timeline(title, windows, last + margin)
-    return {"one_member": dg.MetadataValue.md(pictures.as_markdown(picture, f"versions of {title}"))}
+    title = f"{dimension.name}: history of {', '.join(f'{name} {example[name]}' for name in dimension.key_names)}"
+    has_personal = any(a.opens_versions and a.personal for a in dimension.attributes)
+    plot = pictures.timeline(title, versions, "Personal attributes are not shown." if has_personal else "")
+    return {"one_member": dg.MetadataValue.md(pictures.as_markdown(plot, title))}
 
 
-def _windows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[datetime, datetime | None, str]]:
-    """Windows with what differs from one version to the next."""
-    differing = [name for name in names if len({row[name] for row in rows}) > 1] or names[:1]
-    beginning = datetime(1, 1, 2, tzinfo=timezone.utc)
-    return [
-        (row[EFFECTIVE_FROM] or beginning, row[EFFECTIVE_TO], ", ".join(row[name] or "NULL" for name in differing))
-        for row in rows
-    ]
+def _plotted(row: Mapping[str, Any], names: Sequence[str], dimension: Dimension) -> pictures.Version:
+    """Return a version for the plot; one that begins at the declared beginning of history has no known one (S29)."""
+    start: datetime | None = row[EFFECTIVE_FROM]
+    if dimension.begin is not None and start == dimension.begin.at_time:
+        start = None
+    return pictures.Version(row[VERSION], start, row[EFFECTIVE_TO], {name: row[name] for name in names})

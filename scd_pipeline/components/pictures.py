@@ -1,98 +1,276 @@
-"""Small pictures for the metadata of a materialization: SVG, which Dagster shows where Markdown holds it as data."""
+"""Plots for the metadata of a materialization: SVG by matplotlib, embedded in Markdown as a data address.
+
+Each plot has a light background of its own, so that it is legible on a light and on a dark page. Text stays text, which
+keeps a plot small and lets the browser choose a font that has its letters.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
-from datetime import datetime
-from html import escape
+import io
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Literal
 
-_WIDTH, _BAR, _TOP = 720, 18, 24
-_LETTER, _LABEL_LETTERS = 7, (14, 40)
-"""How wide a letter is drawn at most, on the whole, and how many of them a label has room for: least and most."""
-_OPENED, _CLOSED, _INK, _PALE = "#2f6f9f", "#d1703c", "#22313f", "#8fb4cf"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH, _DOTS = 720, 72
+"""Width of a plot in pixels, of which an inch of an SVG has 72."""
+_FONT_SIZE, _LETTER = 11.0, 0.62
+"""Size of the letters in pixels, and the width of most of them as a part of it."""
+_LABEL_WIDTH, _MAX_LANES = 250.0, 12
+_PADDING, _ROW, _TOP, _AXIS, _LINE = 14, 26, 36, 46, 14
+"""Heights in pixels: around a plot, of a row, above the rows, of the time axis, and of a line of the caption."""
+_BACKGROUND, _INK, _MUTED, _GRID = "#fcfcfd", "#22313f", "#55636f", "#d5dce2"
+_OPENED, _CLOSED, _NULL, _VERSIONS = "#2f6f9f", "#d1703c", "#eef1f4", ("#c3d3e2", "#dfe8f0")
+_BANDS = ("#8fb8de", "#f2b880", "#a3cfa0", "#d7a9d3", "#e6d27a", "#93d0cf", "#e59a96", "#c3b4e8", "#bfc7cd", "#c9b199")
+_EARLIEST, _LATEST = (datetime(year, 7, 1, tzinfo=timezone.utc) for year in (1, 9998))
+"""Between them the axis has room for its ticks; a window that begins earlier has no known beginning."""
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": _FONT_SIZE,
+    "text.color": _INK,
+    "text.parse_math": False,  # a value may contain two dollar signs
+    "text.usetex": False,
+    "axes.edgecolor": _MUTED,
+    "axes.labelcolor": _INK,
+    "axes.formatter.useoffset": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "figure.facecolor": _BACKGROUND,
+    "axes.facecolor": _BACKGROUND,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "scd_pipeline",  # the same plot is the same text
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of an entity: its number, its half-open validity window, and the values of the attributes to plot.
+
+    `start` is None where the window has no known beginning, `end` where it has no end.
+    """
+
+    number: int
+    start: datetime | None
+    end: datetime | None
+    values: Mapping[str, str | None]
 
 
 def as_markdown(svg: str, text: str) -> str:
-    """The picture as Markdown, with a text for those who do not see it."""
+    """Return the plot as Markdown, with `text` as its description for screen readers."""
     data = base64.b64encode(svg.encode()).decode()
-    return f"![{text}](data:image/svg+xml;base64,{data})"
+    description = "".join(letter for letter in _printable(text) if letter not in "[]")
+    return f"![{description}](data:image/svg+xml;base64,{data})"
 
 
-def versions_per_batch(batches: Sequence[tuple[str, int, int]]) -> str:
-    """Bars per batch: how many versions it opened, to the right, and how many it closed, to the left.
+def versions_per_delivery(table: str, deliveries: Sequence[tuple[str, int, int]]) -> str:
+    """Plot how many versions each delivery opened and closed.
 
-    In: name, opened, closed; in the order in which they are to be shown, from top to bottom.
+    Args:
+        table: The table's name, for the title.
+        deliveries: Name, versions opened and versions closed of each, from top to bottom.
+
+    Returns:
+        An SVG with a bar to the right for versions opened and one to the left for versions closed.
     """
-    most = max([1, *(max(opened, closed) for _, opened, closed in batches)])
-    names = [_end_of(name) for name, _, _ in batches]
-    label = 12 + _LETTER * max([_LABEL_LETTERS[0], *(len(name) for name in names)])
-    room = (_WIDTH - label - 130) / 2
-    middle = label + 30 + room
-    parts = [_text(label, 16, "closed", _CLOSED, "start"), _text(_WIDTH - 20, 16, "opened", _OPENED, "end")]
-    for number, (name, (_, opened, closed)) in enumerate(zip(names, batches, strict=True)):
-        y = _TOP + number * (_BAR + 4)
-        left, right = room * closed / most, room * opened / most
-        parts += [
-            _text(label - 8, y + 13, name, _INK, "end"),
-            _bar(middle - left, y, left, _CLOSED),
-            _bar(middle, y, right, _OPENED),
-            _text(middle - left - 4, y + 13, str(closed), _INK, "end"),
-            _text(middle + right + 4, y + 13, str(opened), _INK, "start"),
-        ]
-    return _svg(_TOP + len(batches) * (_BAR + 4) + 6, parts)
+    names = [_shortened(name) for name, _, _ in deliveries]
+    counts = {"closed": [-closed for _, _, closed in deliveries], "opened": [opened for _, opened, _ in deliveries]}
+    most = max([1, *(abs(count) for sides in counts.values() for count in sides)])
+
+    def draw(axes: Axes) -> None:
+        for (label, values), color in zip(counts.items(), (_CLOSED, _OPENED), strict=True):
+            axes.barh(range(len(values)), values, color=color, height=0.68, label=label)
+            for row, value in enumerate(values):
+                _draw_count(axes, row, value, -4 if label == "closed" else 4)
+        axes.axvline(0, color=_INK, linewidth=0.8)
+        axes.set_xlim(-1.2 * most, 1.2 * most)
+        axes.locator_params(axis="x", integer=True)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
+        axes.set_xlabel("versions closed (left) and opened (right)")
+        axes.set_ylabel("delivery")
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, borderaxespad=0.1)
+
+    return _plot(f"{table}: versions per delivery", names, draw, "")
 
 
-def _end_of(name: str) -> str:
-    """The end of a name that is too long for a label: deliveries of one source begin alike."""
-    most = _LABEL_LETTERS[1]
-    return name if len(name) <= most else f"...{name[3 - most :]}"
+def _draw_count(axes: Axes, row: int, value: int, offset: int) -> None:
+    """Write a count at the end of its bar, `offset` pixels outside of it."""
+    side: Literal["left", "right"] = "right" if offset < 0 else "left"
+    place = {"xytext": (offset, 0), "textcoords": "offset pixels", "va": "center_baseline", "size": _FONT_SIZE - 1}
+    axes.annotate(f"{abs(value):,}", (value, row), ha=side, **place)
 
 
-def timeline(title: str, versions: Sequence[tuple[datetime, datetime | None, str]], until: datetime) -> str:
-    """The versions of one entity as a band: when each began and ended, and what it says.
+def timeline(title: str, versions: Sequence[Version], caption: str = "") -> str:
+    """Plot the history of one entity: a lane for each attribute, a band for each period in which it has one value.
 
-    In: windows in order, the end None where there is none; `until` is where the band of an open window stops.
+    Args:
+        title: What is plotted.
+        versions: At least one version, in the order of their windows; all have the same attributes.
+        caption: A sentence for the end of the caption.
+
+    Returns:
+        An SVG. Of more than twelve attributes it shows those that differ between versions.
     """
-    first = min([until, *(start for start, _, _ in versions)])
-    span = max((until - first).total_seconds(), 1.0)
+    lanes, omitted = _lanes(versions)
+    notes = ["A band is a period with one value. Equal colors in a lane: equal values. A gap: the entity is deleted."]
+    notes += [f"{omitted} further attributes are not shown."] if omitted else []
+    notes += [caption] if caption else []
+    axis = _time_axis(versions)
 
-    def place(moment: datetime) -> float:
-        return 12 + (_WIDTH - 24) * min(1.0, max(0.0, (moment - first).total_seconds() / span))
+    def draw(axes: Axes) -> None:
+        axes.set_xlim(*axis)
+        per_second = axes.get_window_extent().width / (axis[1] - axis[0]).total_seconds()
+        for row, bands in enumerate([_versions(versions), *(_bands(versions, name) for name in lanes)]):
+            for band in bands:
+                _draw_band(axes, row, band, axis, per_second)
+        if _known_times(versions):
+            _time_ticks(axes)
+        else:
+            axes.set_xticks([])
 
-    parts = [_text(12, 16, title, _INK, "start")]
-    for number, (start, end, says) in enumerate(versions):
-        left, right = place(start), place(end or until)
-        y = _TOP + 6 + number * (_BAR + 4)
-        parts += [
-            _bar(12, y, _WIDTH - 24, "#f2f4f6"),
-            _bar(left, y, max(right - left, 2.0), _OPENED if end is None else _PALE),
-            _text(16 if left < _WIDTH / 2 else _WIDTH - 16, y + 13, _window(start, end, says), _INK, _side(left)),
-        ]
-    return _svg(_TOP + 12 + len(versions) * (_BAR + 4), parts)
-
-
-def _side(left: float) -> str:
-    return "start" if left < _WIDTH / 2 else "end"
+    return _plot(title, ["version", *(_shortened(name) for name in lanes)], draw, "\n".join(notes))
 
 
-def _window(start: datetime, end: datetime | None, says: str) -> str:
-    return f"{start:%Y-%m-%d} to {f'{end:%Y-%m-%d}' if end else 'now'}: {says}"
+# -- the bands of a timeline
 
 
-def _bar(x: float, y: float, width: float, fill: str) -> str:
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BAR}" rx="2" fill="{fill}"/>'
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """A period with one value; its end is None where it has no known beginning or no end."""
+
+    start: datetime | None
+    end: datetime | None
+    text: str
+    color: str
 
 
-def _text(x: float, y: float, text: str, fill: str, anchor: str) -> str:
-    shown = text if len(text) <= 90 else f"{text[:87]}..."
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" text-anchor="{anchor}">{escape(shown)}</text>'
+def _lanes(versions: Sequence[Version]) -> tuple[list[str], int]:
+    """Return the attributes to plot, and how many are omitted."""
+    names = list(versions[0].values)
+    if len(names) <= _MAX_LANES:
+        return names, 0
+    differing = [name for name in names if len({version.values[name] for version in versions}) > 1]
+    plotted = (differing or names)[:_MAX_LANES]
+    return plotted, len(names) - len(plotted)
 
 
-def _svg(height: float, parts: Sequence[str]) -> str:
-    style = 'font-family="system-ui, sans-serif" font-size="12"'
-    size = f'width="{_WIDTH}" height="{height:.0f}" viewBox="0 0 {_WIDTH} {height:.0f}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
-    )
+def _versions(versions: Sequence[Version]) -> list[_Band]:
+    return [_Band(v.start, v.end, str(v.number), _VERSIONS[v.number % len(_VERSIONS)]) for v in versions]
+
+
+def _bands(versions: Sequence[Version], name: str) -> list[_Band]:
+    """Return the bands of an attribute; versions that adjoin and have the same value are one band."""
+    values = dict.fromkeys(version.values[name] for version in versions if version.values[name] is not None)
+    colors: dict[str | None, str] = {value: _BANDS[number % len(_BANDS)] for number, value in enumerate(values)}
+    bands: list[_Band] = []
+    for before, version in zip([None, *versions], versions, strict=False):
+        value = version.values[name]
+        if before is not None and before.end == version.start and before.values[name] == value:
+            bands[-1] = _Band(bands[-1].start, version.end, bands[-1].text, bands[-1].color)
+        else:
+            text = "NULL" if value is None else value
+            bands.append(_Band(version.start, version.end, text, colors.get(value, _NULL)))
+    return bands
+
+
+def _draw_band(axes: Axes, row: int, band: _Band, axis: tuple[datetime, datetime], pixels_per_second: float) -> None:
+    """Draw a band, and its text if the band has room for some of it."""
+    start, end = max(axis[0], band.start or axis[0]), min(axis[1], band.end or axis[1])
+    seconds = (end - start).total_seconds()
+    axes.barh(row, end - start, left=start, height=0.78, color=band.color, edgecolor=_BACKGROUND, linewidth=0.8)
+    text = _fitting(band.text, seconds * pixels_per_second - 6)
+    if text:
+        axes.text(start + timedelta(seconds=seconds / 2), row, text, ha="center", va="center_baseline")
+
+
+def _time_axis(versions: Sequence[Version]) -> tuple[datetime, datetime]:
+    """Return the first and the last time of the axis: all known times, with room for windows that are open."""
+    known = _known_times(versions)
+    first, last = (min(known), max(known)) if known else (_EARLIEST, _LATEST)
+    room = max((last - first) / 7, timedelta(microseconds=1)) if last > first else timedelta(days=1)
+    has_beginning = all(version.start in known for version in versions)
+    return first if has_beginning else first - min(room, first - _EARLIEST), last + min(room, _LATEST - last)
+
+
+def _known_times(versions: Sequence[Version]) -> list[datetime]:
+    times = [time for version in versions for time in (version.start, version.end)]
+    return [time for time in times if time is not None and _EARLIEST <= time <= _LATEST]
+
+
+def _time_ticks(axes: Axes) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(tz=timezone.utc, minticks=3, maxticks=8)
+    axes.xaxis_date(timezone.utc)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=timezone.utc))
+    axes.set_xlabel("business time (UTC)")
+
+
+# -- what all plots share
+
+
+def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption: str) -> str:
+    """Return a plot with labeled rows as SVG. It leaves matplotlib's global state as it was."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    label = max(_width(name) for name in [*rows, "0" * 6])
+    below = _AXIS + _LINE * len(caption.splitlines()) + _PADDING / 2
+    height = _TOP + _ROW * max(len(rows), 1) + below
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that its own font lacks and the browser's has
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
+        figure = Figure(figsize=(_WIDTH / _DOTS, height / _DOTS), dpi=_DOTS)
+        left = (label + 30 + _PADDING) / _WIDTH
+        axes = figure.add_axes((left, below / height, 1 - left - _PADDING / _WIDTH, 1 - (below + _TOP) / height))
+        axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+        draw(axes)
+        axes.set_yticks(range(len(rows)), rows)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color=_GRID, linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        figure.text(
+            _PADDING / _WIDTH, 1 - 20 / height, _shortened(title, _WIDTH - 150), size=_FONT_SIZE + 2, weight="bold"
+        )
+        figure.text(_PADDING / _WIDTH, _LINE / 2 / height, caption, size=_FONT_SIZE - 1, color=_MUTED, va="bottom")
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    # In points it would be a third larger on the page.
+    return re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', file.getvalue(), count=2)
+
+
+def _printable(text: str) -> str:
+    """Return the text as one line without control characters, which an SVG may not contain."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _width(text: str) -> float:
+    """Return about how many pixels a text is wide."""
+    wide = sum(unicodedata.east_asian_width(letter) in "FW" for letter in text)
+    return _FONT_SIZE * (_LETTER * len(text) + (1 - _LETTER) * wide)
+
+
+def _shortened(text: str, pixels: float = _LABEL_WIDTH) -> str:
+    """Return the end of a name that is too wide: deliveries of one source begin alike."""
+    name = _printable(text)
+    start = next((n for n in range(len(name)) if _width(name[n:]) <= pixels), len(name))
+    return name if start == 0 else f"…{name[start + 1 :]}"
+
+
+def _fitting(text: str, pixels: float) -> str:
+    """Return as much of a value as has room, or nothing if that would be less than two letters."""
+    value = _printable(text)
+    if _width(value) <= pixels:
+        return value
+    end = next((n for n in range(len(value), 1, -1) if _width(value[:n]) + _FONT_SIZE <= pixels), 0)
+    return f"{value[:end]}…" if end else ""

@@ -14,13 +14,12 @@ import pytest
 from dagster_pyspark import LazyPySparkResource
 
 from scd_pipeline import reading
-from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks, metadata
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
-from scd_pipeline.components.pictures import versions_per_batch
 from scd_pipeline.facts import add_reserved_member
 from scd_pipeline.landing import EVERYTHING, deliveries, files, mark
-from scd_pipeline.load import BatchResult, LoadResult, load
+from scd_pipeline.load import load
 from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.orchestration.given import given_warehouse
@@ -411,32 +410,7 @@ def test_neither_examples_nor_pictures_show_what_is_personal(
     assert len(pictures) == 2
     assert "Graz" in shown
     assert "Secret" not in shown + "".join(pictures)
-    per_batch = next(picture for picture in pictures if "opened" in picture)
-    assert re.findall(r">([^<>]+)<", per_batch) == ["closed", "opened", "2024-01-01", "0", "1", "2024-01-02", "0", "0"]
-
-
-@pytest.mark.parametrize("name", ["2024-01-01", "2024-01-01T00-00-00", "a delivery with a name of its own " * 3])
-def test_the_label_of_a_bar_has_room_for_its_letters(name: str) -> None:
-    """At seven pixels each; of a longer name the end is shown, and the bars have what is left."""
-    picture = versions_per_batch([(name, 3, 2)])
-    ((right, shown),) = re.findall(r'<text x="([\d.]+)" [^>]*text-anchor="end">([^<]*[a-z-][^<]*)<', picture)[1:]
-    assert float(right) >= 7 * len(shown)
-    assert name.endswith(shown.removeprefix("..."))
-    bars = [
-        (float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="\S+" width="([\d.]+)"', picture)
-    ]
-    assert all(float(right) < x and x + width < 720 for x, width in bars)
-
-
-def test_bars_of_one_name_are_told_by_their_channels() -> None:
-    batches = [
-        BatchResult(f"crm/{c}/{d}/1", "crm", d, "accepted")
-        for c, d in (("feed", "a"), ("snapshot", "a"), ("feed", "b"))
-    ]
-    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
-    shown = metadata.of_table(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["per_batch"].value
-    picture = base64.b64decode(re.findall(r"base64,([\w+/=]+)", shown)[0]).decode()
-    assert re.findall(r'text-anchor="end">([a-z.]+)<', picture) == ["opened", "crm.feed.a", "crm.snapshot.a", "b"]
+    assert any("Personal attributes are not shown." in picture for picture in pictures)
 
 
 def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None:

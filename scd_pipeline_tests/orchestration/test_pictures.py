@@ -1,0 +1,173 @@
+"""The plots: what they show as text, that they stay small and legible, and that values of any kind fit in."""
+
+from __future__ import annotations
+
+import base64
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+
+from scd_pipeline.components.metadata import _plotted, of_table
+from scd_pipeline.components.pictures import Version, as_markdown, timeline, versions_per_delivery
+from scd_pipeline.load import BatchResult, LoadResult
+from scd_pipeline.spec import Begin, Dimension, Source
+
+MAX_BYTES = 60_000
+
+
+def at(*day: int) -> datetime:
+    return datetime(*day, tzinfo=timezone.utc)  # type: ignore[arg-type,misc]
+
+
+def texts(svg: str) -> list[str]:
+    """Every text of a plot, in the order in which it is drawn."""
+    return [
+        "".join(node.itertext()).strip() for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("}text")
+    ]
+
+
+HISTORY = [
+    Version(1, at(2013, 1, 3), at(2015, 1, 6), {"party": "Democrat", "chamber": "rep"}),
+    Version(2, at(2015, 1, 6), at(2019, 1, 3), {"party": "Democrat", "chamber": "sen"}),
+    Version(3, at(2020, 1, 3), None, {"party": "Democrat", "chamber": None}),
+]
+
+
+def test_a_timeline_has_a_lane_for_each_attribute_a_time_axis_and_a_caption() -> None:
+    """Versions that adjoin and have one value are one band; a gap begins another."""
+    shown = texts(timeline("dim_x: history of id 7", HISTORY, "Personal attributes are not shown."))
+    assert {"version", "party", "chamber", "business time (UTC)", "dim_x: history of id 7"} <= set(shown)
+    assert {"2014", "2018"} <= set(shown), "the time axis"
+    assert {"1", "2", "3", "rep", "sen", "NULL"} <= set(shown)
+    assert shown.count("Democrat") == 2
+    assert any(text.startswith("A band is a period with one value.") for text in shown)
+    assert "Personal attributes are not shown." in shown
+
+
+def test_equal_values_have_one_color_and_others_have_another() -> None:
+    values = ["a", "b", "a", None]
+    versions = [Version(n + 1, at(2001 + n, 1, 1), at(2002 + n, 1, 1), {"x": v}) for n, v in enumerate(values)]
+    svg = timeline("t", versions)
+    bands = re.findall(r'<g id="patch_\d+">\s*<path d="[^"]+" [^>]*style="fill: (#\w+)', svg)[-4:]
+    assert bands[0] == bands[2]
+    assert len(set(bands)) == 3
+
+
+def test_deliveries_have_axes_with_labels_and_a_count_on_each_side() -> None:
+    shown = texts(versions_per_delivery("dim_x", [("2024-01-01", 1200, 0), ("2024-01-02", 3, 2)]))
+    assert {"dim_x: versions per delivery", "delivery", "versions closed (left) and opened (right)"} <= set(shown)
+    assert {"2024-01-01", "2024-01-02", "closed", "opened", "1,200", "500", "3", "2", "0"} <= set(shown)
+    assert not any(text.startswith(("-", "\u2212")) for text in shown), "a count on the left is not negative"
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        pytest.param([Version(1, None, None, {})], id="no time is known and no attribute is shown"),
+        pytest.param([Version(1, at(2024, 1, 1), None, {"a": "x"})], id="one version"),
+        pytest.param(
+            [Version(1, at(1, 1, 1), at(1900, 1, 1), {"a": "x"}), Version(2, at(1900, 1, 1), None, {"a": "y"})],
+            id="from the first year",
+        ),
+        pytest.param(
+            [Version(1, at(1, 7, 1), at(9998, 6, 1), {"a": "x"}), Version(2, at(9998, 6, 1), None, {"a": "y"})],
+            id="to the last year",
+        ),
+        pytest.param(
+            [
+                Version(1, at(2024, 1, 1), at(2024, 1, 1, 0, 0, 0, 1), {"a": "x"}),
+                Version(2, at(2024, 1, 1, 0, 0, 0, 1), None, {"a": "y"}),
+            ],
+            id="a microsecond",
+        ),
+        pytest.param(
+            [
+                Version(
+                    n, at(2000 + n, 1, 1), at(2001 + n, 1, 1), {f"attribute_{i}": f"{n // (i + 1)}" for i in range(30)}
+                )
+                for n in range(1, 21)
+            ],
+            id="thirty attributes in twenty versions",
+        ),
+        pytest.param(
+            [
+                Version(1, at(2020, 1, 1), at(2021, 1, 1), {"a": "<b>&amp; $x$ $y_1$ \\frac"}),
+                Version(2, at(2021, 1, 1), None, {"a": "中文字 \x00\x1b\n\ud83d\ude00 שלום" * 30}),
+            ],
+            id="letters of any kind",
+        ),
+    ],
+)
+def test_a_timeline_of_any_history_is_well_formed_and_small(versions: list[Version]) -> None:
+    svg = timeline("dim_x: history of id 7", versions)
+    assert "version" in texts(svg)
+    assert len(as_markdown(svg, "t")) < MAX_BYTES * 4 / 3
+
+
+def test_of_many_attributes_those_are_plotted_that_differ() -> None:
+    values = {f"a{n}": "same" for n in range(20)}
+    versions = [
+        Version(1, at(2020, 1, 1), at(2021, 1, 1), {**values, "city": "Graz"}),
+        Version(2, at(2021, 1, 1), None, {**values, "city": "Wien"}),
+    ]
+    shown = texts(timeline("t", versions))
+    assert {"city", "Graz", "Wien"} <= set(shown)
+    assert "a0" not in shown
+    assert "20 further attributes are not shown." in shown
+
+
+def test_a_value_without_room_is_shortened_or_not_written() -> None:
+    versions = [
+        Version(1, at(2020, 1, 1), at(2020, 1, 3), {"a": "short period"}),
+        Version(2, at(2020, 1, 3), at(2030, 1, 1), {"a": "long period with a long text " * 20}),
+    ]
+    (shown,) = [text for text in texts(timeline("t", versions)) if "period" in text and "band" not in text]
+    assert shown.startswith("long period") and shown.endswith("…")
+
+
+@pytest.mark.parametrize("name", ["2024-01-01", "2024-01-01T00-00-00", "a delivery with a name of its own " * 3])
+def test_the_label_of_a_bar_is_the_end_of_the_name(name: str) -> None:
+    """Deliveries of one source begin alike."""
+    shown = texts(versions_per_delivery("dim_x", [(name, 3, 2)]))
+    (label,) = [text for text in shown if len(text) > 8 and name.strip().endswith(text.removeprefix("…"))]
+    assert len(label) <= 40
+
+
+def test_deliveries_of_one_name_are_labeled_with_their_channels() -> None:
+    batches = [
+        BatchResult(f"crm/{c}/{d}/1", "crm", d, "accepted")
+        for c, d in (("feed", "a"), ("snapshot", "a"), ("feed", "b"))
+    ]
+    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
+    shown = of_table(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["per_batch"].value
+    plot = base64.b64decode(re.findall(r"base64,([\w+/=]+)", shown)[0]).decode()
+    assert {"crm.feed.a", "crm.snapshot.a", "b"} <= set(texts(plot))
+
+
+def test_a_history_from_the_declared_beginning_has_no_known_one() -> None:
+    """Else it would leave no room on the axis for what is known (S29)."""
+    source = Source("crm", snapshot="customers_{date}.csv")
+    customer = Dimension("d", "id", {"a": 2}, source, begin=Begin("1900-01-01", "2024-01-01"))
+    row = {"version": 1, "effective_from": at(1900, 1, 1), "effective_to": None, "a": "x"}
+    assert _plotted(row, ["a"], customer) == Version(1, None, None, {"a": "x"})
+    assert _plotted({**row, "effective_from": at(2024, 2, 1)}, ["a"], customer).start == at(2024, 2, 1)
+
+
+def test_a_plot_is_legible_on_any_page_and_described() -> None:
+    """Its background is its own; the description cannot break out of the Markdown."""
+    svg = timeline("t", HISTORY)
+    assert re.search(r'<g id="patch_1">\s*<path [^>]*style="fill: #fcfcfd', svg)
+    assert as_markdown(svg, "a](b)\n[c]").startswith("![a(b) c](data:image/svg+xml;base64,")
+
+
+def test_the_settings_of_matplotlib_stay_as_they_were(tmp_path: Path) -> None:
+    """And do not change the plots: the process may have others."""
+    before = timeline("t", HISTORY)
+    with mpl.rc_context({"font.size": 30, "svg.fonttype": "path"}):
+        settings = dict(mpl.rcParams)
+        assert timeline("t", HISTORY) == before
+        assert dict(mpl.rcParams) == settings
