@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json")
 
+_AS_QUERY = "DESCRIBE QUERY\n"
+_NO_TEXT = "`QUERY` cannot be found"
+"""Of a name alone, or of no text, Spark takes the word before it for a table."""
+_ONLY_QUERIES = (
+    "expected a query (SELECT, WITH, VALUES, FROM, TABLE), SHOW, DESCRIBE, or EXPLAIN of a query; "
+    "tables are written by `scd load`; nothing was run"
+)
+_SHOW = re.compile(r"\s*(SHOW|DESCRIBE|DESC)\b", re.IGNORECASE)
+"""No statement of Spark or Delta that begins with one of these words writes anything."""
+_EXPLAIN = re.compile(r"\s*EXPLAIN\b(\s+(EXTENDED|CODEGEN|COST|FORMATTED)\b)?", re.IGNORECASE)
+_PLANNED_ONLY = {
+    # This rule computes rows of a query while it plans the query.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "spark.sql.debug.maxToStringFields": "1000000",
+}
+_OUTSIDE_SQL = re.compile(r"\b((try_)?reflect|java_method)\(|\bScriptTransformation\b")
+"""How Spark's plans show what runs methods of Java, and programs."""
+
 
 def sql(options: Namespace, settings: Settings) -> None:
     """`scd sql`"""
@@ -34,8 +53,48 @@ def sql(options: Namespace, settings: Settings) -> None:
             print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.place} yet")
             return
         reading.register(warehouse, facts=facts, query=options.query)
+        with _query_errors(lambda: reading.views(warehouse, facts), before=_AS_QUERY):
+            expect_query(warehouse.spark, options.query)
         with _query_errors(lambda: reading.views(warehouse, facts)):
             _show(warehouse.spark.sql(options.query), options, settings)
+
+
+def expect_query(spark: SparkSession, text: str) -> None:
+    """Check that the text only reads, without running it.
+
+    Spark itself parses it in a place where its grammar allows a query and nothing else, to the end of the text.
+
+    Raises:
+        UsageError: The query calls methods of Java or a program.
+        PySparkException: Spark does not parse the text as a query, or cannot resolve its names.
+    """
+    if _SHOW.match(text):
+        return
+    query = _EXPLAIN.sub("", text, count=1) if _EXPLAIN.match(text) else text
+    spark.sql(_AS_QUERY + query).collect()
+    with _set(spark, _PLANNED_ONLY):
+        plan = str(spark.sql(f"EXPLAIN EXTENDED {query}").collect()[0][0])
+    if _OUTSIDE_SQL.search(plan):
+        raise UsageError(
+            "query: it calls reflect, java_method or a script, which can do more than read; expected functions of SQL "
+            "alone; nothing was run"
+        )
+
+
+@contextlib.contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of the session for a while."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, former in before.items():
+            if former is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, former)
 
 
 def as_of(options: Namespace, settings: Settings) -> None:
@@ -134,17 +193,31 @@ def history(options: Namespace, settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def _query_errors(names: Callable[[], Sequence[str]], *, of: str = "") -> Iterator[None]:
-    """Turn what Spark says of a query, or of the rows of a file, into a UsageError without a stack trace."""
-    from pyspark.errors import PySparkException
+def _query_errors(names: Callable[[], Sequence[str]], *, of: str = "", before: str = "") -> Iterator[None]:
+    """Turn what Spark says of a query, or of the rows of a file, into a UsageError without a stack trace.
+
+    `before` is a line that was put before the query to check that it is one.
+    """
+    from pyspark.errors import ParseException, PySparkException
 
     try:
         yield
     except PySparkException as error:
-        told = (f"{of}: " if of else "") + (spark_message(error) or str(error))
+        told = _without_line(spark_message(error) or str(error), before)
+        if before and (isinstance(error, ParseException) or _NO_TEXT in told):
+            told = f"query: Spark does not parse it as a query; {_ONLY_QUERIES}\n{told}"
+        told = f"{of}: {told}" if of else told
         if "TABLE_OR_VIEW_NOT_FOUND" in told:
             told += f"\nthere is: {', '.join(names()) or 'no table yet'}"
         raise UsageError(told) from error
+
+
+def _without_line(message: str, line: str) -> str:
+    """Return Spark's message about a text as it would be without the text's first line."""
+    if not line:
+        return message
+    counted = re.sub(r"\bline (\d+)(?=,? pos)", lambda found: f"line {int(found[1]) - 1}", message)
+    return counted.replace(line, "")
 
 
 def _time(text: str) -> datetime:

@@ -143,7 +143,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
     ("arguments", "code", "message"),
     [
         (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_as_of, "),
-        (["sql", "SELEC 1"], 2, "Syntax error at or near 'SELEC'"),
+        (["sql", "SELEC 1"], 2, "Spark does not parse it as a query; expected a query (SELECT, WITH,"),
         (["sql", "SELECT foo FROM dim_legislator"], 2, "`foo` cannot be resolved"),
         (["sql", "SELECT int('a')"], 2, 'cannot be cast to "INT"'),
         (["as-of", "dim_legislator", "at", "--join", "not/there.csv"], 2, "not/there.csv: there is no such file; exp"),
