@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import sys
 from argparse import Namespace
@@ -145,7 +146,7 @@ def doctor(options: Namespace, settings: Settings) -> int:
 def demo(_options: Namespace, settings: Settings) -> None:
     """`scd demo`"""
     from scd_pipeline import demo as play
-    from scd_pipeline.dev import dagster_home
+    from scd_pipeline.dev import dagster_home, location_of
 
     declared = play.example()
     if settings.declarations != EXAMPLE:
@@ -157,10 +158,13 @@ def demo(_options: Namespace, settings: Settings) -> None:
     play.introduce(declared, settings.warehouse_path, play.to_stdout)
     with play.progress(play.to_stdout) as tell, play.dagster_instance(home) as instance:
         tell("starting Dagster")
+        # The resource of the definitions reads the environment; an address in a run's configuration would be stored.
+        os.environ["SCD_REMOTE"] = settings.remote
         # By its name, as Dagster itself finds it; this module lies below the definitions.
         definitions = import_module(CODE_LOCATION).defs
+        location = location_of(Path.cwd(), CODE_LOCATION)
         for job in play.jobs(declared):
-            play.run_job(definitions, job, settings.warehouse_path, settings.remote, tell, instance)
+            play.run_job(definitions, job, settings.warehouse_path, tell, instance, location=location)
         tell("done")
     with settings.open(quick=False) as warehouse:
         play.show(warehouse, declared, play.to_stdout)

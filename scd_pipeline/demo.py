@@ -9,10 +9,10 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scd_pipeline import reading
 from scd_pipeline.errors import LoadError, ScdError, SetupError
@@ -22,6 +22,7 @@ from scd_pipeline.texts import collected, differing, table
 
 if TYPE_CHECKING:
     import dagster as dg
+    from dagster._core.remote_origin import CodeLocationOrigin
 
     from scd_pipeline.warehouse import Warehouse
 
@@ -77,32 +78,61 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def run_job(
-    defs: dg.Definitions, job: str, warehouse: str, remote: str, say: Say, instance: dg.DagsterInstance | None = None
+    defs: dg.Definitions,
+    job: str,
+    warehouse: str,
+    say: Say,
+    instance: dg.DagsterInstance | None = None,
+    *,
+    location: CodeLocationOrigin | None = None,
 ) -> None:
-    """Run a job in this process on a warehouse folder, telling what its steps tell.
+    """Run a job of a code location in this process on a warehouse folder, and report the progress of its steps.
 
-    `instance` remembers the run; without one nobody does.
-    Errors: the ScdError that a step ended with; LoadError for any other failure.
+    Args:
+        defs: The definitions of the code location, with a resource `warehouse`.
+        job: The job's name.
+        warehouse: The folder; the server is the one of the resource, as a run's configuration is stored.
+        say: Reports progress.
+        instance: Stores the run; without it nothing does.
+        location: The code location in whose timeline the interface shows the run.
+
+    Raises:
+        ScdError: The error of a step that failed; LoadError for a failure of another kind.
     """
     import dagster as dg
 
-    run_config = {
-        "resources": {"warehouse": {"config": {"path": warehouse, "remote": remote}}},
-        "loggers": {"console": {}},
-    }
-    told = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
-    chosen = told.resolve_job_def(job)
-    with nullcontext(instance) if instance else dg.DagsterInstance.ephemeral() as remembers:
-        partitions = getattr(chosen.partitions_def, "name", None)
-        if partitions:
-            remembers.add_dynamic_partitions(partitions, [EVERYTHING])
-        key = EVERYTHING if partitions else None
+    run_config = {"resources": {"warehouse": {"config": {"path": warehouse}}}, "loggers": {"console": {}}}
+    with_logger = dg.Definitions.merge(defs, dg.Definitions(loggers={"console": _step_logger(say)}))
+    chosen = with_logger.resolve_job_def(job)
+    with nullcontext(instance) if instance else dg.DagsterInstance.ephemeral() as storage:
         try:
-            chosen.execute_in_process(run_config=run_config, instance=remembers, partition_key=key)
+            _execute(chosen, run_config, storage, location)
         except dg.Failure as failure:
             if isinstance(failure.__cause__, ScdError):
                 raise failure.__cause__ from None
             raise LoadError(str(failure.description)) from failure
+
+
+def _execute(
+    job: dg.JobDefinition,
+    run_config: Mapping[str, Any],
+    instance: dg.DagsterInstance,
+    location: CodeLocationOrigin | None,
+) -> None:
+    """Execute a job as a run of its code location, which `execute_in_process` cannot name."""
+    from dagster._core.definitions.job_base import InMemoryJob
+    from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
+    from dagster._core.execution.api import execute_run
+    from dagster._core.remote_origin import RemoteRepositoryOrigin
+
+    tags = dict(job.run_tags)
+    if partitions := getattr(job.partitions_def, "name", None):
+        instance.add_dynamic_partitions(partitions, [EVERYTHING])
+        tags |= job.get_tags_for_partition_key(EVERYTHING, None)
+    repository = RemoteRepositoryOrigin(location, SINGLETON_REPOSITORY_NAME) if location else None
+    origin = repository.get_job_origin(job.name) if repository else None
+    run = instance.create_run_for_job(job, run_config=run_config, tags=tags, remote_job_origin=origin)
+    execute_run(InMemoryJob(job), run, instance, raise_on_error=True)
 
 
 def _step_logger(say: Say) -> dg.LoggerDefinition:

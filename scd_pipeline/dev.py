@@ -19,6 +19,8 @@ from scd_pipeline import session, setup
 from scd_pipeline.errors import SetupError
 
 if TYPE_CHECKING:
+    from dagster._core.remote_origin import CodeLocationOrigin
+
     from scd_pipeline.commands import Settings
 
 Say = Callable[[str], None]
@@ -89,10 +91,27 @@ def environment(settings: Settings, url: str, home: Path) -> dict[str, str]:
 
 def command(folder: Path, port: int, code_location: str) -> list[str]:
     """How Dagster is started: with the folder's workspace, or with this package's code location alone."""
-    workspace = folder / "workspace.yaml"
-    what = ["-w", str(workspace)] if workspace.is_file() else ["-m", code_location]
+    workspace = _workspace(folder)
+    what = ["-w", str(workspace)] if workspace else ["-m", code_location]
     # Without warnings: that another command is newer is nothing to a user of this one.
     return [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *what]
+
+
+def location_of(folder: Path, code_location: str) -> CodeLocationOrigin | None:
+    """Return the code location of a module as `command` serves it; None if the folder's workspace does not have it."""
+    from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget
+
+    workspace = _workspace(folder)
+    if workspace is None:
+        return ModuleTarget(code_location, None, str(folder), None).create_origins()[0]
+    origins = WorkspaceFileTarget([str(workspace)]).create_origins()
+    modules = {getattr(getattr(o, "loadable_target_origin", None), "module_name", None): o for o in origins}
+    return modules.get(code_location)
+
+
+def _workspace(folder: Path) -> Path | None:
+    file = folder / "workspace.yaml"
+    return file if file.is_file() else None
 
 
 @contextlib.contextmanager

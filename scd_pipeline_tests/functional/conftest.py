@@ -52,7 +52,8 @@ def congress(
     demo.introduce(declared, warehouse.path, said.append)
     with demo.dagster_instance(tmp_path_factory.mktemp("dagster")) as instance:
         for job in demo.jobs(declared):
-            demo.run_job(definitions(spark, warehouse.path, declared), job, warehouse.path, "", said.append, instance)
+            given = definitions(spark, warehouse.path, declared)
+            demo.run_job(given, job, warehouse.path, said.append, instance)
     demo.show(warehouse, declared, said.append)
     demo.suggest("scd", said.append)
     return warehouse, said

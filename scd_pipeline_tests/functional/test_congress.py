@@ -162,7 +162,7 @@ def test_the_demo_once_more_changes_nothing(congress: Congress, declared: Declar
     before = [warehouse.table(name).last_commit().table_version for name in names]
     said: list[str] = []
     given = definitions(warehouse.spark, warehouse.path, declared)
-    demo.run_job(given, demo.jobs(declared)[0], warehouse.path, "", said.append)
+    demo.run_job(given, demo.jobs(declared)[0], warehouse.path, said.append)
     assert any("deliveries: 55 unchanged; rows: none changed" in line for line in said)
     assert [_version(warehouse, name) for name in names] == before
 

@@ -1,0 +1,158 @@
+"""The resources: what the environment names, and that no stored run, log or snapshot contains a token."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.remote_representation.external_data import RepositorySnap
+from dagster_shared.serdes import serialize_value
+
+from scd_pipeline import demo
+from scd_pipeline.commands import CODE_LOCATION
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
+from scd_pipeline.components.resources import _setting
+from scd_pipeline.dev import location_of
+from scd_pipeline.errors import LoadError, ScdError, SetupError
+from scd_pipeline.landing import EVERYTHING
+from scd_pipeline.spec import Declarations, Dimension, Source
+
+TOKEN = "planted-2f6f9f"
+REMOTE = f"sc://127.0.0.1:1/;token={TOKEN};x-key={TOKEN}"
+CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="none/customers_{date}.csv"))
+
+
+def test_the_environment_names_the_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = WarehouseResource.from_env({"SCD_WAREHOUSE": "s3://bucket/x", "SCD_SCHEMA": "mart", "SCD_SCHEMA_KEYS": "k"})
+    assert (given.path, given.schema_name, given.schemas) == ("s3://bucket/x", "mart", {"keys": "k"})
+    assert WarehouseResource.from_env({"SCD_WAREHOUSE": "x"}).path == str(tmp_path / "x")
+    assert WarehouseResource.from_env({}).path == str(tmp_path / "warehouse")
+    assert WarehouseResource.from_env({}, path=tmp_path / "of_the_project").path == str(tmp_path / "of_the_project")
+
+
+@pytest.mark.parametrize(
+    ("resource", "place"),
+    [
+        (lambda: WarehouseResource.from_env(), "the Spark Connect server sc://127.0.0.1:1"),
+        (lambda: WarehouseResource(path="/x"), "the Spark Connect server sc://127.0.0.1:1"),
+        (lambda: WarehouseResource(path="/x", remote=""), "an embedded Spark"),
+        (lambda: WarehouseResource(path="/x", remote="sc://other:2"), "the Spark Connect server sc://other:2"),
+    ],
+)
+def test_the_server_of_the_environment_is_used_unless_another_is_declared(
+    resource: type[WarehouseResource], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCD_REMOTE", REMOTE)
+    places: list[str] = []
+
+    @dg.op
+    def note(warehouse: WarehouseResource) -> None:
+        places.append(warehouse.place)
+
+    @dg.job(resource_defs={"warehouse": resource()})
+    def job() -> None:
+        note()
+
+    job.execute_in_process(instance=dg.DagsterInstance.ephemeral())
+    assert places == [place]
+
+
+def test_a_setting_of_spark_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a key of an object store."""
+    monkeypatch.setenv("STORE_KEY", TOKEN)
+    resource = DeltaSparkResource(spark_config={"spark.hadoop.key": dg.EnvVar("STORE_KEY"), "spark.cores": 2})
+    with resource.process_config_and_initialize_cm() as given:
+        settings = {name: _setting(value) for name, value in given.spark_config.items()}
+    assert settings == {"spark.hadoop.key": TOKEN, "spark.cores": "2"}
+    monkeypatch.delenv("STORE_KEY")
+    with pytest.raises(SetupError, match="the environment variable STORE_KEY is not set; expected a value; set it"):
+        _setting({"env": "STORE_KEY"})
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Dagster home in an environment with a token."""
+    monkeypatch.setenv("SCD_REMOTE", REMOTE)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+def test_a_token_is_in_no_stored_run_log_or_snapshot(home: Path, tmp_path: Path) -> None:
+    """Neither of jobs of the interface, nor of the demo's, nor in what the interface shows of the location."""
+    resources = {"warehouse": WarehouseResource.from_env(), "other": WarehouseResource(path=str(tmp_path))}
+    made = ScdDimension(overdue_after_hours=30).definitions(Declarations((CUSTOMER,)))
+    defs = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
+    shown: list[str] = []
+    with demo.dagster_instance(home) as instance:
+        for job in ("dim_customer_job", "scd_status_job", "maintain_dim_customer_job"):
+            with pytest.raises((ScdError, LoadError)) as failed:
+                demo.run_job(defs, job, str(tmp_path), shown.append, instance)
+            shown.append(str(failed.value))
+            key = EVERYTHING if job == "dim_customer_job" else None
+            chosen = defs.resolve_job_def(job)
+            chosen.execute_in_process(instance=instance, partition_key=key, raise_on_error=False)
+        assert len(instance.get_runs()) == 6
+    snapshot = serialize_value(RepositorySnap.from_def(defs.get_repository_def()))
+    assert "SCD_REMOTE" in snapshot, "the name of the variable is shown"
+    stored = [*shown, snapshot, *_texts(home)]
+    assert any("sc://127.0.0.1:1" in text for text in stored), "the address without its token is shown"
+    assert not [text for text in stored if TOKEN in text]
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    """All that Dagster stored: its files, and the values of its databases, uncompressed."""
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield file.read_bytes().decode("utf-8", "replace")
+        with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(sqlite3.connect(file)) as database:
+            tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for value in (
+                value for table in tables for row in database.execute(f'SELECT * FROM "{table}"') for value in row
+            ):
+                yield _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        with contextlib.suppress(zlib.error):
+            return zlib.decompress(value).decode()
+    return str(value)
+
+
+@pytest.mark.parametrize("has_workspace", [True, False])
+def test_runs_of_the_demo_belong_to_the_code_location(home: Path, tmp_path: Path, has_workspace: bool) -> None:
+    """By the name under which `scd dev` serves it, and so they are in its timeline."""
+
+    @dg.op
+    def nothing(warehouse: WarehouseResource) -> None:
+        assert warehouse.path == "/x"
+
+    @dg.job
+    def demo_job() -> None:
+        nothing()
+
+    name = CODE_LOCATION
+    if has_workspace:
+        name = "named"
+        module = f"{{module_name: {CODE_LOCATION}, location_name: {name}}}"
+        (tmp_path / "workspace.yaml").write_text(f"load_from: [{{python_module: {module}}}]\n", encoding="utf-8")
+    defs = dg.Definitions(
+        jobs=[demo_job], resources={"warehouse": WarehouseResource(path="/y")}, executor=dg.in_process_executor
+    )
+    with demo.dagster_instance(home) as instance:
+        location = location_of(tmp_path, CODE_LOCATION)
+        demo.run_job(defs, "demo_job", "/x", lambda _: None, instance, location=location)
+        of_location = dg.RunsFilter(tags={".dagster/repository": f"__repository__@{name}"})
+        (run,) = instance.get_runs(of_location)
+    assert run.is_success and run.job_name == "demo_job"
+
+
+def test_a_workspace_without_the_package_has_no_such_location(tmp_path: Path) -> None:
+    (tmp_path / "workspace.yaml").write_text("load_from: [{python_module: another}]\n", encoding="utf-8")
+    assert location_of(tmp_path, CODE_LOCATION) is None
