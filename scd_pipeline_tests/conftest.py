@@ -8,6 +8,7 @@ written: "replace" (the default) or "merge", as if this Delta had no replaceUsin
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +18,15 @@ import pytest
 
 from scd_pipeline import session, setup
 from scd_pipeline.delta import capabilities
+from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
 from scd_pipeline_tests import servers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+PROBE, STORED_CAPABILITIES = capabilities.probe, capabilities.capabilities
 
 SHARED_BY_ALL_FILES = ("facts", "functional")
 """Folders of tests whose files share what is slow to make."""
@@ -72,21 +76,44 @@ def remote(spark: SparkSession, installation: setup.Installation) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def tried_once() -> Iterator[None]:
-    """What a server's Delta can do is tried once in a run, not for each of its warehouses."""
-    found: dict[str, capabilities.Capabilities] = {}
-    really = capabilities.probe
+def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Probe what a server's Delta can do once in a run, not for each of its warehouses.
+
+    The table that stores the answer is written by the first warehouse and copied into each later one, which saves two
+    commits per test. A test of that table needs the fixture `each_warehouse_probes`.
+    """
+    answers: dict[str, capabilities.Capabilities] = {}
+    template = tmp_path_factory.mktemp("capabilities") / capabilities.NAME
     merges = os.environ.get("SCD_TEST_WRITES", "replace") == "merge"
 
     def probe(spark: SparkSession, server: str, scratch_path: str) -> capabilities.Capabilities:
-        if server not in found:
-            answer = really(spark, server, scratch_path)
-            found[server] = replace(answer, replaces=False) if merges else answer
-        return found[server]
+        if server not in answers:
+            answer = PROBE(spark, server, scratch_path)
+            answers[server] = replace(answer, replaces=False) if merges else answer
+        return answers[server]
+
+    def copied(spark: SparkSession, memory: Table, scratch_path: str, **more: str) -> capabilities.Capabilities:
+        folder = Path(memory.path or "")
+        known = answers.get(capabilities.server_of(spark))
+        if not folder.is_absolute() or not template.exists() or known is None or more.get("engine", "") != "":
+            stored = STORED_CAPABILITIES(spark, memory, scratch_path, **more)
+            if folder.is_absolute() and not template.exists():
+                shutil.copytree(folder, template)
+            return stored
+        if not folder.exists():
+            shutil.copytree(template, folder)
+        return known
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(capabilities, "probe", probe)
+        patched.setattr("scd_pipeline.warehouse.capabilities", copied)
         yield
+
+
+@pytest.fixture
+def each_warehouse_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each warehouse of the test store its server's capabilities by itself, as outside of tests."""
+    monkeypatch.setattr("scd_pipeline.warehouse.capabilities", STORED_CAPABILITIES)
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ BECOMES = """
 
 
 @rule("S32")
+@pytest.mark.usefixtures("each_warehouse_probes")
 def test_what_delta_can_do_is_tried_once_and_remembered(own_tables: OwnTables) -> None:
     found = own_tables.warehouse.capabilities
     memory = own_tables.warehouse.table(capabilities.NAME)
@@ -53,6 +54,7 @@ def test_where_the_fast_way_of_writing_does_not_work_the_slower_one_does_the_sam
 
 
 @rule("S32")
+@pytest.mark.usefixtures("each_warehouse_probes")
 def test_where_neither_works_the_run_is_refused_before_it_writes(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

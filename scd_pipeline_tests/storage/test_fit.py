@@ -147,6 +147,7 @@ def test_generated_columns_are_renamed_with_their_attribute() -> None:
     }
 
 
+@pytest.mark.usefixtures("each_warehouse_probes")
 def test_what_this_delta_can_do_is_tried_once_and_remembered(spark: SparkSession, warehouse: Path) -> None:
     """S32."""
     found = Warehouse(spark, warehouse).capabilities
