@@ -40,6 +40,13 @@ _APP_ID = "spark.databricks.delta.write.txnAppId"
 _APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _VECTORS = "delta.enableDeletionVectors"
+_TIME_FORMAT = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""How times are stored, whatever the session's own settings. Spark's default is INT96, which other readers convert to
+nanoseconds: a sentinel of year 9999 overflows and becomes a time of year 1816. LEGACY stores days before 1582 in the
+Julian calendar, which other readers do not convert back."""
 _TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
 
 
@@ -94,6 +101,7 @@ class Table:
 
     def compact(self) -> None:
         """OPTIMIZE, which changes no row.  Errors: ConflictError if a rival was faster."""
+        set_time_format(self.spark)
         self._alter(f"OPTIMIZE {self.identifier}")
 
     def properties(self) -> dict[str, str]:
@@ -194,6 +202,7 @@ class Table:
         )
 
     def _save(self, rows: DataFrame, mode: str, options: Mapping[str, str], commit: OwnCommit) -> None:
+        set_time_format(self.spark)
         writer = rows.write.format("delta").mode(mode).options(**options).option("txnAppId", self.name)
         writer = writer.option("txnVersion", str(commit.number)).option("userMetadata", commit.metadata())
         if self.path is not None:
@@ -206,6 +215,7 @@ class Table:
         values = ", ".join(f"s.{quoted(n)}" for n in names)
         assignments = ", ".join(f"t.{quoted(n)} = s.{quoted(n)}" for n in names)
         with own_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
+            set_time_format(session)
             session.conf.set(_APP_ID, self.name)
             session.conf.set(_APP_VERSION, str(commit.number))
             session.conf.set(_USER_METADATA, commit.metadata())
@@ -215,6 +225,15 @@ class Table:
                 f"WHEN NOT MATCHED AND NOT ({removes}) THEN "
                 f"INSERT ({', '.join(quoted(n) for n in names)}) VALUES ({values})"
             )
+
+
+def set_time_format(spark: SparkSession) -> None:
+    """Set how the session stores times in Parquet files; every write of a table does this first.
+
+    Delta takes this from the session alone. The setting stays: another thread may be writing by the same session.
+    """
+    for name, value in _TIME_FORMAT.items():
+        spark.conf.set(name, value)
 
 
 @contextmanager
