@@ -26,11 +26,9 @@ from scd_pipeline.history.statements import (
     conflicts,
 )
 from scd_pipeline.ingest import BatchResult, Entry, read_all
-from scd_pipeline.spec import Dimension, Snapshot
+from scd_pipeline.spec import Dimension, RetireGuard, Snapshot
 
 _SHOWN_KEYS = 10
-GUARDED_FROM = 20
-"""The retire guard is asked where at least so many entities are alive (S27)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +115,19 @@ class Taken:
                 found[region] = stop
         return list(found.values())
 
-    def _guard(self, entry: Entry, share: float) -> BatchStopped | None:
+    def _guard(self, entry: Entry, guard: RetireGuard) -> BatchStopped | None:
         counts = self.counts.get(entry.batch.id, {})
         retired = counts.get("retired", 0)
-        known = entry.batch.entities - counts.get("new", 0)
-        there = counts.get("present_alive", 0) if entry.batch.row_times else known
-        alive = retired + there + counts.get("bad_alive", 0)
-        if alive < GUARDED_FROM or retired <= share * alive or "retire guard" in entry.delivery.allow:
+        in_plain = entry.batch.entities - counts.get("unasserted", 0)
+        present = counts.get("asserted_present", 0) if entry.batch.row_times else in_plain
+        existing = retired + present + counts.get("asserted_bad", 0)
+        if "retire guard" in entry.delivery.allow or not guard.rejects(retired, existing):
             return None
-        wrong = (
-            f"it would retire {retired} of {alive} entities that its source had stated alive; at most {share:.0%} may"
+        problem = (
+            f"it would retire {retired} of {existing} entities that its source had asserted to exist; "
+            f"at most {guard.share:.0%} may be retired"
         )
-        return BatchStopped(entry.batch.id, "retire guard", wrong)
+        return BatchStopped(entry.batch.id, "retire guard", problem)
 
     def without(self, stopped: Sequence[BatchStopped]) -> Taken:
         """The same without the batches that were stopped; lower revisions that they displaced stand again (S34)."""

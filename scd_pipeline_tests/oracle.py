@@ -59,6 +59,14 @@ class Src:
 
 
 @dataclass(frozen=True)
+class Guard:
+    """S27: the share of the existing entities that a snapshot may retire, and from how many entities on."""
+
+    share: float = 0.25
+    at_least: int = 20
+
+
+@dataclass(frozen=True)
 class Dim:
     """A dimension's declaration, as far as it bears on history."""
 
@@ -70,7 +78,7 @@ class Dim:
     begin: tuple[dt.datetime, dt.datetime] | None = None
     deleted_rows: str = "keep"
     deleted_at: bool = False
-    retire_guard: float = 0.25
+    retire_guard: Guard = Guard()
 
     def of_type(self, *types: int) -> tuple[Attr, ...]:
         return tuple(attr for attr in self.attrs if attr.scd in types)
@@ -380,22 +388,23 @@ def retires(dim: Dim, batch: Batch) -> bool:
 
 
 def guard_stops(dim: Dim, batch: Batch, taken: Sequence[Batch]) -> bool:
-    """S27: a snapshot may not retire more than the declared share of those its source had stated alive."""
+    """S27: a snapshot may not retire more than the declared share of those its source had asserted to exist."""
     if not retires(dim, batch) or batch.allow_guard:
         return False
-    alive = [key for key in alive_in_source(dim, batch, taken) if in_scope(dim, batch, key)]
-    gone = set(alive) - {row.key for row in batch.rows}
-    return len(alive) >= 20 and len(gone) > dim.retire_guard * len(alive)
+    existing = [key for key in asserted_in_source(dim, batch, taken) if in_scope(dim, batch, key)]
+    retired = set(existing) - {row.key for row in batch.rows}
+    guard = dim.retire_guard
+    return len(existing) >= guard.at_least and len(retired) > guard.share * len(existing)
 
 
-def alive_in_source(dim: Dim, batch: Batch, taken: Sequence[Batch]) -> list[Key]:
-    """S27: whom the batch's own source had stated alive just before its position."""
+def asserted_in_source(dim: Dim, batch: Batch, taken: Sequence[Batch]) -> list[Key]:
+    """S27: the entities that the batch's own source had asserted to exist just before its position."""
     own = [other for other in taken if other.source == batch.source]
-    alive: dict[Key, bool] = {}
-    for statement in settled(all_statements(dim, own)):
-        if statement.order[0] < batch.position and statement.kind != "nothing":
-            alive[statement.key] = statement.kind == "values"
-    return [key for key, is_alive in alive.items() if is_alive]
+    asserted: dict[Key, bool] = {}
+    for statement in all_statements(dim, own):
+        if statement.order[0] < batch.position and (assertion := existence_assertion(statement)) is not None:
+            asserted[statement.key] = assertion
+    return [key for key, exists in asserted.items() if exists]
 
 
 def _first_stopped(dim: Dim, batches: Sequence[Batch]) -> Batch | None:
@@ -485,17 +494,43 @@ def statements(dim: Dim, batches: Iterable[Batch]) -> list[Statement]:
 
 
 def settled(ordered: Iterable[Statement]) -> list[Statement]:
-    """S4: *present* states its row's values where the entity is not alive in this source; else nothing."""
+    """S4: *present* states its row's values where the entity is not alive in this source; else nothing.
+
+    An absence deletes only an entity whose existence this source has asserted before; else it asserts nothing.
+    """
     alive: dict[tuple[str, Key], bool] = {}
+    asserted: dict[tuple[str, Key], bool] = {}
     result = []
     for statement in ordered:
-        who = (statement.batch.source, statement.key)
-        if statement.kind == "present":
-            statement = replace(statement, kind="nothing" if alive.get(who) else "values")
-        if statement.kind != "nothing":
-            alive[who] = statement.kind == "values"
-        result.append(statement)
+        entity = (statement.batch.source, statement.key)
+        kind = statement.kind
+        if kind == "present":
+            kind = "nothing" if alive.get(entity) else "values"
+        if is_absence(statement) and not asserted.get(entity):
+            kind = "nothing"
+        if (assertion := existence_assertion(statement)) is not None:
+            asserted[entity] = assertion
+        if kind != "nothing":
+            alive[entity] = kind == "values"
+        result.append(replace(statement, kind=kind))
     return result
+
+
+def is_absence(statement: Statement) -> bool:
+    """S4: whether a snapshot deletes an entity that it omits. A feed deletes by a change record of its own."""
+    return statement.kind == "gone" and statement.batch.channel == "snapshot"
+
+
+def existence_assertion(statement: Statement) -> bool | None:
+    """S4, S18: whether the source asserts from here on that the entity exists, until it asserts otherwise.
+
+    The values of a row-timed snapshot assert nothing at the time of their row: presence does, at the snapshot's.
+    """
+    if statement.kind == "gone":
+        return False
+    if statement.kind == "values":
+        return None if statement.batch.channel == "snapshot" and statement.batch.row_times else True
+    return True if statement.kind == "present" else None
 
 
 # ---------------------------------------------------------------------- one entity

@@ -358,6 +358,7 @@ LATER_SWITCHES: dict[str, float] = {
     "two_sequences": 0.4,
     "wrong_file": 0.2,
     "cut_short": 0.6,
+    "late_row": 0.6,
 }
 
 
@@ -694,6 +695,24 @@ def twisted(draft: Draft, batches: list[Batch], twist: Twist) -> list[Batch]:
     return batches
 
 
+def commit_late(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S4: a row-timed snapshot has a row that was true before earlier ones, which omit it; the first may have it."""
+    timed = sorted((b for b in batches if _retires_by_row_times(draft, b)), key=lambda b: b.position)
+    if len(timed) < 3 or not timed[-1].rows or timed[1].at == timed[-1].at:
+        return batches
+    first = {row.key for row in timed[0].rows}
+    late = draft.rng.choice([row for row in timed[-1].rows if row.key in first] or timed[-1].rows)
+    times = [time for time in draft.times if timed[1].at <= time <= timed[-2].at]
+    moved = {timed[-1].id: _replaced(timed[-1], late, replace(late, effective_at=draft.rng.choice(times)))}
+    for batch in timed[1:-1]:
+        moved[batch.id] = replace(batch, rows=tuple(row for row in batch.rows if row.key != late.key))
+    return [moved.get(batch.id, batch) for batch in batches]
+
+
+def _retires_by_row_times(draft: Draft, batch: Batch) -> bool:
+    return batch.channel == "snapshot" and batch.row_times and draft.shape.final.source(batch.source).decides
+
+
 def edition(draft: Draft, batch: Batch, revision: int, same_content: bool = False) -> Batch:
     """Another revision of a delivery, of the same phase; sometimes for another time."""
     rows = batch.rows if same_content else tuple(_rewritten(draft, batch))
@@ -792,6 +811,8 @@ def drawn_channels(draft: Draft) -> list[Channel]:
 
 
 def _with_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    if draft.on("late_row"):
+        batches = commit_late(draft, batches)
     for switch, twist in ROW_TWISTS.items():
         if draft.on(switch):
             batches = twisted(draft, batches, twist)
@@ -1052,6 +1073,22 @@ def _present_comes_back(seen: Seen) -> bool:
     return any(raw.kind == "present" and after.kind == "values" for raw, after in pairs)
 
 
+def _absences_without_effect(seen: Seen) -> list[bool]:
+    """S4: absences of entities that exist by a late row alone; for each whether the entity was deleted earlier."""
+    exists: dict[tuple[str, Key], bool] = {}
+    deleted: set[tuple[str, Key]] = set()
+    found = []
+    for raw, settled in zip(seen.said, seen.settled, strict=True):
+        entity = (raw.batch.source, raw.key)
+        if o.is_absence(raw) and settled.kind == "nothing" and exists.get(entity):
+            found.append(entity in deleted)
+        if settled.kind == "gone":
+            deleted.add(entity)
+        if settled.kind != "nothing":
+            exists[entity] = settled.kind == "values"
+    return found
+
+
 def _absence_ends(seen: Seen) -> bool:
     ends = [s for history in seen.histories for m in history if o.ends(m) for s in m.statements]
     return any(statement.kind == "gone" and statement.batch.channel == "snapshot" for statement in ends)
@@ -1140,6 +1177,8 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "outside scope": lambda seen: o.OUTSIDE_SCOPE in seen.faults,
     "bad time": lambda seen: bool(seen.faults & {o.NO_TIME, o.TOO_EARLY, o.TOO_LATE}),
     "absence ends": _absence_ends,
+    "absence without effect": lambda seen: bool(_absences_without_effect(seen)),
+    "late row of a returning entity": lambda seen: any(_absences_without_effect(seen)),
     "return after a delete": lambda seen: any(_returns(history) for history in seen.histories),
     "there at its snapshot's time": _present_comes_back,
     "stated while gone": _stated_while_gone,

@@ -26,6 +26,7 @@ from scd_pipeline.columns import (
     BAD_REASON,
     BAD_ROW,
     BATCH,
+    CHANNEL,
     CORRELATION_ID,
     EFFECTIVE_AT,
     KIND,
@@ -45,10 +46,9 @@ from scd_pipeline.spec.types import DataType
 
 ORIGIN = "_origin"
 ALIVE_BEFORE = "_alive_before"
-ALIVE_ELSEWHERE = "_alive_elsewhere"
+ASSERTED_BEFORE = "_asserted_before"
 DIFFERS = "_differs"
 VERSION_DIFFERS = "_version_differs"
-_BATCH_BEFORE = "_batch_before"
 _BESIDE_A_BAD_ROW = "_beside_a_bad_row"
 _ROW_AT = "_row_at"
 _ROW_SEQUENCE = "_row_sequence"
@@ -84,9 +84,9 @@ def changes(
     In: `stored`, the log's counted statements of every key concerned, those of removed batches included; `raw`,
     the statements of the new batches, one per (batch, key, time, sequence).
     Out: statements, with `_origin` (raw, absent, probe), and as the source stood just before `_alive_before`,
-    `_differs` and `_version_differs` (in a value that opens versions); `_alive_elsewhere` leaves the row's own batch
-    out of account. Rows with `_kind` "present" are there for counting and are never stored. `settle` may materialize a
-    frame that several branches of the plan start from.
+    `_asserted_before` (of which the rows of the record's own row-timed snapshot are no part), `_differs` and
+    `_version_differs` (in a value that opens versions). Rows with `_kind` "present" are there for counting and are
+    never stored. `settle` may materialize a frame that several branches of the plan start from.
     """
     removed = [batch.statements_of for batch in intake.removed]
     origin = F.when(F.col(BATCH).isin(removed), "removed").otherwise("stored") if removed else F.lit("stored")
@@ -207,20 +207,24 @@ def _absences(spark: SparkSession, known: DataFrame, snapshots: Sequence[Batch],
 
 
 def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
-    """Drop what is implied: a plain snapshot's statement that repeats what its source had stated before it."""
+    """Drop what is implied: a plain snapshot's statement that repeats what its source had stated before it.
+
+    Of an entity whose existence is not asserted, a snapshot with no record of it asserts absence, and nothing of that
+    is stored. Where the entity exists all the same, by a row dated earlier than its snapshot, values are stored (S4).
+    """
     counts = F.col(ORIGIN) != "removed"
-    state = _with_alive_elsewhere(_before(known, counts, intake, dimension), intake, dimension)
+    state = _before(known, counts, intake, dimension)
     types = attribute_types(dimension)
     differs = _differs(types)
     opening = {a.name: types[a.name] for a in dimension.attributes if a.opens_versions}
-    repeats = F.col(ALIVE_BEFORE) & ~differs
+    repeats = F.col(ASSERTED_BEFORE) & ~differs
     readable_again = _told_as_its_snapshot(intake, dimension) & ~F.col(_BESIDE_A_BAD_ROW)
     implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == "bad", False)
         .when((F.col(ORIGIN) == "raw") & ~readable_again, False)
         .when(F.col(KIND) == "values", repeats)
-        .otherwise(~F.col(ALIVE_BEFORE))
+        .otherwise(~F.col(ASSERTED_BEFORE))
     )
     told = {
         DIFFERS: differs,
@@ -277,15 +281,18 @@ def _before_name(attribute: str) -> str:
 
 
 def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimension) -> DataFrame:
-    """Add `_alive_before` and `_before_<attribute>`: what each row's source had stated up to just before it.
+    """Add what each row's source had asserted up to just before it.
 
-    Only rows for which `counts` holds are taken into account. A "present" row gives its values only where the
-    entity was not alive (S4).
+    Out: `_asserted_before`, `_alive_before` and `_before_<attribute>`. Only rows for which `counts` holds are taken
+    into account. A "present" row gives its values only where the entity was not alive (S4).
     """
     window = rows_before(dimension)
-    exists = F.when(counts & F.col(KIND).isin("values", "present"), True).when(counts & (F.col(KIND) == "gone"), False)
-    alive = F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False))
-    known = known.withColumn(ALIVE_BEFORE, alive)
+    if intake.row_timed:
+        known = with_existence(known, window, counts)
+    else:
+        exists = F.when(counts & (F.col(KIND) == "values"), True).when(counts & (F.col(KIND) == "gone"), False)
+        known = known.withColumn(ALIVE_BEFORE, _last_of(exists, window))
+        known = known.withColumn(ASSERTED_BEFORE, F.col(ALIVE_BEFORE))
     sets = counts & (F.col(KIND) == "values")
     if intake.row_timed:
         sets = sets | (counts & (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE))
@@ -297,20 +304,34 @@ def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimensi
     )
 
 
-def _with_alive_elsewhere(state: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
-    """Add whether an entity was alive just before the row by the statements of other batches than the row's own.
+def with_existence(rows: DataFrame, before: WindowSpec, counts: Column) -> DataFrame:
+    """Add whether an entity's existence was asserted just before each row, and whether the entity existed (S4).
 
-    That is its state where the row's batch began to speak of it, if no other batch has spoken since.
+    The values of a row-timed snapshot make an entity exist from the row's time, but its existence is asserted only by
+    presence at the snapshot's own time. An absence deletes only where existence was asserted.
+
+    Args:
+        rows: records of which row-timed ones have a "present" row each (`presence`).
+        before: the window of an entity's rows before the row (`rows_before`).
+        counts: which rows are taken into account.
+
+    Returns: the rows with `_asserted_before` and `_alive_before`, neither of them NULL.
     """
-    if not intake.row_timed:
-        return state.withColumn(ALIVE_ELSEWHERE, F.col(ALIVE_BEFORE))
-    window = rows_before(dimension)
-    speaks = (F.col(ORIGIN) != "removed") & F.col(KIND).isin("values", "present", "gone")
-    spoke = F.last(F.when(speaks, F.col(BATCH)), ignorenulls=True).over(window)
-    begins = ~F.col(_BATCH_BEFORE).eqNullSafe(F.col(BATCH))
-    began = F.last(F.when(begins & speaks, F.col(ALIVE_BEFORE)), ignorenulls=True).over(window)
-    elsewhere = F.when(begins, F.col(ALIVE_BEFORE)).otherwise(began)
-    return state.withColumn(_BATCH_BEFORE, spoke).withColumn(ALIVE_ELSEWHERE, elsewhere).drop(_BATCH_BEFORE)
+    asserts = (F.col(KIND) == "present") | ((F.col(KIND) == "values") & F.col(ASSERTED_AT).isNull())
+    asserted = F.when(counts & asserts, True).when(counts & (F.col(KIND) == "gone"), False)
+    rows = rows.withColumn(ASSERTED_BEFORE, _last_of(asserted, before))
+    exists = F.when(counts & F.col(KIND).isin("values", "present"), True).when(counts & deletes(), False)
+    return rows.withColumn(ALIVE_BEFORE, _last_of(exists, before))
+
+
+def deletes() -> Column:
+    """Whether a row deletes its entity: a feed's delete, or an absence where existence was asserted before it (S4)."""
+    return (F.col(KIND) == "gone") & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+
+
+def _last_of(flag: Column, window: WindowSpec) -> Column:
+    """The last value of the flag that is not NULL; false where there is none."""
+    return F.coalesce(F.last(flag, ignorenulls=True).over(window), F.lit(False))
 
 
 def rows_before(dimension: Dimension) -> WindowSpec:
@@ -336,13 +357,15 @@ def _snapshots_to_ask(intake: Intake) -> list[tuple[Batch, datetime | None]]:
     """Stored snapshots that may have to say again what is implied, each with its bound.
 
     A change before the bound cannot reach the snapshot: an earlier stored snapshot, which retires and states all
-    that the source states, lies in between and settles the state of every entity that this one covers.
+    that the source states, lies in between and settles the state of every entity that this one covers. Where rows have
+    times of their own no snapshot does: whether an absence deletes depends on what was asserted before it (S4).
     """
     everything: dict[str, set[str]] = {}
     for batch in (*intake.stored_snapshots, *intake.new, *intake.removed):
         everything.setdefault(batch.source, set()).update(batch.columns)
     asked: list[tuple[Batch, datetime | None]] = []
     spans = [(b.source, *_span(b)) for b in (*intake.new, *intake.removed)]
+    row_timed = {batch.source for batch in (*intake.stored_snapshots, *intake.new, *intake.removed) if batch.row_times}
     for source in {span[0] for span in spans}:
         ordered = sorted((b for b in intake.stored_snapshots if b.source == source), key=lambda b: b.position)
         settling: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Batch] = {}
@@ -353,14 +376,14 @@ def _snapshots_to_ask(intake: Intake) -> list[tuple[Batch, datetime | None]]:
             )
             if reached:
                 asked.append((snapshot, bound))
-            if _settles(snapshot, everything[source]):
+            if source not in row_timed and _settles(snapshot, everything[source]):
                 settling[(snapshot.scope_columns, snapshot.scope)] = snapshot
     return asked
 
 
 def _settles(snapshot: Batch, columns: set[str]) -> bool:
     """Whether it says of every entity that it covers all that its source can: of those of its bad rows it does not."""
-    return snapshot.retires and not (snapshot.row_times or snapshot.bad_rows) and columns <= set(snapshot.columns)
+    return snapshot.retires and not snapshot.bad_rows and columns <= set(snapshot.columns)
 
 
 def _latest_settling(candidates: Iterable[Batch], snapshot: Batch) -> datetime | None:
@@ -408,10 +431,10 @@ def _resolved(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFra
     """Let each probe say what its snapshot said, read off the log as it was before this run."""
     state = _before(known, F.col(ORIGIN).isin("stored", "removed"), intake, dimension)
     probe = F.col(ORIGIN) == "probe"
-    said = F.when(F.col(ALIVE_BEFORE), "values").when(F.col("_probe_retires"), "gone").otherwise("nothing")
+    said = F.when(F.col(ASSERTED_BEFORE), "values").when(F.col("_probe_retires"), "gone").otherwise("nothing")
     resolved = {KIND: F.when(probe, said).otherwise(F.col(KIND))}
     for name in attribute_types(dimension):
-        restated = probe & F.col(ALIVE_BEFORE) & F.array_contains("_probe_columns", name)
+        restated = probe & F.col(ASSERTED_BEFORE) & F.array_contains("_probe_columns", name)
         resolved[name] = F.when(restated, col(_before_name(name))).otherwise(col(name))
     before = [_before_name(name) for name in attribute_types(dimension)]
-    return state.withColumns(resolved).drop(*before, ALIVE_BEFORE, "_probe_retires", "_probe_columns")
+    return state.withColumns(resolved).drop(*before, ALIVE_BEFORE, ASSERTED_BEFORE, "_probe_retires", "_probe_columns")

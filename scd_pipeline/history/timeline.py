@@ -38,7 +38,14 @@ from scd_pipeline.columns import (
     position,
     with_columns,
 )
-from scd_pipeline.history.differences import presence, rows_before
+from scd_pipeline.history.differences import (
+    ALIVE_BEFORE,
+    ASSERTED_BEFORE,
+    deletes,
+    presence,
+    rows_before,
+    with_existence,
+)
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.spec import Attribute, Dimension, ScdType
 from scd_pipeline.spec.types import parse_type
@@ -99,16 +106,20 @@ def whole(window: WindowSpec) -> WindowSpec:
 
 
 def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Row-timed snapshots: an entity that is there but would be gone comes back with its row's values (S4)."""
+    """Resolve what row-timed snapshots assert at their own time (S4).
+
+    An entity that is present but would be deleted returns with its row's values; an absence of an entity whose
+    existence was not asserted before it is dropped.
+    """
     rows = presence(
         rows.withColumns({"_row_at": F.lit(None).cast("timestamp"), "_row_sequence": F.lit(None).cast("bigint")})
     )
-    alive = F.coalesce(F.last(F.col(KIND) != "gone").over(rows_before(dimension)), F.lit(False))
+    states = with_existence(rows, rows_before(dimension), F.lit(True))
+    returns = (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE)
     return (
-        rows.withColumn(ALIVE, alive)
-        .where((F.col(KIND) != "present") | ~F.col(ALIVE))
-        .withColumn(KIND, F.when(F.col(KIND) == "present", "values").otherwise(F.col(KIND)))
-        .drop(ALIVE, "_row_at", "_row_sequence")
+        states.where((F.col(KIND) == "values") | returns | deletes())
+        .withColumn(KIND, F.when(returns, "values").otherwise(F.col(KIND)))
+        .drop(ALIVE_BEFORE, ASSERTED_BEFORE, "_row_at", "_row_sequence")
     )
 
 

@@ -13,7 +13,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.frames import settled
 from scd_pipeline.history.differences import (
     ALIVE_BEFORE,
-    ALIVE_ELSEWHERE,
+    ASSERTED_BEFORE,
     DIFFERS,
     ORIGIN,
     VERSION_DIFFERS,
@@ -68,10 +68,11 @@ def _kept_once(
 def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str, int]]:
     """Per batch: statements by which entities are new, changed, closed and retired, and versions end anew.
 
-    For the guard also the entities that the batch has and that were alive by others before: by a row-timed snapshot's
-    word (`present_alive`), and by bad rows alone (`bad_alive`).
+    For the guard also how many entities of the batch were asserted to exist before it, by others (S27): all that it
+    has but the `unasserted` ones in a plain snapshot, `asserted_present` in a row-timed one, and in both
+    `asserted_bad`, those that it has bad rows of alone.
     """
-    raw, alive = F.col(ORIGIN) == "raw", F.col(ALIVE_BEFORE)
+    raw, alive, asserted = F.col(ORIGIN) == "raw", F.col(ALIVE_BEFORE), F.col(ASSERTED_BEFORE)
     values = raw & (F.col(KIND) == "values")
     gone = F.col(KIND) == "gone"
     counts = {
@@ -80,26 +81,26 @@ def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str,
         "closed": gone & alive & F.col(ORIGIN).isin("raw", "absent"),
         "reopened": values & alive & F.col(VERSION_DIFFERS),
         "retired": gone & (F.col(ORIGIN) == "absent"),
+        "unasserted": values & ~asserted,
     }
-    there = raw & F.col(ALIVE_ELSEWHERE)
     inside = ~F.coalesce(F.col(BAD_REASON), F.lit("")).contains(OUTSIDE_OF_SCOPE)
-    of_entity = {
-        "_values": values,
-        "_present": there & (F.col(KIND) == "present"),
-        "_bad": there & (F.col(KIND) == "bad") & inside,
-    }
+    # Of several rows of an entity the first one's presence makes the next ones' asserted.
+    present = F.min(F.when(raw & (F.col(KIND) == "present"), asserted))
+    bad = F.max(F.when(raw & (F.col(KIND) == "bad") & inside, asserted))
     entities = kept.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
         *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in counts.items()],
-        *[F.max(F.coalesce(flag, F.lit(False))).alias(name) for name, flag in of_entity.items()],
+        F.max(values).alias("_values"),
+        F.coalesce(present, F.lit(False)).alias("_present"),
+        F.coalesce(bad, F.lit(False)).alias("_bad"),
     )
-    alive_by = {
-        "present_alive": F.col("_present"),
-        "bad_alive": F.col("_bad") & ~F.col("_values") & ~F.col("_present"),
+    asserted_by = {
+        "asserted_present": F.col("_present"),
+        "asserted_bad": F.col("_bad") & ~F.col("_values"),
     }
     sums = [F.sum(f"_{name}").cast("bigint").alias(name) for name in counts]
-    sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in alive_by.items()]
+    sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in asserted_by.items()]
     rows = entities.groupBy(BATCH).agg(*sums).collect()
-    return {row[BATCH]: {name: int(row[name] or 0) for name in (*counts, *alive_by)} for row in rows}
+    return {row[BATCH]: {name: int(row[name] or 0) for name in (*counts, *asserted_by)} for row in rows}
 
 
 def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
@@ -107,7 +108,7 @@ def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
     unreadable = taken.unreadable()
     if kept is None:
         return unreadable
-    looked_at = (ORIGIN, ALIVE_BEFORE, ALIVE_ELSEWHERE, DIFFERS, VERSION_DIFFERS, "_row_at", "_row_sequence")
+    looked_at = (ORIGIN, ALIVE_BEFORE, ASSERTED_BEFORE, DIFFERS, VERSION_DIFFERS, "_row_at", "_row_sequence")
     columns = [name for name in kept.columns if name not in looked_at]
     told = kept.where(F.col(KIND) != "present").select(*[col(name) for name in columns])
     return told.unionByName(unreadable.select(*[col(name) for name in columns]))

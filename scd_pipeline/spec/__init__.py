@@ -6,7 +6,7 @@ from scd_pipeline.spec.describe import describe
 from scd_pipeline.spec.dimension import OPEN_END, Dimension
 from scd_pipeline.spec.fact import Fact, Role
 from scd_pipeline.spec.key import KeyColumn
-from scd_pipeline.spec.source import Channel, Column, Feed, Snapshot, Source
+from scd_pipeline.spec.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.spec.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
 from scd_pipeline.spec.yaml import (
     Declarations,
@@ -33,6 +33,7 @@ __all__ = [
     "KeyColumn",
     "Map",
     "Primitive",
+    "RetireGuard",
     "Role",
     "ScdType",
     "Snapshot",

@@ -17,11 +17,12 @@ from scd_pipeline.spec.source import (
     Channel,
     Column,
     Feed,
+    RetireGuard,
     Snapshot,
     Source,
     placeholders,
 )
-from scd_pipeline.spec.words import COLUMN, FEED, SNAPSHOT, SOURCE
+from scd_pipeline.spec.words import COLUMN, FEED, RETIRE_GUARD, SNAPSHOT, SOURCE
 
 FORMATS = ("parquet", "csv", "json", "delta")
 _LOCAL_ZONES = ("localtime", "posixrules", "Factory")  # these differ from machine to machine
@@ -58,7 +59,7 @@ def _check_source(faults: Faults, source: Any) -> Source | None:
     _check_channels(faults, path, draft)
     _check_timezone(faults, f"{path}.timezone", draft.timezone)
     _check_share(faults, f"{path}.bad_row_limit", draft.bad_row_limit)
-    _check_share(faults, f"{path}.retire_guard", draft.retire_guard)
+    _check_retire_guard(faults, f"{path}.retire_guard", draft.retire_guard)
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
         wrong = f"{shown(draft.overdue_after_hours)} is no time to wait"
         faults.add(f"{path}.overdue_after_hours", wrong, f"give hours, more than 0 and less than {_TOO_LONG}")
@@ -81,6 +82,17 @@ def _check_timezone(faults: Faults, field: str, name: str) -> None:
 def _check_share(faults: Faults, field: str, share: float) -> None:
     if not 0 <= share <= 1:
         faults.add(field, f"{shown(share)} is not between 0 and 1", "give a share, as 0.05 for 5 percent")
+
+
+def _check_retire_guard(faults: Faults, field: str, guard: Any) -> None:
+    if not isinstance(guard, RetireGuard):
+        faults.add(field, f"{shown(guard)} is not a number", "give a share, as 0.05 for 5 percent, or a RetireGuard")
+        return
+    draft = faults.sound(field, guard, RETIRE_GUARD)
+    _check_share(faults, field, draft.share)
+    if not isinstance(draft.at_least, int) or draft.at_least < 1:
+        problem = f"{shown(draft.at_least)} is not a whole number from 1 on"
+        faults.add(f"{field}.at_least", problem, "give the least number of entities, as 20")
 
 
 def _check_channels(faults: Faults, path: str, draft: Source) -> None:

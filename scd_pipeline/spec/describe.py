@@ -14,7 +14,7 @@ from scd_pipeline.spec.dimension import Dimension
 from scd_pipeline.spec.frozen import FrozenMapping
 from scd_pipeline.spec.key import KeyColumn
 from scd_pipeline.spec.names import default_surrogate_key
-from scd_pipeline.spec.source import Channel, Column, Source, format_of
+from scd_pipeline.spec.source import Channel, Column, RetireGuard, Source, format_of
 
 
 def describe(dimension: Dimension) -> str:
@@ -88,4 +88,6 @@ def _plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, (Mapping, FrozenMapping)):
         return dict(value)
+    if isinstance(value, RetireGuard):
+        return value.share if value.at_least == 1 else dataclasses.asdict(value)
     return int(value) if isinstance(value, IntEnum) else value

@@ -121,6 +121,26 @@ class Feed(Channel):
     nulls: Literal["value", "not_stated"] = "value"
 
 
+@dataclass(frozen=True, slots=True)
+class RetireGuard:
+    """Limit on how many entities one snapshot may retire (S27).
+
+    - `share`: the largest share that it may retire of the entities that exist
+    - `at_least`: the number of existing entities from which the limit applies
+    """
+
+    share: float = 0.25
+    at_least: int = 1
+
+    def rejects(self, retired: int, existing: int) -> bool:
+        """Whether a snapshot that retires so many of the existing entities is rejected."""
+        return existing >= self.at_least and retired > self.share * existing
+
+
+DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
+"""The limit where none is declared. A declared share applies at any size."""
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Source:
     """One system that delivers statements, by snapshot, by change feed or by both.
@@ -129,7 +149,8 @@ class Source:
     - `existence`: whether it decides that an entity exists: exactly one source does (S30)
     - `timezone`: the zone of timestamps without one (S1)
     - `columns`: how its columns become attributes and key columns, where the names differ
-    - `bad_row_limit`, `retire_guard`: shares over which a batch is stopped (S26, S27)
+    - `bad_row_limit`: the share of bad rows over which a batch is rejected (S26)
+    - `retire_guard`: the share of entities over which a snapshot may not retire them, or a RetireGuard (S27)
     - `overdue_after_hours`: without a delivery for so long it is overdue
     """
 
@@ -141,7 +162,7 @@ class Source:
     timezone: str = "UTC"
     columns: Mapping[str, Column] = FrozenMapping({})
     bad_row_limit: float = 0.05
-    retire_guard: float = 0.25
+    retire_guard: RetireGuard = DEFAULT_RETIRE_GUARD
     overdue_after_hours: float | None = None
 
     def __init__(
@@ -154,14 +175,15 @@ class Source:
         timezone: str = "UTC",
         columns: Mapping[str, Column | str] | None = None,
         bad_row_limit: float = 0.05,
-        retire_guard: float = 0.25,
+        retire_guard: RetireGuard | float = DEFAULT_RETIRE_GUARD,
         overdue_after_hours: float | None = None,
     ) -> None:
         settle(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
         settle(self, snapshot=Snapshot(snapshot) if isinstance(snapshot, str) else snapshot)
         settle(self, feed=Feed(feed) if isinstance(feed, str) else feed)
         settle(self, columns=_columns({} if columns is None else columns))
-        settle(self, bad_row_limit=bad_row_limit, retire_guard=retire_guard, overdue_after_hours=overdue_after_hours)
+        settle(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
+        settle(self, retire_guard=_retire_guard(retire_guard))
 
     @property
     def channels(self) -> tuple[tuple[Kind, Snapshot | Feed], ...]:
@@ -177,6 +199,12 @@ class Source:
         """How the attribute or key column is read: where nothing is said, from the column of its name."""
         found = self.columns.get(name, Column())
         return found if found.from_ or found.expression else replace(found, from_=name)
+
+
+def _retire_guard(declared: Any) -> Any:
+    """A share alone as a guard that applies at any size; anything else unchanged, for the checks to reject."""
+    is_share = isinstance(declared, (int, float)) and not isinstance(declared, bool)
+    return RetireGuard(declared) if is_share else declared
 
 
 def placeholders(path: Any) -> list[str]:

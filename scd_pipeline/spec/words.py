@@ -78,9 +78,10 @@ SOURCE: Words = {
     "timezone": Kind.TEXT,
     "columns": Kind.PART,
     "bad_row_limit": Kind.NUMBER,
-    "retire_guard": Kind.NUMBER,
+    "retire_guard": Kind.PART,
     "overdue_after_hours": Kind.NUMBER,
 }
+RETIRE_GUARD: Words = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
 BEGIN: Words = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
 DIMENSION: Words = {
     "dimension": Kind.TEXT,

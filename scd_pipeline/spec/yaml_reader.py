@@ -13,7 +13,7 @@ from scd_pipeline.spec.begin import Begin
 from scd_pipeline.spec.dimension import Dimension
 from scd_pipeline.spec.faults import joined
 from scd_pipeline.spec.names import did_you_mean, shown
-from scd_pipeline.spec.source import Column, Feed, Snapshot, Source
+from scd_pipeline.spec.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.spec.times import TIME_FORM
 from scd_pipeline.spec.words import Kind, Words
 from scd_pipeline.spec.yaml_nodes import (
@@ -134,7 +134,16 @@ class DimensionReader:
                 given[kind] = channel()
         if "columns" in given:
             given["columns"] = self.columns(joined(path, "columns"), given["columns"])
+        if "retire_guard" in given:
+            given |= self.retire_guard(joined(path, "retire_guard"), given.pop("retire_guard"))
         return Source(name, **given)
+
+    def retire_guard(self, path: str, node: Node) -> dict[str, Any]:
+        """The argument of the source: a share, or a mapping; none where it cannot be read."""
+        if isinstance(node, MappingNode):
+            return {"retire_guard": RetireGuard(**self.words(path, node, words.RETIRE_GUARD))}
+        share = self.value(path, node, Kind.NUMBER)
+        return {} if share is None else {"retire_guard": share}
 
     def channel(self, path: str, node: Node, kind: str) -> Any:
         channel, known = _CHANNELS[kind]

@@ -64,7 +64,9 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     assert (len(alive), retired) == (538, 438)
     stopped = scd("load", declaration, remote=remote, warehouse=warehouse)
     assert stopped.returncode == 3
-    assert "would retire 438 of 538 entities that its source had stated alive; at most 25% may" in stopped.stderr
+    assert (
+        "would retire 438 of 538 entities that its source had asserted to exist; at most 25% may be" in stopped.stderr
+    )
     assert 'let it through by allow "retire guard": `scd load --allow`' in stopped.stderr
     assert "Traceback" not in stopped.stderr
     assert "deliveries: 2 unchanged, 1 stopped; rows: none changed" in stopped.stdout

@@ -178,20 +178,40 @@ _SNAPSHOTS = (
         "present_never_brings_back",
         "S4",
         "partner pass, machine pass",
-        Edit(
-            "history.timeline:_resolve_presence",
-            '.where((F.col(KIND) != "present") | ~F.col(ALIVE))',
-            '.where(F.col(KIND) != "present")',
-        ),
+        Edit("history.timeline:_resolve_presence", '(F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE)', "F.lit(False)"),
     ),
     _fault(
         "present_always_states",
         "S4",
         "partner pass, machine pass",
+        Edit("history.timeline:_resolve_presence", " & ~F.col(ALIVE_BEFORE)", ""),
+    ),
+    _fault(
+        "absence_deletes_what_was_never_asserted",
+        "S4",
+        "partner pass, machine pass",
+        Edit("history.differences:deletes", ' & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))', ""),
+    ),
+    _fault(
+        "delete_of_a_feed_needs_an_assertion",
+        "S4",
+        "machine pass",
+        Edit("history.differences:deletes", ' | (F.col(CHANNEL) != "snapshot")', ""),
+    ),
+    _fault(
+        "row_asserts_at_its_own_time",
+        "S4",
+        "partner pass, machine pass",
+        Edit("history.differences:with_existence", " & F.col(ASSERTED_AT).isNull()", ""),
+    ),
+    _fault(
+        "absence_leaves_existence_asserted",
+        "S4",
+        "partner pass, machine pass",
         Edit(
-            "history.timeline:_resolve_presence",
-            '.where((F.col(KIND) != "present") | ~F.col(ALIVE))',
-            "",
+            "history.differences:with_existence",
+            ', True).when(counts & (F.col(KIND) == "gone"), False)\n    rows',
+            ", True)\n    rows",
         ),
     ),
     _fault(
@@ -210,7 +230,7 @@ _SNAPSHOTS = (
         "guard_off",
         "S27",
         "customer pass, country pass",
-        Edit("intake:Taken._guard", "if alive < GUARDED_FROM", "if True or alive < GUARDED_FROM"),
+        Edit("spec.source:RetireGuard.rejects", "return existing", "return False and existing"),
     ),
     _fault(
         "guard_counts_the_new",
@@ -218,21 +238,21 @@ _SNAPSHOTS = (
         "customer pass, country pass, store pass",
         Edit(
             "intake:Taken._guard",
-            'known = entry.batch.entities - counts.get("new", 0)',
-            "known = entry.batch.entities",
+            'in_plain = entry.batch.entities - counts.get("unasserted", 0)',
+            "in_plain = entry.batch.entities",
         ),
     ),
     _fault(
         "guard_stops_at_its_share",
         "S27",
         "customer pass, country pass, store pass",
-        Edit("intake:Taken._guard", "retired <= share * alive", "retired < share * alive"),
+        Edit("spec.source:RetireGuard.rejects", "retired > self.share", "retired >= self.share"),
     ),
     _fault(
         "guard_deaf",
         "S27",
         "customer pass, country pass, store pass",
-        Edit("intake:Taken._guard", ' or "retire guard" in entry.delivery.allow', ""),
+        Edit("intake:Taken._guard", '"retire guard" in entry.delivery.allow or ', ""),
     ),
     _fault(
         "guard_from_the_end",
@@ -426,8 +446,8 @@ _LOG = (
         "customer halves, country halves",
         Edit(
             "history.differences:_kept",
-            ".otherwise(~F.col(ALIVE_BEFORE))",
-            '.otherwise(~F.col(ALIVE_BEFORE) | (F.col(KIND) == "nothing"))',
+            ".otherwise(~F.col(ASSERTED_BEFORE))",
+            '.otherwise(~F.col(ASSERTED_BEFORE) | (F.col(KIND) == "nothing"))',
         ),
     ),
     _fault(
@@ -453,7 +473,7 @@ _LOG = (
         "settled_by_row_times",
         "S4",
         "partner halves, machine halves",
-        Edit("history.differences:_settles", "(snapshot.row_times or snapshot.bad_rows)", "snapshot.bad_rows"),
+        Edit("history.differences:_snapshots_to_ask", "source not in row_timed and ", ""),
     ),
     _fault(
         "what_goes_asks_nobody",
@@ -501,7 +521,7 @@ _LOG = (
         "return_unchanged_is_a_repeat",
         "S18",
         "customer pass, country pass",
-        Edit("history.differences:_kept", "repeats = F.col(ALIVE_BEFORE) & ~differs", "repeats = ~differs"),
+        Edit("history.differences:_kept", "repeats = F.col(ASSERTED_BEFORE) & ~differs", "repeats = ~differs"),
     ),
     _fault(
         "null_change_is_a_repeat",

@@ -607,6 +607,88 @@ EXAMPLES = (
         """,
     ),
     Example(
+        "S4: a row that its source committed late is one version, though an earlier snapshot omits it",
+        dim(city=2),
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-02-01 | 1  | 2024-01-01 | a    |
+            | 2        | 2024-03-01 | 1  | 2024-01-01 | a    |
+            | 2        | 2024-03-01 | 7  | 2024-01-15 | b    |
+            | 3        | 2024-04-01 | 1  | 2024-01-01 | a    |
+            """
+        ),
+        """
+        | id | city | effective_from | effective_to |
+        | 1  | a    | 2024-01-01     | OPEN         |
+        | 7  | b    | 2024-01-15     | 2024-04-01   |
+        """,
+    ),
+    Example(
+        "S4: a change record of the feed with an earlier time asserts that the entity exists; the snapshot deletes it",
+        dim(city=2),
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-02-01 | 1  | 2024-01-01 | a    |
+            | 2        | 2024-03-01 | 1  | 2024-01-01 | a    |
+            | 2        | 2024-03-01 | 7  | 2024-01-15 | b    |
+            """
+        )
+        + feed(
+            """
+            | delivery | id | time       | city |
+            | f        | 7  | 2024-01-10 | c    |
+            """
+        ),
+        """
+        | id | city | effective_from | effective_to |
+        | 1  | a    | 2024-01-01     | OPEN         |
+        | 7  | c    | 2024-01-10     | 2024-01-15   |
+        | 7  | b    | 2024-01-15     | 2024-02-01   |
+        | 7  | b    | 2024-03-01     | OPEN         |
+        """,
+    ),
+    Example(
+        "S4, S18: existence is asserted until it is asserted otherwise, so a late row of a returning entity has no gap",
+        dim(city=2),
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-10 | 7      | 2024-01-01 | a    |
+            | 2        | 2024-02-01 | nobody |            |      |
+            | 3        | 2024-03-01 | nobody |            |      |
+            | 4        | 2024-04-01 | 7      | 2024-02-15 | b    |
+            """
+        ),
+        """
+        | id | city | effective_from | effective_to |
+        | 7  | a    | 2024-01-01     | 2024-02-01   |
+        | 7  | b    | 2024-02-15     | OPEN         |
+        """,
+    ),
+    Example(
+        "S4: a feed's delete needs no assertion before it",
+        dim(city=2),
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-03-01 | 7  | 2024-01-01 | a    |
+            """
+        )
+        + feed(
+            """
+            | delivery | id | time       | op | city |
+            | f        | 7  | 2024-02-01 | D  |      |
+            """
+        ),
+        """
+        | id | city | effective_from | effective_to |
+        | 7  | a    | 2024-01-01     | 2024-02-01   |
+        | 7  | a    | 2024-03-01     | OPEN         |
+        """,
+    ),
+    Example(
         "S4: at the snapshot's time nothing is stated again of one who is there",
         dim(city=2),
         snapshots(

@@ -85,13 +85,19 @@ RULES: dict[str, Rule] = {
         A change is true from the time that its row gives, where the channel declares such a column (`effective_at`);
         else from the time of its delivery. A delivery that has neither is refused. The wall clock is never asked.
 
-        A snapshot whose rows have times of their own says two things: what was true from then on, and at its own
-        time who is there and who is not. One who is there but would be gone by then comes back at that time, with
-        the values of its row.
+        A snapshot whose rows have times of their own asserts values at those times, and at its own time which
+        entities are present and which are absent. An entity that is present but would be deleted by then returns at
+        that time, with the values of its row. An absence deletes only an entity whose existence its source had
+        asserted before: by a snapshot with an earlier time of its own, or by a feed's change record with an earlier
+        `effective_at`. So a row that its source committed late, dated before an earlier snapshot, is one version from
+        its own time on.
         """,
         (
-            "If such a snapshot has several rows of one who comes back, the row with the highest position counts.",
-            "Of one who is there anyway, a snapshot with row times states nothing at its own time.",
+            "If such a snapshot has several rows of an entity that returns, the row with the highest position counts.",
+            "Of an entity that exists anyway, a snapshot with row times states nothing at its own time.",
+            "Existence is asserted until the source asserts otherwise, by an absence or by a feed's delete: a late row "
+            "of an entity that was deleted and returns has no gap either. A quarantined row asserts no existence, and "
+            "a feed's delete needs no assertion before it.",
             "Where rows should have times, one without is a bad row; the delivery's time does not stand in.",
         ),
     ),
@@ -380,11 +386,13 @@ RULES: dict[str, Rule] = {
     "S27": Rule(
         "The retire guard",
         """
-        A snapshot that leaves out more than the declared share (`retire_guard`, a quarter unless told otherwise) of
-        those whom its source had stated alive is stopped before anything is written, and says how to let it through.
-        It is asked where 20 or more are alive, in the snapshot's scope. Stopped is not accepted: a run of many goes
-        by position, leaves the stopped one out, takes the others in, and names it. A snapshot with a row whose key
-        cannot be read retires nobody, unless declared otherwise.
+        The retire guard considers the entities in the snapshot's scope that its source had asserted to exist at the
+        snapshot's time. A snapshot that would retire more than the declared share of them (`retire_guard`) is rejected
+        before anything is written, and the error says how to override the guard. A declared share applies at any
+        size, or from `at_least` entities on where that is declared too. Where none is declared it is a quarter, and
+        applies where 20 or more exist. A rejected batch is not accepted: a run of many goes by position, skips the
+        rejected batch, loads the others, and names it. A snapshot with a row whose key cannot be read retires no
+        entities, unless declared otherwise.
         """,
         (
             "Rows in quarantine count as present. Deletes that a feed states are not guarded.",

@@ -108,7 +108,7 @@ def _scoped_by_case(source: Source) -> Source:
 def oracle_dim(dimension: Dimension) -> o.Dim:
     """The declaration in the oracle's terms."""
     deciding = dimension.deciding_source.name
-    begin = dimension.begin
+    begin, guard = dimension.begin, dimension.deciding_source.retire_guard
     return o.Dim(
         dimension.name,
         dimension.key_names,
@@ -118,7 +118,7 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
         begin=(_naive(begin.at_time), _naive(begin.until_time)) if begin else None,
         deleted_rows=dimension.deleted_rows,
         deleted_at=dimension.deleted_at,
-        retire_guard=dimension.deciding_source.retire_guard,
+        retire_guard=o.Guard(guard.share, guard.at_least),
     )
 
 

@@ -148,6 +148,176 @@ def test_one_who_would_be_gone_comes_back_at_the_snapshots_time() -> Case:
 
 @rule("S4")
 @case
+def test_a_row_committed_late_is_one_version_from_its_own_time() -> Case:
+    """Entity 7 is in no snapshot before the second one, whose row is dated before the first."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-02-01 | 1  | 2024-01-01 | Bonn |
+            | 2        | 2024-03-01 | 1  | 2024-01-01 | Bonn |
+            | 2        | 2024-03-01 | 7  | 2024-01-15 | Kiel |
+            | 3        | 2024-04-01 | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version |
+        | 1  | Bonn | 2024-01-01     | OPEN         | 1       |
+        | 7  | Kiel | 2024-01-15     | 2024-04-01   | 1       |
+        """,
+        results="""
+        | batch            | outcome  | rule | new | changed | closed |
+        | crm/snapshot/1/1 | accepted | ''   | 1   | 0       | 0      |
+        | crm/snapshot/2/1 | accepted | ''   | 1   | 0       | 0      |
+        | crm/snapshot/3/1 | accepted | ''   | 0   | 0       | 1      |
+        """,
+        log="""
+        | batch            | id | kind   | time       |
+        | crm/snapshot/1/1 | 1  | values | 2024-01-01 |
+        | crm/snapshot/2/1 | 1  | values | 2024-01-01 |
+        | crm/snapshot/2/1 | 7  | values | 2024-01-15 |
+        | crm/snapshot/3/1 | 1  | values | 2024-01-01 |
+        | crm/snapshot/3/1 | 7  | gone   | 2024-04-01 |
+        """,
+    )
+
+
+@rule("S4", "S14")
+@case
+def test_it_is_one_version_whichever_snapshot_arrives_first() -> Case:
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 2        | 2024-03-01 | 7      | 2024-01-15 | Kiel |
+            | 1        | 2024-02-01 | nobody |            |      |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version |
+        | Kiel | 2024-01-15     | OPEN         | 1       |
+        """,
+    )
+
+
+@rule("S4", "S19")
+@case
+def test_an_assertion_that_arrives_late_makes_an_absence_after_it_delete() -> Case:
+    """By a snapshot (entity 7) or by a feed's change record (8); nothing was stored of the absence until then."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 2        | 2024-02-01 | nobody |            |      |
+            | 3        | 2024-03-01 | 7      | 2024-01-15 | Kiel |
+            | 3        | 2024-03-01 | 8      | 2024-01-15 | Ulm  |
+            | 1        | 2024-01-20 | 7      | 2024-01-15 | Kiel |
+            """
+        ),
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 4        | 8  | 2024-01-25 | Jena |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version | load_run_id    |
+        | 7  | Kiel | 2024-01-15     | 2024-02-01   | 1       | crm/snapshot/1 |
+        | 7  | Kiel | 2024-03-01     | OPEN         | 2       | crm/snapshot/3 |
+        | 8  | Ulm  | 2024-01-15     | 2024-01-25   | 1       | crm/snapshot/3 |
+        | 8  | Jena | 2024-01-25     | 2024-02-01   | 2       | crm/feed/4     |
+        | 8  | Ulm  | 2024-03-01     | OPEN         | 3       | crm/snapshot/3 |
+        """,
+        log="""
+        | batch            | id | kind   | time       |
+        | crm/snapshot/1/1 | 7  | values | 2024-01-15 |
+        | crm/snapshot/2/1 | 7  | gone   | 2024-02-01 |
+        | crm/snapshot/2/1 | 8  | gone   | 2024-02-01 |
+        | crm/snapshot/3/1 | 7  | values | 2024-01-15 |
+        | crm/snapshot/3/1 | 8  | values | 2024-01-15 |
+        | crm/feed/4/1     | 8  | values | 2024-01-25 |
+        """,
+    )
+
+
+@rule("S4", "S34")
+@case
+def test_once_the_assertion_is_withdrawn_the_absence_deletes_nothing() -> Case:
+    """And again where a higher revision restores it."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | revision | at         | id        | time       | city |
+            | 1        | 1        | 2024-01-20 | 7         | 2024-01-15 | Kiel |
+            | 1        | 1        | 2024-01-20 | 8         | 2024-01-15 | Ulm  |
+            | 2        | 1        | 2024-02-01 | nobody    |            |      |
+            | 3        | 1        | 2024-03-01 | 7         | 2024-01-15 | Kiel |
+            | 3        | 1        | 2024-03-01 | 8         | 2024-01-15 | Ulm  |
+            | 1        | 2        | 2024-01-20 | withdrawn |            |      |
+            | 1        | 3        | 2024-01-20 | 8         | 2024-01-15 | Ulm  |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to | version |
+        | 7  | Kiel | 2024-01-15     | OPEN         | 1       |
+        | 8  | Ulm  | 2024-01-15     | 2024-02-01   | 1       |
+        | 8  | Ulm  | 2024-03-01     | OPEN         | 2       |
+        """,
+    )
+
+
+@rule("S4", "S18")
+@case
+def test_an_assertion_of_existence_holds_until_the_source_asserts_otherwise() -> Case:
+    """Entity 7 was deleted in February. That March's snapshot omits it too says nothing of its return before that."""
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-10 | 7      | 2024-01-01 | Bonn |
+            | 2        | 2024-02-01 | nobody |            |      |
+            | 3        | 2024-03-01 | nobody |            |      |
+            | 4        | 2024-04-01 | 7      | 2024-02-15 | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       |
+        | Kiel | 2024-02-15     | OPEN         | 2       |
+        """,
+    )
+
+
+@rule("S4", "S26")
+@case
+def test_a_row_in_quarantine_asserts_nothing_of_existence() -> Case:
+    return Case(
+        CONTRACT,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-20 | 7      | x!         | Kiel |
+            | 1        | 2024-01-20 | 8      | 2024-01-01 | Ulm  |
+            | 2        | 2024-02-01 | 8      | 2024-01-01 | Ulm  |
+            | 3        | 2024-03-01 | 7      | 2024-01-15 | Kiel |
+            | 3        | 2024-03-01 | 8      | 2024-01-01 | Ulm  |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 7  | Kiel | 2024-01-15     | OPEN         |
+        | 8  | Ulm  | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S4")
+@case
 def test_of_several_rows_the_one_of_the_highest_position_comes_back() -> Case:
     return Case(
         CONTRACT,

@@ -6,6 +6,7 @@ import pytest
 
 from scd_pipeline.errors import BatchStopped
 from scd_pipeline.plan import kept
+from scd_pipeline.spec import RetireGuard
 from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots
@@ -41,7 +42,9 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
 def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
     ground = grounds(CUSTOMER)
     stopped = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
-    assert stopped.error == ("it would retire 7 of 24 entities that its source had stated alive; at most 25% may")
+    assert stopped.error == (
+        "it would retire 7 of 24 entities that its source had asserted to exist; at most 25% may be retired"
+    )
     assert 'or let it through by allow "retire guard"' in stopped.remedy
     load = next(load for load in ground.loads if stopped in load.batches)
     with pytest.raises(BatchStopped):
@@ -102,7 +105,7 @@ def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
 
 @rule("S27")
 @case
-def test_where_fewer_than_twenty_are_alive_nobody_guards() -> Case:
+def test_by_default_it_applies_where_twenty_or_more_exist() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -117,6 +120,117 @@ def test_where_fewer_than_twenty_are_alive_nobody_guards() -> Case:
         | 1..19 | 2024-02-01   |
         """,
     )
+
+
+TUTORIAL = declared(
+    """
+    dimension: dim_guarded
+    business_key: {id: int}
+    sources:
+      crm:
+        snapshot: {effective_at: time}
+        feed: {effective_at: time}
+        retire_guard: 0.1
+    attributes: {city: 2}
+    """
+)
+
+
+@rule("S27")
+@case
+def test_a_declared_share_applies_at_any_size() -> Case:
+    """One of four customers is more than a tenth."""
+    return Case(
+        TUTORIAL,
+        snapshots(
+            """
+            | delivery | at         | id     | time       | city |
+            | 1        | 2024-01-01 | 1..4   | 2024-01-01 | Bonn |
+            | 2        | 2024-02-01 | 1..3   | 2024-01-01 | Bonn |
+            | 3        | 2024-03-01 | nobody |            |      |
+            | 4        | 2024-04-01 | 1..4   | 2024-04-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | id   | city | effective_from | effective_to |
+        | 1..4 | Bonn | 2024-01-01     | 2024-04-01   |
+        | 1..4 | Kiel | 2024-04-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/3/1 | stopped  | retire guard |
+        | crm/snapshot/4/1 | accepted | ''           |
+        """,
+    )
+
+
+@rule("S4", "S27")
+@case
+def test_the_guard_counts_the_entities_that_were_asserted_to_exist() -> Case:
+    """The second snapshot arrives last. It omits eight whose rows are older; none of them was asserted before it."""
+    return Case(
+        TUTORIAL,
+        snapshots(
+            """
+            | delivery | at         | id    | time       | city |
+            | 1        | 2024-01-10 | 1..2  | 2024-01-01 | Bonn |
+            | 3        | 2024-03-10 | 1..10 | 2024-01-01 | Bonn |
+            | 2        | 2024-02-10 | 1..2  | 2024-01-01 | Bonn |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..10 | Bonn | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S4", "S27")
+@case
+def test_of_several_rows_of_a_new_entity_none_counts_as_asserted_before() -> Case:
+    """Two of ten are omitted: more than a tenth, however many rows the new entities have."""
+    return Case(
+        TUTORIAL,
+        snapshots(
+            """
+            | delivery | at         | id    | time       | city |
+            | 1        | 2024-01-10 | 1..10 | 2024-01-01 | Bonn |
+            | 2        | 2024-02-10 | 3..20 | 2024-01-15 | Kiel |
+            | 2        | 2024-02-10 | 3..20 | 2024-01-16 | Ulm  |
+            """
+        ),
+        becomes="""
+        | id    | city | effective_from | effective_to |
+        | 1..10 | Bonn | 2024-01-01     | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule         |
+        | crm/snapshot/1/1 | accepted | ''           |
+        | crm/snapshot/2/1 | stopped  | retire guard |
+        """,
+    )
+
+
+@rule("S27")
+@pytest.mark.parametrize(
+    ("guard", "retired", "existing", "rejected"),
+    [
+        (RetireGuard(0.25, at_least=20), 5, 20, False),
+        (RetireGuard(0.25, at_least=20), 6, 20, True),
+        (RetireGuard(0.25, at_least=20), 19, 19, False),
+        (RetireGuard(0.25), 1, 4, False),
+        (RetireGuard(0.25), 2, 4, True),
+        (RetireGuard(0.0), 1, 1, True),
+        (RetireGuard(0.0), 0, 0, False),
+        (RetireGuard(1.0), 4, 4, False),
+    ],
+)
+def test_a_guard_rejects_by_share_and_from_a_number_of_entities_on(
+    guard: RetireGuard, retired: int, existing: int, rejected: bool
+) -> None:
+    assert guard.rejects(retired, existing) is rejected
 
 
 @rule("S27")

@@ -23,6 +23,7 @@ from scd_pipeline.spec import (
     Feed,
     KeyColumn,
     Primitive,
+    RetireGuard,
     ScdType,
     Snapshot,
     Source,
@@ -329,3 +330,19 @@ def test_the_names_that_a_business_key_cannot_have_are_those_of_the_audit() -> N
     dimension = customer()
     beside = {name for name, _, _ in audit_schema(dimension)} - set(dimension.key_names)
     assert beside == set(audit_columns(dimension.surrogate_key))
+
+
+def test_a_retire_guard_is_a_share_or_a_share_with_the_size_from_which_it_applies() -> None:
+    """S27: only the default begins at 20 entities."""
+    path = "customers_{date}.csv"
+    assert Source("crm", snapshot=path).retire_guard == RetireGuard(0.25, at_least=20)
+    assert Source("crm", snapshot=path, retire_guard=0.25).retire_guard == RetireGuard(0.25, at_least=1)
+    guard = RetireGuard(at_least=5)
+    assert Source("crm", snapshot=path, retire_guard=guard).retire_guard == RetireGuard(0.25, at_least=5)
+
+
+@pytest.mark.parametrize("guard", [True, "0.1", None])
+def test_a_retire_guard_that_is_none_is_rejected(guard: Any) -> None:
+    source = Source("crm", snapshot="customers_{date}.csv", retire_guard=guard)
+    with pytest.raises(DeclarationError, match=r"sources.crm.retire_guard: .* is not a number; give a share"):
+        Dimension("dim_customer", "id", {"city": 2}, source)

@@ -61,6 +61,30 @@ ONE |     snapshot: |     retire_guard: .nan\n    snapshot:
 ONE |     snapshot: |     retire_guard: 25%\n    snapshot:
 5: sources.crm.retire_guard: '25%' is not a number; write a number
 
+# guard share
+ONE |     snapshot: |     retire_guard: {share: 1.5, at_least: 20}\n    snapshot:
+5: sources.crm.retire_guard: 1.5 is not between 0 and 1; give a share, as 0.05 for 5 percent
+
+# guard at least
+ONE |     snapshot: |     retire_guard: {at_least: 0}\n    snapshot:
+5: sources.crm.retire_guard.at_least: 0 is not a whole number from 1 on; give the least number of entities, as 20
+
+# guard at least half
+ONE |     snapshot: |     retire_guard: {at_least: 2.5}\n    snapshot:
+5: sources.crm.retire_guard.at_least: 2.5 is not a whole number from 1 on; give the least number of entities, as 20
+
+# guard text at least
+ONE |     snapshot: |     retire_guard: {at_least: many}\n    snapshot:
+5: sources.crm.retire_guard.at_least: 'many' is not a number; write a number
+
+# guard word
+ONE |     snapshot: |     retire_guard: {shar: 0.1}\n    snapshot:
+5: sources.crm.retire_guard.shar: 'shar' is not a word that stands here; did you mean share? allowed: share, at_least
+
+# guard list
+ONE |     snapshot: |     retire_guard: [0.1]\n    snapshot:
+5: sources.crm.retire_guard: a list stands where a number is expected; write a number
+
 # overdue
 ONE |     snapshot: |     overdue_after_hours: 0\n    snapshot:
 5: sources.crm.overdue_after_hours: 0 is no time to wait; give hours, more than 0 and less than 1000000

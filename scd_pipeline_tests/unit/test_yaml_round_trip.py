@@ -13,6 +13,7 @@ from scd_pipeline.spec import (
     Column,
     Dimension,
     Feed,
+    RetireGuard,
     Snapshot,
     Source,
     describe,
@@ -103,7 +104,8 @@ def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, 
     words = {kind: draw(channels(keys, kind)) for kind in kinds}
     column = st.one_of(TEXT.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default)))
     columns = draw(st.dictionaries(st.sampled_from(keys), column))
-    shares = {"bad_row_limit": st.floats(0, 1), "retire_guard": st.sampled_from([0, 1, 0.5])}
+    guards = st.sampled_from([0, 1, 0.25, RetireGuard(0.25, at_least=7)])
+    shares = {"bad_row_limit": st.floats(0, 1), "retire_guard": guards}
     limits = draw(given_some(**shares, overdue_after_hours=st.sampled_from([1, 0.5])))
     zone = draw(st.sampled_from(["UTC", "Europe/Oslo"]))
     return Source(name, existence=deciding, timezone=zone, columns=columns, **words, **limits)
