@@ -1,8 +1,9 @@
 """Declared dimensions and facts as Dagster assets, partitioned by delivery.
 
 One step loads what belongs together: the change log, the table, the audit. Which partitions a run is asked for, and in
-which order the runs come, makes no difference to the tables (S14); a run without partitions takes in all that lies
-there. Each partition that went in is marked; one that was stopped is not, and the run fails after the others went in.
+which order the runs come, makes no difference to the tables (S14); a run without partitions loads all deliveries. A
+partition is materialized if its delivery was loaded, and failed if it was rejected; then the run fails after all other
+deliveries were loaded.
 
 No postponed annotations here: Dagster reads those of an asset's function as they stand.
 """
@@ -14,6 +15,8 @@ from functools import partial
 from typing import Any
 
 import dagster as dg
+from dagster._core.events import AssetMaterializationPlannedData
+from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 from pydantic import Field
 
 from scd_pipeline.components import metadata
@@ -25,12 +28,13 @@ from scd_pipeline.landing import EVERYTHING, deliveries, keys_meant, mark, parti
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.plan import open_log
 from scd_pipeline.reading import LOG_SUFFIX, create_views
-from scd_pipeline.record import AuditResult, load_and_record
+from scd_pipeline.record import load_and_record
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.texts import summary
 from scd_pipeline.warehouse import Warehouse
 
 _EXAMPLES = 8
+_REASONS = 5
 
 
 class LoadConfig(dg.Config):
@@ -64,12 +68,23 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What came of a load, with the metadata of each asset."""
+    """The result of a load with the metadata of its assets, by the suffix of each table."""
 
     result: LoadResult
-    told: dict[str, dict[str, Any]]
-    of_delivery: Callable[[BatchResult], dict[str, dict[str, Any]]] = metadata.of_delivery
-    """What is told of one delivery alone, by the asset's suffix."""
+    sizes: metadata.Figures
+    """Rows and version of each table: true for every partition that the load stored."""
+    figures: metadata.Figures
+    """The figures of the whole load."""
+    shown: metadata.Figures
+    """Tables and plots of the whole load, which one event of each asset carries."""
+    of_delivery: Callable[[BatchResult], metadata.Figures]
+    """The effect of one delivery alone."""
+
+    def of_partition(self, suffix: str, batch: BatchResult | None, *, is_shown: bool) -> dict[str, Any]:
+        """Return an asset's metadata for the partition of a delivery; None is the partition of all deliveries."""
+        effect = self.of_delivery(batch).get(suffix, {}) if batch is not None else {}
+        shown = self.shown.get(suffix, {}) if is_shown else {}
+        return {**effect, **self.sizes[suffix], **metadata.of_load({**self.figures[suffix], **shown})}
 
 
 def dimension_assets(
@@ -96,10 +111,28 @@ def dimension_assets(
         if has_facts and (added := add_reserved_member(opened, dimension, run_id=how["run_id"])):
             result = replace(result, table_version=added.table_version)
         create_views(opened, [dimension.name], failed=how["progress"])
-        own = partial(metadata.of_delivery, audit=audit)
-        return Loaded(result, _dimension_metadata(opened, dimension, result, audit), own)
+        versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
+        return Loaded(
+            result,
+            sizes=_sizes(opened, dimension.name, versions),
+            figures={
+                LOG_SUFFIX: metadata.of_log(result),
+                "": metadata.of_table(result, audit),
+                AUDIT_SUFFIX: metadata.of_audit(audit, result.seconds),
+            },
+            shown={
+                LOG_SUFFIX: metadata.last_deliveries(result),
+                "": {**metadata.examples(result, dimension, audit), **metadata.member(opened, dimension, result)},
+            },
+            of_delivery=partial(metadata.of_delivery, audit=audit),
+        )
 
-    return _step(dimension, specs, f"brings table and audit of {dimension.name} up to it", run)
+    return _step(dimension, specs, run)
+
+
+def _sizes(opened: Warehouse, name: str, versions: Mapping[str, int]) -> metadata.Figures:
+    sizes = metadata.sizes(opened, {name + suffix: version for suffix, version in versions.items()})
+    return {suffix: dict(sizes[name + suffix]) for suffix in versions}
 
 
 def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
@@ -123,26 +156,37 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result = load_fact(opened, fact, found, **how)
         create_views(opened, [fact.name], [fact], failed=how["progress"])
-        told = {fact.name + LOG_SUFFIX: metadata.of_log(result), fact.name: metadata.of_table(result, shape)}
-        return Loaded(result, told)
+        versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
+        return Loaded(
+            result,
+            sizes=_sizes(opened, fact.name, versions),
+            figures={LOG_SUFFIX: metadata.of_log(result, entities="facts"), "": metadata.of_table(result)},
+            shown={LOG_SUFFIX: metadata.last_deliveries(result), "": metadata.examples(result, shape)},
+            of_delivery=partial(metadata.of_delivery, entities="facts"),
+        )
 
-    return _step(shape, specs, f"brings {fact.name} up to its dimensions", run)
+    return _step(shape, specs, run)
 
 
 Run = Callable[[Warehouse, Sequence[Delivery], dict[str, Any]], Loaded]
 """Loads some deliveries; the last are arguments that every load takes."""
 
 
-def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: Run) -> dg.AssetsDefinition:
-    """The one step that materializes the assets of a dimension or a fact."""
+def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], run: Run) -> dg.AssetsDefinition:
+    """Return the one step that materializes the assets of a dimension or a fact.
+
+    Any of them can be requested alone: the step loads and records all of them whichever are requested.
+    """
+    names = [spec.key.to_user_string() for spec in specs]
 
     @dg.multi_asset(
         name=f"load_{plain(shape.name)}",
         specs=specs,
+        can_subset=True,
         partitions_def=delivery_partitions(shape.name),
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool(shape.name),
-        description=f"Takes in what was delivered for {shape.name}, and {and_then}.",
+        description=f"Loads deliveries into {', '.join(names)}, whichever of them are selected.",
     )
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
@@ -152,18 +196,6 @@ def _step(shape: Dimension, specs: Sequence[dg.AssetSpec], and_then: str, run: R
     return load_tables
 
 
-def _dimension_metadata(
-    opened: Warehouse, dimension: Dimension, result: LoadResult, audit: AuditResult
-) -> dict[str, dict[str, Any]]:
-    recorded = metadata.of_audit(audit, result.seconds)
-    table = {**metadata.of_table(result, dimension, audit), **metadata.member(opened, dimension, result)}
-    return {
-        dimension.name + LOG_SUFFIX: metadata.of_log(result),
-        dimension.name: table,
-        dimension.name + AUDIT_SUFFIX: recorded,
-    }
-
-
 def _materialized(
     context: dg.AssetExecutionContext,
     dimension: Dimension,
@@ -171,37 +203,89 @@ def _materialized(
     warehouse: WarehouseResource,
     run: Run,
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    """Load what the run was asked for, and mark the partitions that went in, each with the numbers of its delivery."""
+    """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     by_partition = context.has_partition_key or context.has_partition_key_range
     named = set(context.partition_keys) if by_partition else set()
-    asked = _asked(named)
-    loaded, batches, lacking = _load(context, dimension, named, config, warehouse, run)
+    loaded, batches, missing = _load(context, dimension, named, config, warehouse, run)
     stored = {key: batch for key, batch in batches.items() if batch.outcome != "stopped"}
-    failed = bool(lacking) or len(stored) < len(batches)
-    if asked is None:
-        partitions = str(delivery_partitions(dimension.name).name)
-        context.instance.add_dynamic_partitions(partitions, sorted(batches))
-    # Those that Dagster itself marks at the end of the step, with the numbers of the whole load unless told others.
-    by_dagster = set() if failed else named & stored.keys()
-    shown = context.instance.get_materialized_partitions(dg.AssetKey(dimension.name)) if asked is None else set()
-    marked = {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in shown}
-    for key in sorted(marked.keys() - by_dagster):
-        for asset, told in _told_of(loaded, marked[key], dimension).items():
-            context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=told))
-    if not (by_partition and failed):
-        for key in by_dagster:
-            for suffix, own in loaded.of_delivery(stored[key]).items():
-                context.add_asset_metadata(own, dimension.name + suffix, key)
-        for asset, told in loaded.told.items():
-            yield dg.MaterializeResult(asset_key=asset, metadata=told)
+    rejected = {key: batch for key, batch in batches.items() if batch.outcome == "stopped"}
+    failed = bool(missing or rejected)
+    logged: dict[str | None, BatchResult | None] = {key: stored[key] for key in stored.keys() & named}
+    if _asked(named) is None:
+        logged |= _new_to_dagster(context, dimension, stored)
+    # Dagster materializes the partitions of a run that succeeds; this step those of a run that fails.
+    yielded: dict[str | None, BatchResult | None] = {} if failed else {key: stored.get(key) for key in named}
+    yielded |= {} if by_partition else {None: None}
+    for suffix in loaded.figures:
+        yield from _events(context, dimension, suffix, loaded, logged, yielded)
+    _record_rejected(context, dimension, loaded.figures, rejected, planned=named)
     if failed:
-        raise _failure(batches, lacking)
+        raise _failure(batches, missing)
 
 
-def _told_of(loaded: Loaded, batch: BatchResult, dimension: Dimension) -> dict[str, dict[str, Any]]:
-    """The metadata of each asset, with the numbers of one delivery in place of those of the whole load."""
-    own = {dimension.name + suffix: told for suffix, told in loaded.of_delivery(batch).items()}
-    return {asset: {**told, **own.get(asset, {})} for asset, told in loaded.told.items()}
+def _events(
+    context: dg.AssetExecutionContext,
+    dimension: Dimension,
+    suffix: str,
+    loaded: Loaded,
+    logged: Mapping[str | None, BatchResult | None],
+    yielded: Mapping[str | None, BatchResult | None],
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Record the materializations of one asset, by partition; those that are yielded only if it was selected."""
+    asset, batches = dg.AssetKey(dimension.name + suffix), {**logged, **yielded}
+    # The latest event is the one that the asset's page shows.
+    latest = next((key for key in (EVERYTHING, None) if key in yielded), max(batches, key=str, default=None))
+    of_partition = {key: loaded.of_partition(suffix, batch, is_shown=key == latest) for key, batch in batches.items()}
+    is_selected = asset in context.selected_asset_keys
+    for key in sorted(of_partition, key=str):
+        if not (is_selected and key in yielded):
+            context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=of_partition[key]))
+    if is_selected and yielded:
+        for key in yielded:
+            if key is not None:
+                context.add_asset_metadata(of_partition[key], asset, key)
+        yield dg.MaterializeResult(asset_key=asset, metadata=of_partition.get(None))
+
+
+def _new_to_dagster(
+    context: dg.AssetExecutionContext, dimension: Dimension, stored: Mapping[str, BatchResult]
+) -> dict[str | None, BatchResult | None]:
+    """Return the deliveries whose partitions Dagster does not show as materialized as they are now.
+
+    Another program may have loaded one, or a run that was killed before it could record the partition.
+    """
+    partitions = delivery_partitions(dimension.name)
+    context.instance.add_dynamic_partitions(str(partitions.name), sorted(stored))
+    asset = dg.AssetKey(dimension.name)
+    shown = context.instance.get_status_by_partition(asset, list(stored), partitions) or {}
+    materialized = {key for key, status in shown.items() if status is AssetPartitionStatus.MATERIALIZED}
+    return {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in materialized}
+
+
+def _record_rejected(
+    context: dg.AssetExecutionContext,
+    dimension: Dimension,
+    suffixes: Collection[str],
+    rejected: Mapping[str, BatchResult],
+    *,
+    planned: Collection[str],
+) -> None:
+    """Show the partitions of rejected deliveries as failed, each with the reason.
+
+    Dagster shows a partition as failed if a run that failed had planned to materialize it; a run of all deliveries has
+    planned none of their partitions.
+    """
+    context.instance.add_dynamic_partitions(str(delivery_partitions(dimension.name).name), sorted(rejected))
+    step = context.get_step_execution_context().step.key
+    for key, batch in sorted(rejected.items()):
+        reason = {"outcome": "rejected", "rule": batch.rule, "problem": batch.error, "fix": batch.remedy}
+        for suffix in suffixes:
+            asset = dg.AssetKey(dimension.name + suffix)
+            if key not in planned or asset not in context.selected_asset_keys:
+                data = AssetMaterializationPlannedData(asset, partition=key)
+                event = dg.DagsterEvent.build_asset_materialization_planned_event(context.run.job_name, step, data)
+                context.instance.report_dagster_event(event, context.run.run_id)
+            context.log_event(dg.AssetObservation(asset, partition=key, metadata=reason))
 
 
 def _load(
@@ -273,21 +357,22 @@ def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, tuple[Delive
     return {partition_key(delivery, dimension): (delivery, result) for delivery, result in known}
 
 
-def _failure(batches: Mapping[str, BatchResult], lacking: Mapping[str, Sequence[str]]) -> dg.Failure:
-    """What was stopped, by partition, and which partitions mean no delivery that is there, or several."""
-    stopped = {key: batch for key, batch in sorted(batches.items()) if batch.outcome == "stopped"}
-    told = {f"{key} ({batch.rule})": f"{batch.error}; {batch.remedy}" for key, batch in stopped.items()}
-    told |= {key: _wrong_with(keys) for key, keys in lacking.items()}
-    wrong = [f"stopped: {', '.join(stopped)}"] if stopped else []
-    wrong += [f"not there: {', '.join(lacking)}"] if lacking else []
-    wrong += ["the others went in"] if len(batches) > len(stopped) else []
-    return dg.Failure("; ".join(wrong), metadata=told, allow_retries=False)
+def _failure(batches: Mapping[str, BatchResult], missing: Mapping[str, Sequence[str]]) -> dg.Failure:
+    """Return the failure of a run, whose text begins with the reason: partition, rule, problem and fix."""
+    rejected = {key: batch for key, batch in sorted(batches.items()) if batch.outcome == "stopped"}
+    reasons = {key: f"rejected by rule {of.rule!r}: {of.error}; {of.remedy}" for key, of in rejected.items()}
+    reasons |= {key: _why_missing(keys) for key, keys in missing.items()}
+    lines = [f"{key}: {reason}" for key, reason in list(reasons.items())[:_REASONS]]
+    lines += [f"and {len(reasons) - _REASONS} more deliveries, see below"] if len(reasons) > _REASONS else []
+    others = len(batches) - len(rejected)
+    lines += [f"all other deliveries ({others}) were loaded"] if others else ["nothing was loaded"]
+    return dg.Failure("\n".join(lines), metadata=reasons, allow_retries=False)
 
 
-def _wrong_with(keys: Sequence[str]) -> str:
+def _why_missing(keys: Sequence[str]) -> str:
     if keys:
-        return f"this name means several deliveries by now; expected one; run {' or '.join(keys)} in its place"
-    return "no such delivery lies there; expected one at the source's path; deliver it again"
+        return f"this name means several deliveries; expected one; materialize {' or '.join(keys)} instead"
+    return "missing; expected a delivery of this name at the source's path; deliver it again"
 
 
 def _log_spec(dimension: Dimension, freshness: dg.FreshnessPolicy | None) -> dg.AssetSpec:
@@ -315,6 +400,6 @@ def common(dimension: Dimension) -> dict[str, Any]:
     """What all assets of a declaration share."""
     return {
         "group_name": dimension.group or "dimensions",
-        "kinds": {"spark", "delta"},
+        "kinds": {"spark", "deltalake"},
         "owners": metadata.owners(dimension),
     }

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import dagster as dg
 
@@ -24,18 +25,36 @@ from scd_pipeline.warehouse import Warehouse
 Ask = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
 
 
-def dimension_checks(dimension: Dimension) -> dg.AssetChecksDefinition:
-    """Checks of a dimension's table, its log and its audit."""
-    return _checks(dimension.name, dimension_rules(dimension), lambda w, rules: check_dimension(w, dimension, rules))
+def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChecksDefinition:
+    """Checks of a dimension's table, its log and its audit.
+
+    Args:
+        docs_url: Address at which the folder `docs` of this project is served; the checks link to its rules.
+    """
+    rules = dimension_rules(dimension)
+    return _checks(dimension.name, rules, lambda w, names: check_dimension(w, dimension, names), docs_url)
 
 
-def fact_checks(fact: Fact) -> dg.AssetChecksDefinition:
-    """Checks of a fact's keys against its dimensions."""
-    return _checks(fact.name, FACT_RULES, lambda w, rules: check_fact(w, fact, rules))
+def fact_checks(fact: Fact, *, docs_url: str = "") -> dg.AssetChecksDefinition:
+    """Checks of a fact's keys against its dimensions; `docs_url` as for `dimension_checks`."""
+    return _checks(fact.name, FACT_RULES, lambda w, names: check_fact(w, fact, names), docs_url)
 
 
-def _checks(name: str, rules: Sequence[str], ask: Ask) -> dg.AssetChecksDefinition:
-    specs = [dg.AssetCheckSpec(rule, asset=name, description=PROPERTIES[rule].description) for rule in rules]
+def described(name: str, docs_url: str = "") -> str:
+    """Return the property that a check verifies, with links to its rules where their address is known (Markdown)."""
+    verified = PROPERTIES[name]
+    if not docs_url:
+        return verified.description
+    links = [f"[{rule}]({_address(rule, docs_url)})" for rule in verified.rules]
+    return f"{verified.sentence} ({', '.join(links)})." if links else verified.description
+
+
+def _address(rule: str, docs_url: str) -> str:
+    return f"{docs_url.rstrip('/')}/semantics.md#{rule.lower()}"
+
+
+def _checks(name: str, rules: Sequence[str], ask: Ask, docs_url: str) -> dg.AssetChecksDefinition:
+    specs = [dg.AssetCheckSpec(rule, asset=name, description=described(rule, docs_url)) for rule in rules]
 
     @dg.multi_asset_check(name=f"check_{plain(name)}", specs=specs, can_subset=True, pool=pool(name))
     def check(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> Iterator[dg.AssetCheckResult]:
@@ -47,7 +66,7 @@ def _checks(name: str, rules: Sequence[str], ask: Ask) -> dg.AssetChecksDefiniti
             text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in broken)
             _tell(context, f"checks of {name} failed", text, f"{len(broken)} checks")
         for rule in [rule for rule in rules if rule in asked]:
-            yield _result(name, rule, found.get(rule))
+            yield _result(name, rule, found.get(rule), docs_url)
 
     return check
 
@@ -58,16 +77,23 @@ def _tell(context: dg.AssetCheckExecutionContext, subject: str, text: str, of: s
     log(f"told of {of}: {', '.join(ways) or 'nobody is named'}")
 
 
-def _result(table: str, rule: str, finding: Finding | None) -> dg.AssetCheckResult:
+def _result(table: str, name: str, finding: Finding | None, docs_url: str) -> dg.AssetCheckResult:
+    """Return a check's result; each rule is linked where its address is known, else its place in the docs is named."""
+    metadata: dict[str, dg.MetadataValue[Any]] = {}
+    for rule in PROPERTIES[name].rules:
+        address = _address(rule, docs_url or "docs")
+        metadata[f"rule {rule}"] = dg.MetadataValue.url(address) if docs_url else dg.MetadataValue.text(address)
     if finding is None:
-        told = {"told": "there is nothing to ask yet"}
-        return dg.AssetCheckResult(asset_key=table, check_name=rule, passed=True, metadata=told)
+        metadata["note"] = dg.MetadataValue.text("nothing to check before the first load")
+    else:
+        metadata["violations"] = dg.MetadataValue.int(finding.count)
+        metadata |= {"violated_by": dg.MetadataValue.text("; ".join(finding.keys))} if finding.keys else {}
     return dg.AssetCheckResult(
         asset_key=table,
-        check_name=rule,
-        passed=finding.passed,
+        check_name=name,
+        passed=finding is None or finding.passed,
         severity=dg.AssetCheckSeverity.ERROR,
-        metadata={"rows": finding.count, **({"keys": "; ".join(finding.keys)} if finding.keys else {})},
+        metadata=metadata,
     )
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from scd_pipeline.components.assets import dimension_assets, fact_assets, plain
 from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
 from scd_pipeline.components.overview import status_asset
-from scd_pipeline.components.sensors import arrival_sensor, load_schedule, rekey_sensor
+from scd_pipeline.components.sensors import arrival_sensor, load_schedule, partitions_sensor, rekey_sensor
 from scd_pipeline.components.upkeep import upkeep_job
 from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
 
@@ -25,7 +25,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     """Slowly changing dimensions, and the facts that store their keys, from their declarations.
 
     For each: change log, table and audit, loaded together; checks; a job and its cron schedule; a sensor on arrival;
-    a job that keeps the tables small. Schedules and sensors are off until they are switched on.
+    a job that keeps the tables small. Schedules and sensors are off until they are switched on, other than the sensor
+    that adds the partition of all deliveries.
     """
 
     declaration: str = Field(
@@ -44,6 +45,10 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             "The name of the asset that tells where everything stands: `scd_status` for a folder of declarations, "
             "`dim_x_status` for one file, unless it is named here."
         ),
+    )
+    docs_url: str = Field(
+        default="",
+        description="Address at which the folder `docs` of scd_pipeline is served; checks link to the rules there.",
     )
     status_cron: str = Field(default="0 6 * * *", description="When it is told where everything stands.")
     timezone: str = Field(default="UTC", description="The zone of all of these.")
@@ -87,14 +92,18 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             assets = dimension_assets(dimension, has_facts=dimension.name in joined, freshness=freshness)
             overdue = self._overdue(dimension)
             waited += overdue
-            made.append(self._of(dimension, assets, [dimension_checks(dimension), *overdue]))
+            made.append(self._of(dimension, assets, [dimension_checks(dimension, docs_url=self.docs_url), *overdue]))
         for fact in declared.facts:
             assets = fact_assets(fact, freshness=freshness)
             overdue = self._overdue(fact.as_dimension())
             waited += overdue
-            made.append(self._of(fact.as_dimension(), assets, [fact_checks(fact), *overdue], fact))
+            checks = [fact_checks(fact, docs_url=self.docs_url), *overdue]
+            made.append(self._of(fact.as_dimension(), assets, checks, fact))
         if declared.dimensions:
             made.append(self._status(declared, status, waited))
+            tables = [*(item.name for item in declared.dimensions), *(item.name for item in declared.facts)]
+            sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", tables)
+            made.append(dg.Definitions(sensors=[sensor]))
         return dg.Definitions.merge(*made)
 
     def _overdue(self, shape: Dimension) -> list[dg.AssetChecksDefinition]:

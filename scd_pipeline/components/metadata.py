@@ -11,50 +11,36 @@ from operator import and_
 from typing import Any
 
 import dagster as dg
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, text_of
-from scd_pipeline.components import pictures
+from scd_pipeline.components import descriptions, pictures
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, audit_schema
 from scd_pipeline.delta.change_log import log_schema
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
 from scd_pipeline.history.transitions import CHANGE_TYPES, NEW_VALUES, OLD_VALUES, REFUSED
+from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.record import AuditResult, versions
-from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
+from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.texts import telling
 from scd_pipeline.warehouse import Warehouse
 
 _SHOWN_BATCHES = 20
-_TYPES = {
-    ScdType.RETAIN_ORIGINAL: "type 0: the first value stays",
-    ScdType.OVERWRITE: "type 1: the latest value, in every version",
-    ScdType.ADD_ROW: "type 2: a different value opens a version",
-    ScdType.ADD_ATTRIBUTE: "type 3: the latest value, and the one before it",
-    ScdType.HYBRID: "type 6: a different value opens a version, and every version has the latest",
-}
-_OUTCOMES = ("accepted", "unchanged", "superseded", "stopped")
-_COUNTS = {
-    "rows_read": "rows",
-    "rows_quarantined": "bad_rows",
-    "rows_new": "new",
-    "rows_changed": "changed",
-    "rows_closed": "closed",
-    "versions_opened": "versions_opened",
-    "versions_closed": "versions_closed",
-}
-"""What is told of a batch, and the name that it has in its result."""
-_ACTIONS = {
-    OPEN: "table_rows_opened",
-    CLOSE: "table_rows_closed",
-    OVERWRITE: "table_rows_overwritten",
-    REMOVE: "table_rows_removed",
-}
-ROWS_TOLD = tuple(_ACTIONS.values())
-"""What a materialization of a table tells of its rows; all of them are 0 where the load changed none."""
+_OUTCOMES = {"accepted": "accepted", "unchanged": "unchanged", "superseded": "superseded", "stopped": "rejected"}
+"""The outcome of a delivery in a result, and its name in metadata."""
+_READ = {"rows_read": "rows", "rows_quarantined": "bad_rows"}
+_VERSIONS = {"versions_opened": "versions_opened", "versions_closed": "versions_closed"}
+_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
+"""The row actions, and their names in metadata."""
+_OF_LOAD = "load/"
+"""Prefix of the figures of a whole load; those without it are of the partition's delivery alone."""
+ROW_COUNTS = tuple(f"{_OF_LOAD}{name}" for name in _ACTIONS.values())
+"""Names of the rows of a table that a load changed, by row action; all of them are 0 where it changed none."""
 
 
 # -- before anything is loaded
@@ -110,7 +96,7 @@ def fact_description(fact: Fact) -> str:
 
 def log_table(dimension: Dimension) -> dict[str, Any]:
     """Of the change log of a dimension or a fact: its columns."""
-    return _plain_table(dimension, LOG_SUFFIX, log_schema(dimension))
+    return _plain_table(dimension, LOG_SUFFIX, log_schema(dimension), descriptions.log_columns(dimension))
 
 
 def audit_table(dimension: Dimension) -> dict[str, Any]:
@@ -121,11 +107,13 @@ def audit_table(dimension: Dimension) -> dict[str, Any]:
     deps |= {OLD_VALUES: values, NEW_VALUES: values}
     columns = [(name, ddl) for name, ddl, _ in audit_schema(dimension)]
     lineage = {"dagster/column_lineage": dg.TableColumnLineage(deps)}
-    return {**_plain_table(dimension, AUDIT_SUFFIX, columns), **lineage}
+    return {**_plain_table(dimension, AUDIT_SUFFIX, columns, descriptions.audit_columns(dimension)), **lineage}
 
 
-def _plain_table(dimension: Dimension, suffix: str, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    schema = dg.TableSchema([dg.TableColumn(name, ddl) for name, ddl in columns])
+def _plain_table(
+    dimension: Dimension, suffix: str, columns: Sequence[tuple[str, str]], descriptions: Mapping[str, str]
+) -> dict[str, Any]:
+    schema = dg.TableSchema([dg.TableColumn(name, ddl, descriptions.get(name)) for name, ddl in columns])
     return {
         "dagster/table_name": dimension.name + suffix,
         "dagster/column_schema": schema,
@@ -137,7 +125,7 @@ def dimension_table(dimension: Dimension) -> dict[str, Any]:
     """Of the table of a dimension: its columns, and where each comes from."""
     return {
         "dagster/table_name": dimension.name,
-        "dagster/column_schema": column_schema(dimension, _dimension_texts(dimension)),
+        "dagster/column_schema": column_schema(dimension, descriptions.dimension_columns(dimension)),
         "dagster/column_lineage": _lineage(dimension, dimension.name + LOG_SUFFIX),
         "business_key": ", ".join(dimension.key_names),
         "surrogate_key": dimension.surrogate_key,
@@ -155,7 +143,7 @@ def fact_table(fact: Fact) -> dict[str, Any]:
         lineage[key] = sources
     return {
         "dagster/table_name": fact.name,
-        "dagster/column_schema": column_schema(shape, _fact_texts(fact)),
+        "dagster/column_schema": column_schema(shape, descriptions.fact_columns(fact)),
         "dagster/column_lineage": dg.TableColumnLineage(lineage),
         "grain": ", ".join(column.name for column in fact.grain),
         "event_time": fact.event_time,
@@ -171,103 +159,115 @@ def _lineage(dimension: Dimension, log: str) -> dg.TableColumnLineage:
     return dg.TableColumnLineage(deps)
 
 
-def column_schema(dimension: Dimension, told: Mapping[str, str]) -> dg.TableSchema:
-    """The table's columns, with what is told of them, for the asset's page."""
+def column_schema(dimension: Dimension, texts: Mapping[str, str]) -> dg.TableSchema:
+    """Return the table's columns with their descriptions."""
     columns = [
-        dg.TableColumn(name, ddl, description=told.get(name), constraints=dg.TableColumnConstraints(nullable=nullable))
+        dg.TableColumn(name, ddl, description=texts.get(name), constraints=dg.TableColumnConstraints(nullable=nullable))
         for name, ddl, nullable in dimension_schema(dimension)
     ]
     return dg.TableSchema(columns)
 
 
-def _dimension_texts(dimension: Dimension) -> dict[str, str]:
-    """What each column of a dimension is, and what the type of an attribute does."""
-    told = {attribute.name: _describe(attribute) for attribute in dimension.attributes}
-    told |= {key.name: "business key" for key in dimension.business_key}
-    told[dimension.surrogate_key] = "surrogate key: names one version for ever; what facts store"
-    return told
-
-
-def _fact_texts(fact: Fact) -> dict[str, str]:
-    """What each column of a fact is; one may be several things, as an event time that is of the grain."""
-    told: dict[str, list[str]] = {}
-    for column in fact.grain:
-        told.setdefault(column.name, []).append("grain: identifies a row")
-    told.setdefault(fact.event_time, []).append("event time: when it happened")
-    for role_name, key, role in fact.keyed_roles:
-        of = role.dimension.name
-        told.setdefault(key, []).append(f"key of the version of {of} that held at `{fact.event_time}`")
-        for name in role.key:
-            told.setdefault(name, []).append(f"business key of {of}, as {role_name}")
-    for name, _ in fact.measures:
-        told.setdefault(name, []).append("measure")
-    told[fact.row_key] = ["row key: names one row for ever"]
-    return {name: "; ".join(texts) for name, texts in told.items()}
-
-
-def _describe(attribute: Attribute) -> str:
-    return ". ".join(part for part in (attribute.description, _TYPES[attribute.scd]) if part)
-
-
 # -- of each load
 
 
-def of_delivery(batch: BatchResult, audit: AuditResult | None = None) -> dict[str, dict[str, Any]]:
-    """What is told of one delivery alone, by the asset's suffix: for the change log, the table, and its audit."""
-    outcomes = {f"batches_{name}": int(batch.outcome == name) for name in _OUTCOMES}
-    told = {LOG_SUFFIX: {**_sums([batch]), **outcomes}, "": _sums([batch])}
-    if audit is not None:
-        rows = audit.of_batch(batch)
-        told[AUDIT_SUFFIX] = _recorded(rows)
-        told[""] |= _done(rows)
-    return told
+Figures = dict[str, dict[str, Any]]
+"""Metadata by the suffix of a table."""
 
 
-def _recorded(rows: Counter[str]) -> dict[str, int]:
-    return {"rows_recorded": sum(rows.values()), **{f"rows_{kind.lower()}": rows[kind] for kind in CHANGE_TYPES}}
+def of_delivery(batch: BatchResult, audit: AuditResult | None = None, *, entities: str = "entities") -> Figures:
+    """Return the effect of one delivery: on the change log, the table and its audit.
+
+    Args:
+        entities: What a row of the table identifies, for the names of the counts.
+    """
+    outcome = {"outcome": _OUTCOMES[batch.outcome]}
+    figures: Figures = {LOG_SUFFIX: {**outcome, **_counts([batch], entities)}}
+    if audit is None:
+        return {**figures, "": {**outcome, **_counts([batch], entities)}}
+    transitions = audit.of_batch(batch)
+    figures[AUDIT_SUFFIX] = _transitions(transitions)
+    return {**figures, "": {**outcome, **_effect(transitions)}}
 
 
-def _done(rows: Counter[str]) -> dict[str, int]:
-    """What audit rows tell of the table itself; where there are several sources, a batch knows of its own only."""
-    opened, closed = versions(rows)
-    return {"versions_opened": opened, "versions_closed": closed, "rows_refused": rows[REFUSED]}
+def _transitions(counts: Counter[str]) -> dict[str, int]:
+    return {"transitions": sum(counts.values()), **{f"transitions_{t.lower()}": counts[t] for t in CHANGE_TYPES}}
 
 
-def _sums(batches: Sequence[BatchResult]) -> dict[str, int]:
-    return {told: sum(getattr(batch, name) for batch in batches) for told, name in _COUNTS.items()}
+def _effect(transitions: Counter[str]) -> dict[str, int]:
+    """Return the effect on the table by its audit; with several sources, a batch knows only that of its own."""
+    opened, closed = versions(transitions)
+    overwrites, refusals = transitions[OVERWRITTEN], transitions[REFUSED]
+    return {"versions_opened": opened, "versions_closed": closed, "overwrites": overwrites, "refusals": refusals}
 
 
-def of_log(result: LoadResult) -> dict[str, Any]:
-    """Batches by outcome, rows read, new, changed, closed and put aside; the last batches as a table."""
+def _counts(batches: Sequence[BatchResult], entities: str) -> dict[str, int]:
+    changes = {f"{entities}_new": "new", f"{entities}_changed": "changed", f"{entities}_deleted": "closed"}
+    names = {**_READ, **changes, **(_VERSIONS if entities == "entities" else {})}
+    return {name: sum(getattr(batch, field) for batch in batches) for name, field in names.items()}
+
+
+def of_load(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return figures of a whole load under names that distinguish them from those of one delivery."""
+    return {f"{_OF_LOAD}{name}": value for name, value in figures.items()}
+
+
+def of_log(result: LoadResult, *, entities: str = "entities") -> dict[str, Any]:
+    """Return deliveries by outcome, and the rows read, quarantined, new, changed and deleted of the accepted ones."""
     outcomes = [batch.outcome for batch in result.batches]
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
-    counts = {f"batches_{name}": outcomes.count(name) for name in _OUTCOMES}
+    counts = {f"deliveries_{name}": outcomes.count(outcome) for outcome, name in _OUTCOMES.items()}
+    return {**counts, **_counts(accepted, entities), "seconds": round(result.seconds, 1)}
+
+
+def last_deliveries(result: LoadResult) -> dict[str, Any]:
+    """Return the last deliveries of a load that had an effect or were rejected, as a table."""
     shown = [batch for batch in result.batches if batch.outcome != "unchanged"][-_SHOWN_BATCHES:]
-    told: dict[str, Any] = {**counts, **_sums(accepted)}
-    told |= {"delta_version": result.log_version, "seconds": round(result.seconds, 1)}
-    if shown:
-        told["last_batches"] = dg.MetadataValue.table([_record(batch) for batch in shown])
-    return told
+    return {"last_deliveries": dg.MetadataValue.table([_record(batch) for batch in shown])} if shown else {}
+
+
+def sizes(opened: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Return the number of rows and Delta's version of each table, by its name; one query counts all rows.
+
+    Args:
+        versions: The versions by the tables' names; a table that does not exist has a negative one.
+    """
+    existing = {name: version for name, version in versions.items() if version >= 0}
+    if not existing:
+        return {name: {} for name in versions}
+    counted = [opened.table(name).read().agg(F.lit(name).alias("name"), F.count("*").alias("n")) for name in existing]
+    rows = {row["name"]: int(row["n"]) for row in reduce(DataFrame.unionAll, counted).collect()}
+    found = {name: {"dagster/row_count": rows[name], "delta_version": at} for name, at in existing.items()}
+    return {name: found.get(name, {}) for name in versions}
 
 
 def _record(batch: BatchResult) -> dg.TableRecord:
-    names = ("source", "delivery", "outcome", "rows", "bad_rows", "new", "changed", "closed", "rule")
-    return dg.TableRecord({name: getattr(batch, name) for name in names})
+    names = {**_READ, "new": "new", "changed": "changed", "deleted": "closed", "rule": "rule"}
+    figures = {name: getattr(batch, field) for name, field in names.items()}
+    return dg.TableRecord(
+        {"source": batch.source, "delivery": batch.delivery, "outcome": _OUTCOMES[batch.outcome], **figures}
+    )
 
 
-def of_table(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:
-    """The same numbers, rows by action, some of them as examples, and versions per batch as a picture."""
+def of_table(result: LoadResult, audit: AuditResult | None = None) -> dict[str, Any]:
+    """Return the rows of the table that a load changed, by row action, and the effect by its audit."""
+    figures: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ACTIONS.items()}
+    return {**figures, **(_effect(audit.rows) if audit else {}), "seconds": round(result.seconds, 1)}
+
+
+def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:
+    """Return some changed rows as a table, and a plot of the versions that each delivery opened and closed."""
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
-    told: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ACTIONS.items()}
-    told |= {**_sums(accepted), **(_done(audit.rows) if audit else {})}
-    told |= {"delta_version": result.table_version, "seconds": round(result.seconds, 1)}
+    told: dict[str, Any] = {}
     if result.examples:
         told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
     shown = accepted[-_SHOWN_BATCHES:]
     bars = [(label, *_versions(batch, audit)) for label, batch in zip(_labels(shown), shown, strict=True)]
     if bars:
         plot = pictures.versions_per_delivery(dimension.name, bars)
-        told["per_batch"] = dg.MetadataValue.md(pictures.as_markdown(plot, "versions opened and closed per delivery"))
+        told["versions_per_delivery"] = dg.MetadataValue.md(
+            pictures.as_markdown(plot, "versions opened and closed per delivery")
+        )
     return told
 
 
@@ -287,8 +287,8 @@ def _example(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRec
 
 
 def of_audit(result: AuditResult, seconds: float) -> dict[str, Any]:
-    """Audit rows by kind of change; the seconds are those of the whole load."""
-    return {**_recorded(result.rows), "delta_version": result.table_version, "seconds": round(seconds, 1)}
+    """Return the transitions that a load recorded, by kind; the seconds are those of the whole load."""
+    return {**_transitions(result.rows), "seconds": round(seconds, 1)}
 
 
 def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[
     title = f"{dimension.name}: history of {', '.join(f'{name} {example[name]}' for name in dimension.key_names)}"
     has_personal = any(a.opens_versions and a.personal for a in dimension.attributes)
     plot = pictures.timeline(title, versions, "Personal attributes are not shown." if has_personal else "")
-    return {"one_member": dg.MetadataValue.md(pictures.as_markdown(plot, title))}
+    return {"history_of_one_entity": dg.MetadataValue.md(pictures.as_markdown(plot, title))}
 
 
 def _plotted(row: Mapping[str, Any], names: Sequence[str], dimension: Dimension) -> pictures.Version:

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
-from scd_pipeline.components.metadata import ROWS_TOLD
+from scd_pipeline.components.metadata import ROW_COUNTS
 from scd_pipeline.deliveries import changed
 from scd_pipeline.landing import EVERYTHING, declaration_folder, files, mark, partition_key, size
 from scd_pipeline.spec import Dimension, Fact, Feed, Snapshot
@@ -38,6 +38,28 @@ def load_schedule(dimension: Dimension, job: Any, cron: str, timezone: str) -> d
         return dg.RunRequest(partition_key=EVERYTHING)
 
     return loads
+
+
+def partitions_sensor(name: str, tables: Sequence[str]) -> dg.SensorDefinition:
+    """Add the partition of all deliveries to each table's partitions, which a new instance does not have.
+
+    Without a partition Dagster's interface cannot materialize an asset. This sensor is on by default.
+    """
+    partitions = {str(delivery_partitions(table).name): delivery_partitions(table) for table in tables}
+
+    @dg.sensor(
+        name=name,
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=f"Adds the partition {EVERYTHING!r}, which loads all deliveries, where an instance lacks it.",
+    )
+    def add_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        missing = [one for n, one in partitions.items() if not context.instance.has_dynamic_partition(n, EVERYTHING)]
+        if not missing:
+            return dg.SkipReason(f"all tables have the partition {EVERYTHING!r}")
+        return dg.SensorResult(dynamic_partitions_requests=[one.build_add_request([EVERYTHING]) for one in missing])
+
+    return add_partitions
 
 
 def arrival_sensor(
@@ -179,7 +201,7 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
             # A table that was made anew may have the version that was seen before.
             now[name] = [told["delta_version"], event.storage_id]
             version, seen = before.get(name, (-1, -1))
-            touched = event.storage_id != seen and any(told.get(rows) for rows in ROWS_TOLD)
+            touched = event.storage_id != seen and any(told.get(rows) for rows in ROW_COUNTS)
             changed = changed or touched or told["delta_version"] != version
         if not changed:
             return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))

@@ -126,8 +126,18 @@ def test_a_source_may_say_itself_when_it_is_overdue() -> None:
     made = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
     (key,) = [key for check in made.asset_checks or () for key in check.check_keys if key.name == "sources_are_on_time"]
     specs = [spec for check in made.asset_checks or () for spec in check.check_specs if spec.key == key]
-    assert "crm for 26 hours" in str(specs[0].description)
+    assert "crm at least every 26 hours" in str(specs[0].description)
     resources = {"warehouse": WarehouseResource(path="nowhere")}
     location = dg.Definitions.merge(made, dg.Definitions(resources=resources))
     for job in ("dim_customer_job", "scd_status_job"):
         assert key in location.resolve_job_def(job).asset_layer.asset_graph.asset_check_keys
+
+
+def test_checks_link_to_their_rules() -> None:
+    """In their descriptions, once the address of the docs is known; each is true where the check passes."""
+    source = Source("crm", snapshot="in/customers_{date}.csv")
+    declared = Declarations((Dimension("dim_customer", "id", {"city": 2}, source),))
+    for url, text in (("", "(S2)"), ("https://docs/", "([S2](https://docs/semantics.md#s2))")):
+        made = ScdDimension(docs_url=url).definitions(declared)
+        (spec,) = [s for c in made.asset_checks or () for s in c.check_specs if s.name == "windows_do_not_overlap"]
+        assert spec.description == f"The validity windows of one entity do not overlap {text}."

@@ -43,7 +43,7 @@ def test_from_the_canonical_source_to_the_facts(specs: dict[dg.AssetKey, dg.Asse
         STATUS: {TABLE, SEATS},
     }
     for spec in (specs[LOG], specs[TABLE], specs[AUDIT]):
-        assert spec.kinds == {"spark", "delta"}
+        assert spec.kinds == {"spark", "deltalake"}, "the names that have icons in the interface"
         assert spec.group_name == "congress"
         assert list(spec.owners) == ["team:demo"]
         assert str(spec.metadata["declaration"]).endswith("dim_legislator.yaml:2")
@@ -55,20 +55,28 @@ def test_the_columns_are_told_with_what_they_do(specs: dict[dg.AssetKey, dg.Asse
     assert columns["legislator_key"].type == "bigint"
     assert columns["legislator_key"].constraints.nullable is False
     assert columns["chamber"].description == (
-        "sen: Senate, rep: House of Representatives. type 2: a different value opens a version"
+        "sen: Senate, rep: House of Representatives. Type 2: a different value opens a version."
     )
     assert {"previous_url", "url_changed_at", "current_state_rank", "effective_to"} <= columns.keys()
 
 
+@pytest.mark.parametrize("asset", [LOG, TABLE, AUDIT, SEATS, SEATS_LOG])
+def test_every_column_is_described(asset: dg.AssetKey, specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+    columns = specs[asset].metadata["dagster/column_schema"].columns
+    assert columns
+    assert [column.name for column in columns if not column.description] == []
+
+
 def test_the_columns_of_a_fact_are_told_as_what_they_are_to_it(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
     told = {column.name: column.description for column in specs[SEATS].metadata["dagster/column_schema"].columns}
-    assert {name: text for name, text in told.items() if text} == {
-        "committee_seat_row": "row key: names one row for ever",
-        "committee": "grain: identifies a row",
-        "bioguide": "grain: identifies a row; business key of dim_legislator, as legislator",
-        "seat_on": "grain: identifies a row; event time: when it happened",
-        "legislator_key": "key of the version of dim_legislator that held at `seat_on`",
-        **dict.fromkeys(("rank", "title", "side"), "measure"),
+    generated = {"change_reason", "change_source", "load_run_id", "last_updated"}
+    assert {name: text for name, text in told.items() if name not in generated} == {
+        "committee_seat_row": "Row key: permanently identifies one row.",
+        "committee": "Grain: identifies a row.",
+        "bioguide": "Grain: identifies a row. Business key of dim_legislator, in the role legislator.",
+        "seat_on": "Grain: identifies a row. Event time: business time of the event.",
+        "legislator_key": "Surrogate key of the version of dim_legislator in force at `seat_on`; -1 if none is.",
+        **dict.fromkeys(("rank", "title", "side"), "Measure."),
     }
 
 
@@ -81,9 +89,9 @@ def test_everything_that_touches_a_table_waits_in_its_pool() -> None:
         assert defs.resolve_job_def(f"{name}_job").executor_def.name == "in_process"
 
 
-def test_only_word_of_failed_runs_is_on_from_the_start() -> None:
+def test_only_alerts_and_partitions_are_on_by_default() -> None:
     running = {sensor.name for sensor in defs.sensors or () if sensor.default_status.value == "RUNNING"}
-    assert running == {"alerts"}
+    assert running == {"alerts", "scd_partitions"}
     assert {schedule.default_status.value for schedule in defs.schedules or ()} == {"STOPPED"}  # type: ignore[union-attr]
 
 

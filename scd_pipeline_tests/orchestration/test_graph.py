@@ -35,6 +35,7 @@ sensors
   dim_legislator_arrivals      dim_legislator_job
   fct_committee_seat_arrivals  fct_committee_seat_job
   fct_committee_seat_follows   fct_committee_seat_job
+  scd_partitions               adds partitions
 checks
   dim_legislator      audit_rebuilds_dimension, current_versions_are_open, no_foreign_commits, one_current_version,
   dim_legislator      surrogate_keys_are_not_reserved, surrogate_keys_are_unique, tables_are_append_only,
@@ -96,7 +97,8 @@ def _schedules(repository: dg.RepositoryDefinition) -> list[str]:
 def _sensors(repository: dg.RepositoryDefinition) -> list[str]:
     found = sorted(repository.sensor_defs, key=lambda sensor: sensor.name)
     width = max(len(sensor.name) for sensor in found)
-    started = {s.name: ", ".join(target.job_name for target in s.targets) or "a run fails" for s in found}
+    others = {"alerts": "a run fails", "scd_partitions": "adds partitions"}
+    started = {s.name: ", ".join(target.job_name for target in s.targets) or others[s.name] for s in found}
     return [f"  {name:<{width}}  {of}" for name, of in started.items()]
 
 

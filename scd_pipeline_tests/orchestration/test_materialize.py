@@ -48,9 +48,10 @@ def materialize(
     path: Path,
     dimension: Dimension,
     instance: dg.DagsterInstance | None = None,
+    select: str | None = None,
     **config: Any,
 ) -> dg.ExecuteInProcessResult:
-    """A run of everything that lies there."""
+    """A run of all deliveries, of one asset or of all of the step."""
     remembers = instance or dg.DagsterInstance.ephemeral()
     remembers.add_dynamic_partitions(f"{dimension.name}_deliveries", [EVERYTHING])
     return dg.materialize(
@@ -58,6 +59,7 @@ def materialize(
         resources={"warehouse": given_warehouse(spark, str(path))},
         instance=remembers,
         partition_key=EVERYTHING,
+        selection=dg.AssetSelection.assets(select) if select else None,
         run_config={"ops": {f"load_{dimension.name}": {"config": config}}},
         raise_on_error=False,
     )
@@ -75,46 +77,39 @@ def test_a_run_tells_what_it_did_and_a_second_that_nothing_was_new(
     first = materialize(spark, warehouse, customer)
     assert first.success
     log, table, first_audit = told(first).values()
-    assert {name: log[name] for name in ("batches_accepted", "rows_read", "rows_quarantined", "rows_new")} == {
-        "batches_accepted": 1,
-        "rows_read": 3,
-        "rows_quarantined": 1,
-        "rows_new": 2,
-    }
-    names = ("rows_read", "rows_refused", "rows_quarantined", "versions_opened", "table_rows_opened")
-    assert [table[name] for name in names] == [3, 0, 1, 2, 2]
-    assert first_audit["rows_insert"] == 2
+    names = ("deliveries_accepted", "rows_read", "rows_quarantined", "entities_new")
+    assert [log[f"load/{name}"] for name in names] == [1, 3, 1, 2]
+    names = ("versions_opened", "refusals", "rows_opened")
+    assert [table[f"load/{name}"] for name in names] == [2, 0, 2]
+    assert first_audit["load/transitions_insert"] == 2
+    assert [of["dagster/row_count"] for of in (log, table, first_audit)] == [4, 2, 2]
     (batch,) = reading.batches(Warehouse(spark, warehouse), customer).collect()
     assert batch["run_id"] == first.run_id
 
     again = told(materialize(spark, warehouse, customer))
-    assert (again["dim_customer_changes"]["batches_unchanged"], again["dim_customer"]["table_rows_opened"]) == (1, 0)
+    unchanged = again["dim_customer_changes"]["load/deliveries_unchanged"]
+    assert (unchanged, again["dim_customer"]["load/rows_opened"]) == (1, 0)
     assert again["dim_customer"]["delta_version"] == table["delta_version"]
 
 
-def test_a_stopped_batch_fails_the_run_after_the_others_went_in(
+def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n,Ulm\n", encoding="utf-8")
     with dg.DagsterInstance.ephemeral() as instance:
-        result = materialize(spark, warehouse, customer, instance)
+        result = materialize(spark, warehouse, customer, instance, select="dim_customer")
         last = instance.get_latest_materialization_event(dg.AssetKey("dim_customer_changes"))
-        shown = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
     assert not result.success
-    assert shown == {"2024-01-01"}
-    assert last is not None
-    assert last.asset_materialization is not None
+    assert last is not None and last.asset_materialization is not None
     log = {name: value.value for name, value in last.asset_materialization.metadata.items()}
-    assert (log["batches_accepted"], log["rows_read"]) == (1, 3)
-    batches = last.asset_materialization.metadata["last_batches"]
+    assert (log["load/deliveries_accepted"], log["load/deliveries_rejected"], log["load/rows_read"]) == (1, 1, 3)
+    batches = last.asset_materialization.metadata["load/last_deliveries"]
     assert isinstance(batches, dg.TableMetadataValue)
-    assert [record.data["outcome"] for record in batches.records] == ["accepted", "stopped"]
-    failure = result.failure_data_for_node("load_dim_customer")
-    assert failure is not None
-    assert failure.user_failure_data is not None
-    assert failure.user_failure_data.description == "stopped: 2024-02-01; the others went in"
-    (text,) = [str(value.value) for value in failure.user_failure_data.metadata.values()]
-    assert "1 of 2 rows cannot be taken; at most 40% may be bad; mend the rows" in text
+    assert [record.data["outcome"] for record in batches.records] == ["accepted", "rejected"]
+    reason, others = failure_of(result)[0].splitlines()
+    assert reason.startswith("2024-02-01: rejected by rule 'bad rows': 1 of 2 rows cannot be taken; at most 40%")
+    assert "deliver a higher revision" in reason
+    assert others == "all other deliveries (1) were loaded"
     rows = reading.current(Warehouse(spark, warehouse), customer).collect()
     assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
 
@@ -153,7 +148,7 @@ def test_a_guard_is_let_through_by_run_configuration(
     )
     result = materialize(spark, warehouse, customer, allow=["bad rows"])
     assert result.success
-    assert told(result)["dim_customer_changes"]["batches_accepted"] == 2
+    assert told(result)["dim_customer_changes"]["load/deliveries_accepted"] == 2
 
 
 @pytest.mark.slow
@@ -166,10 +161,10 @@ def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
     seen = {delivery.name: mark(delivery) for delivery in files(customer) if delivery.name != "2024-03-01"}
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wie", encoding="utf-8")
     first = materialize(spark, warehouse, customer, take=seen)
-    assert (first.success, told(first)["dim_customer_changes"]["batches_accepted"]) == (True, 1)
+    assert (first.success, told(first)["dim_customer_changes"]["load/deliveries_accepted"]) == (True, 1)
     (tmp_path / "customers_2024-03-01.csv").unlink()
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
-    assert told(materialize(spark, warehouse, customer))["dim_customer_changes"]["batches_accepted"] == 1
+    assert told(materialize(spark, warehouse, customer))["dim_customer_changes"]["load/deliveries_accepted"] == 1
 
 
 def test_each_partition_has_the_numbers_of_its_own_delivery(
@@ -193,20 +188,27 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         assert run(months[2]).success
         events = instance.fetch_materializations(dg.AssetKey("dim_customer"), limit=10).records
         made = {e.partition_key: e.asset_materialization for e in events}
-        names = ("rows_read", "rows_new", "rows_changed", "versions_opened", "table_rows_opened")
+        names = ("versions_opened", "versions_closed", "load/rows_opened", "dagster/row_count")
         shown = {key: [event.metadata[n].value for n in names] for key, event in made.items() if event and key}
-        assert {key: shown[key] for key in months[1:3]} == {months[1]: [3, 1, 1, 2, 3], months[2]: [3, 0, 1, 1, 3]}
-        assert shown[months[0]] == [0, 0, 0, 2, 3], "nothing was read of the one that is gone"
-        assert set(shown) == set(months[:3])
+        assert shown == {months[0]: [2, 0, 3, 5], months[1]: [2, 1, 3, 5], months[2]: [1, 1, 3, 5]}
+        pictured = {key for key, event in made.items() if event and "load/versions_per_delivery" in event.metadata}
+        assert pictured == {months[2]}
+        logged = instance.fetch_materializations(dg.AssetKey("dim_customer_changes"), limit=10).records
+        read = {e.partition_key: e.asset_materialization.metadata for e in logged if e.asset_materialization}
+        names = ("rows_read", "entities_new", "entities_changed", "load/rows_read")
+        assert [[read[month][name].value for name in names] for month in months[:3]] == [
+            [0, 0, 0, 6],  # nothing is read of the delivery whose file was removed
+            [3, 1, 1, 6],
+            [3, 0, 1, 6],
+        ]
         audited = instance.fetch_materializations(dg.AssetKey("dim_customer_audit"), limit=10).records
         rows = {e.partition_key: e.asset_materialization.metadata for e in audited if e.asset_materialization}
-        assert [rows[month]["rows_recorded"].value for month in months[:3]] == [2, 2, 1]
+        assert [rows[month]["transitions"].value for month in months[:3]] == [2, 2, 1]
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
         for last in (months[3], EVERYTHING):
-            failure = run(last).failure_data_for_node("load_dim_customer")
-            assert failure is not None
-            assert failure.user_failure_data is not None
-            assert failure.user_failure_data.description == "not there: 2024-04-01; the others went in"
+            said, _ = failure_of(run(last))
+            assert said.startswith("2024-04-01: missing; expected a delivery of this name")
+            assert said.endswith("all other deliveries (3) were loaded")
         assert months[3] not in instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
 
 
@@ -222,16 +224,20 @@ def test_partitions_that_are_named_beside_everything_keep_their_own_numbers(
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize([dimension_assets(customer)], resources=resources, instance=instance, tags=tags)
     made = done.asset_materializations_for_node("load_dim_customer")
-    names = {"dim_customer_changes": "rows_read", "dim_customer": "rows_read", "dim_customer_audit": "rows_recorded"}
-    told = [(str(e.partition), e.asset_key.to_user_string(), e) for e in made]
-    assert sorted((key, asset, event.metadata[names[asset]].value) for key, asset, event in told) == [
-        ("2024-01-01", "dim_customer", 3),
+    names = {"_changes": "rows_read", "": "versions_opened", "_audit": "transitions"}
+    told = []
+    for event in made:
+        key, asset = str(event.partition), event.asset_key.to_user_string()
+        name = names[asset.removeprefix("dim_customer")]
+        told.append((key, asset, event.metadata[f"load/{name}" if key == EVERYTHING else name].value))
+    assert sorted(told) == [
+        ("2024-01-01", "dim_customer", 2),
         ("2024-01-01", "dim_customer_audit", 2),
         ("2024-01-01", "dim_customer_changes", 3),
-        ("2024-02-01", "dim_customer", 2),
+        ("2024-02-01", "dim_customer", 1),
         ("2024-02-01", "dim_customer_audit", 1),
         ("2024-02-01", "dim_customer_changes", 2),
-        (EVERYTHING, "dim_customer", 5),
+        (EVERYTHING, "dim_customer", 3),
         (EVERYTHING, "dim_customer_audit", 3),
         (EVERYTHING, "dim_customer_changes", 5),
     ]
@@ -264,8 +270,12 @@ def test_stopped_deliveries_of_one_date_are_told_by_their_sources(
     for name, attribute in (("customers", "city"), ("orders", "loyalty")):
         (tmp_path / f"{name}_2024-01-05.csv").write_text(f"id,{attribute}\n1,5\n,6\n", encoding="utf-8")
     said, told = failure_of(materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml")))
-    assert said == "stopped: crm.snapshot.2024-01-05, shop.feed.2024-01-05"
-    assert sorted(told) == ["crm.snapshot.2024-01-05 (bad rows)", "shop.feed.2024-01-05 (bad rows)"]
+    assert [line.partition(" by ")[0] for line in said.splitlines()] == [
+        "crm.snapshot.2024-01-05: rejected",
+        "shop.feed.2024-01-05: rejected",
+        "nothing was loaded",
+    ]
+    assert sorted(told) == ["crm.snapshot.2024-01-05", "shop.feed.2024-01-05"]
 
 
 def test_a_partition_keeps_its_delivery_when_a_source_is_added(
@@ -288,8 +298,8 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
         done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
         assert instance.get_materialized_partitions(dg.AssetKey("dim_customer")) == {"2024-01-01"}
     said, told = failure_of(done)
-    assert said == "not there: 2024-01-02; the others went in"
-    assert "run crm.snapshot.2024-01-02 or shop.feed.2024-01-02 in its place" in told["2024-01-02"]
+    assert said.startswith("2024-01-02: this name means several deliveries")
+    assert "materialize crm.snapshot.2024-01-02 or shop.feed.2024-01-02 instead" in told["2024-01-02"]
     (batch,) = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
     assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
 
@@ -365,7 +375,7 @@ def test_each_version_of_a_table_goes_in(spark: SparkSession, warehouse: Path, t
         rows = spark.sql(f"SELECT '1' AS id, '{city}' AS city")
         rows.write.format("delta").mode("overwrite").save(str(tmp_path / "table"))
         result = told(materialize(spark, warehouse, customer))["dim_customer_changes"]
-        assert (result["batches_accepted"], result["batches_unchanged"]) == (1, number - 1)
+        assert (result["load/deliveries_accepted"], result["load/deliveries_unchanged"]) == (1, number - 1)
     found = reading.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
     assert [row["city"] for row in found] == ["Graz", "Wien"]
 
@@ -388,7 +398,10 @@ def test_versions_are_told_as_the_table_has_them_where_there_are_several_sources
     names = ("versions_opened", "versions_closed")
     events = result.asset_materializations_for_node("load_dim_customer")
     of_table = {event.partition: event.metadata for event in events if event.asset_key == dg.AssetKey("dim_customer")}
-    shown = {key: [found[name].value for name in names] for key, found in of_table.items()}
+    shown = {
+        key: [found[f"load/{name}" if key == EVERYTHING else name].value for name in names]
+        for key, found in of_table.items()
+    }
     assert shown == {"crm.snapshot.2024-01-01": [2, 0], "shop.snapshot.2024-01-02": [1, 1], EVERYTHING: [3, 1]}
     pictures = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", str(told(result)))]
     assert any("676F6C64" in picture for picture in pictures)

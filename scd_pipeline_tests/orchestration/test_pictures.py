@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from scd_pipeline.components.metadata import _plotted, of_table
+from scd_pipeline.components.metadata import _plotted, examples
 from scd_pipeline.components.pictures import Version, as_markdown, timeline, versions_per_delivery
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.spec import Begin, Dimension, Source
@@ -143,7 +143,7 @@ def test_deliveries_of_one_name_are_labeled_with_their_channels() -> None:
         for c, d in (("feed", "a"), ("snapshot", "a"), ("feed", "b"))
     ]
     customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
-    shown = of_table(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["per_batch"].value
+    shown = examples(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["versions_per_delivery"].value
     plot = base64.b64decode(re.findall(r"base64,([\w+/=]+)", shown)[0]).decode()
     assert {"crm.feed.a", "crm.snapshot.a", "b"} <= set(texts(plot))
 

@@ -17,7 +17,7 @@ import dagster as dg
 import pytest
 
 from scd_pipeline.components.alerts import alert_sensor, tell
-from scd_pipeline.components.sensors import arrival_sensor, rekey_sensor
+from scd_pipeline.components.sensors import arrival_sensor, partitions_sensor, rekey_sensor
 from scd_pipeline.landing import EVERYTHING, files, mark
 from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, load_dimension
 
@@ -205,6 +205,19 @@ def test_a_file_may_have_any_name_that_its_path_allows(tmp_path: Path) -> None:
     assert set(taken(request)) == {"table orders"}
 
 
+def test_a_new_instance_gets_the_partition_of_all_deliveries() -> None:
+    """Each table that lacks it, also one that was declared later."""
+    sensor = partitions_sensor("scd_partitions", ["dim_customer", "fct_sale"])
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("fct_sale_deliveries", [EVERYTHING])
+        result = sensor(dg.build_sensor_context(instance=instance))
+        assert isinstance(result, dg.SensorResult)
+        (request,) = result.dynamic_partitions_requests or ()
+        assert (request.partitions_def_name, request.partition_keys) == ("dim_customer_deliveries", [EVERYTHING])
+        instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
+        assert isinstance(sensor(dg.build_sensor_context(instance=instance)), dg.SkipReason)
+
+
 def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
     """A run that changed nothing starts none; a table that was made anew does, though it has a version seen before."""
     fact = Fact(
@@ -219,7 +232,7 @@ def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
             return result
 
         def materialized(version: int, opened: int) -> None:
-            told = {"delta_version": version, "table_rows_opened": opened}
+            told = {"delta_version": version, "load/rows_opened": opened}
             instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=told))
 
         assert not tick(None).run_requests

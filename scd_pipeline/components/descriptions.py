@@ -1,0 +1,134 @@
+"""The description of each column of change logs, dimensions, audits and facts, for the pages of their assets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scd_pipeline import columns as c
+from scd_pipeline.delta import audit_table as a
+from scd_pipeline.history import transitions as t
+from scd_pipeline.history.transitions import key_columns
+from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
+
+_TYPES = {
+    ScdType.RETAIN_ORIGINAL: "Type 0: the first value is kept",
+    ScdType.OVERWRITE: "Type 1: every version has the latest value",
+    ScdType.ADD_ROW: "Type 2: a different value opens a version",
+    ScdType.ADD_ATTRIBUTE: "Type 3: every version has the latest value and the value before it",
+    ScdType.HYBRID: "Type 6: a different value opens a version, and every version has the latest value too",
+}
+_SHARED = {
+    c.CHANGE_REASON: "Reason of the change that opened this row, as delivered.",
+    c.CHANGE_SOURCE: "Source of the change that opened this row.",
+    c.LOAD_RUN_ID: "Delivery (source/channel/name) of the change that opened this row.",
+    c.LAST_UPDATED: "Business time of the last change of this row.",
+}
+_DIMENSION = {
+    **_SHARED,
+    c.EFFECTIVE_FROM: "Start of the validity window, inclusive, in UTC.",
+    c.EFFECTIVE_TO: "End of the validity window, exclusive, in UTC; the open end for a current version.",
+    c.CURRENT_FLAG: "Whether this is the current version, the one whose window has no end.",
+    c.VERSION: "Number of the version of its entity, from 1 in order of time.",
+    c.DELETED_AT: "Time since which the entity is deleted; NULL while it exists.",
+}
+_LOG = {
+    c.KIND: "Kind of the row: `batch`, or the kind of a change record (values, gone, nothing), or a bad row.",
+    c.COMMIT: "Number of the pipeline commit that added the row.",
+    c.EFFECTIVE_AT: "Business time of the change.",
+    c.BATCH: "Batch (source/channel/delivery/revision) that the row is part of.",
+    c.SOURCE: "Source that delivered it.",
+    c.CHANNEL: "Channel of the source: snapshot or feed.",
+    "_delivery": "Name of the delivery.",
+    "_revision": "Revision of the delivery.",
+    c.DELIVERY_RANK: "Sort order of the delivery's name.",
+    c.REVISION_RANK: "Sort order of the revision.",
+    c.SEQUENCE: "Order of changes of one time, where the source declares a sequence.",
+    c.ASSERTED_AT: "Business time at which the source asserted the change.",
+    c.STATED: "Attributes that the change record provides; the columns of all others mean nothing.",
+    c.REASON: "Reason of the change, as delivered.",
+    c.ACTOR: "Person or system that made the change, as delivered.",
+    c.CORRELATION_ID: "Correlation id, as delivered.",
+    c.BAD_REASON: "Why the row is in quarantine; NULL for a good row.",
+    c.BAD_ROW: "Text of the row in quarantine; NULL for a good row.",
+    c.INFO: "Properties of the batch: times, columns, scope, counts, fingerprint, run; NULL for a change record.",
+}
+_AUDIT = {
+    a.AUDIT_ID: "Identifies the row of the audit.",
+    t.CHANGE_TYPE: f"Kind of the transition: {', '.join(t.CHANGE_TYPES)}.",
+    t.CHANGED_COLUMNS: "Attributes whose values differ.",
+    t.OLD_VALUES: "Values before the transition, as text, by attribute; without an entry where none was provided.",
+    t.NEW_VALUES: "Values after the transition, as text, by attribute; without an entry where none was provided.",
+    t.CHANGE_TS: "Business time of the transition.",
+    t.TOLD_ACTOR: "Person or system that made the change, as delivered; else the pipeline.",
+    t.TOLD_REASON: "Reason of the change, as delivered.",
+    t.SOURCE_BATCH: "Delivery (source/channel/name) that caused the transition.",
+    t.CORRELATION: "Correlation id, as delivered.",
+    a.RECORDED_AT: "System time: commit time since which readers see the transition.",
+    a.RECORDED_VERSION: "Version of the dimension's Delta table that first contains the transition.",
+    a.WITHDRAWS: "For WITHDRAWN: `audit_id` of the transition that is no longer true.",
+}
+
+
+def log_columns(dimension: Dimension) -> dict[str, str]:
+    """Return the descriptions of a change log's columns, by column."""
+    attributes = {attribute.name: _value(attribute) for attribute in dimension.attributes}
+    return {**attributes, **_business_key(dimension), **_LOG}
+
+
+def audit_columns(dimension: Dimension) -> dict[str, str]:
+    """Return the descriptions of an audit's columns, by column."""
+    old, new = key_columns(dimension)
+    keys = {
+        old: "Surrogate key of the version that the transition closes or changes; NULL if there is none.",
+        new: "Surrogate key of the version in force after the transition; NULL if there is none.",
+    }
+    return {**_business_key(dimension), **_AUDIT, **keys}
+
+
+def dimension_columns(dimension: Dimension) -> dict[str, str]:
+    """Return the descriptions of a dimension's columns, by column."""
+    texts = dict(_DIMENSION)
+    for attribute in dimension.attributes:
+        texts |= _generated(attribute)
+        texts[attribute.name] = _described(attribute, _TYPES[attribute.scd])
+    surrogate_key = "Surrogate key: permanently identifies one version; facts store it."
+    return {**texts, **_business_key(dimension), dimension.surrogate_key: surrogate_key}
+
+
+def fact_columns(fact: Fact) -> dict[str, str]:
+    """Return the descriptions of a fact's columns, by column; one column may have several roles."""
+    texts: dict[str, list[str]] = {}
+    for column in fact.grain:
+        texts.setdefault(column.name, []).append("Grain: identifies a row")
+    texts.setdefault(fact.event_time, []).append("Event time: business time of the event")
+    for role_name, key, role in fact.keyed_roles:
+        dimension = role.dimension.name
+        text = f"Surrogate key of the version of {dimension} in force at `{fact.event_time}`; -1 if none is"
+        texts.setdefault(key, []).append(text)
+        for name in role.key:
+            texts.setdefault(name, []).append(f"Business key of {dimension}, in the role {role_name}")
+    for name, _ in fact.measures:
+        texts.setdefault(name, []).append("Measure")
+    row_key = {fact.row_key: "Row key: permanently identifies one row."}
+    return {**_SHARED, **{name: f"{'. '.join(parts)}." for name, parts in texts.items()}, **row_key}
+
+
+def _business_key(dimension: Dimension) -> Mapping[str, str]:
+    return {key.name: "Business key: identifies an entity across its versions." for key in dimension.business_key}
+
+
+def _generated(attribute: Attribute) -> dict[str, str]:
+    name = attribute.name
+    return {
+        f"current_{name}": f"Latest value of `{name}`, in every version.",
+        f"previous_{name}": f"Value of `{name}` before the one in this row.",
+        f"{name}_changed_at": f"Time since which the value of `{name}` holds.",
+    }
+
+
+def _value(attribute: Attribute) -> str:
+    return _described(attribute, f"Value of `{attribute.name}` that the change record provides")
+
+
+def _described(attribute: Attribute, text: str) -> str:
+    return f"{attribute.description.rstrip('.')}. {text}." if attribute.description else f"{text}."

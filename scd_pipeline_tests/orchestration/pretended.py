@@ -1,0 +1,82 @@
+"""Loads without Spark, for what Dagster shows of a load whatever it did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from scd_pipeline.components import WarehouseResource, assets, metadata
+from scd_pipeline.deliveries import Delivery
+from scd_pipeline.load import BatchResult, LoadResult
+from scd_pipeline.record import AuditResult
+from scd_pipeline.spec import Dimension
+
+
+class NoWarehouse(WarehouseResource):
+    """The resource `warehouse` where nothing reads or writes one."""
+
+    def open(self) -> Any:
+        return SimpleNamespace(spark=SimpleNamespace(version="none"))
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) -> Callable[[Collection[str]], None]:
+    """Accept each delivery that a run reads, with one new entity, or reject those of some names by `bad rows`.
+
+    Returns:
+        A function that names others to reject from now on.
+    """
+    names, loaded = set(rejected), set()
+
+    def outcome(delivery: Delivery) -> BatchResult:
+        batch = f"{delivery.source}/{delivery.channel}/{delivery.name}/1"
+        if delivery.name in names:
+            told = {"rule": "bad rows", "error": "2 of 3 rows are bad", "remedy": "deliver it again"}
+            return BatchResult(batch, delivery.source, delivery.name, "stopped", **told)
+        if delivery.name in loaded:
+            return BatchResult(batch, delivery.source, delivery.name, "unchanged")
+        loaded.add(delivery.name)
+        return BatchResult(batch, delivery.source, delivery.name, "accepted", rows=1, new=1, versions_opened=1)
+
+    def load(_: Any, dimension: Dimension, found: Sequence[Delivery], **__: Any) -> tuple[LoadResult, AuditResult]:
+        batches = tuple(outcome(delivery) for delivery in found)
+        accepted = [batch for batch in batches if batch.outcome == "accepted"]
+        result = LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1)
+        of = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
+        return result, AuditResult(dimension.name, 1, of, 1)
+
+    monkeypatch.setattr(assets, "load_and_record", load)
+    monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
+    monkeypatch.setattr(metadata, "sizes", lambda _, versions: {name: {"dagster/row_count": 9} for name in versions})
+    monkeypatch.setattr(metadata, "member", lambda *_: {})
+    monkeypatch.setattr(metadata, "examples", lambda *_: {"versions_per_delivery": "a plot"})
+
+    def reject(others: Collection[str]) -> None:
+        names.clear()
+        names.update(others)
+
+    return reject
+
+
+def run(
+    dimension: Dimension,
+    instance: dg.DagsterInstance,
+    *partitions: str,
+    select: Sequence[str] = (),
+) -> dg.ExecuteInProcessResult:
+    """Run the step on a partition, or on all from one to another, for some of its assets or for all."""
+    first, last = partitions[0], partitions[-1]
+    of_range = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    return dg.materialize(
+        [assets.dimension_assets(dimension)],
+        resources={"warehouse": NoWarehouse(path="/nowhere")},
+        instance=instance,
+        partition_key=first if len(partitions) == 1 else None,
+        tags=of_range if len(partitions) > 1 else None,
+        selection=dg.AssetSelection.assets(*select) if select else None,
+        raise_on_error=False,
+    )

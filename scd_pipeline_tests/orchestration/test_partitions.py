@@ -1,0 +1,149 @@
+"""What Dagster shows of deliveries: partitions that are materialized or failed, the reason, the figures of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from scd_pipeline.components.assets import delivery_partitions
+from scd_pipeline.landing import EVERYTHING
+from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline_tests.orchestration.pretended import pretend, run
+
+DECLARATION = """\
+dimension: dim_customer
+business_key: id
+sources: {crm: {snapshot: "customers_{date}.csv"}}
+attributes: {city: 2}
+"""
+DAYS = ["2024-01-01", "2024-01-02", "2024-01-03"]
+ASSETS = ["dim_customer_changes", "dim_customer", "dim_customer_audit"]
+PARTITIONS = delivery_partitions("dim_customer")
+
+
+@pytest.fixture
+def customer(tmp_path: Path) -> Dimension:
+    """A declaration, and three deliveries."""
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION, encoding="utf-8")
+    for day in DAYS:
+        (tmp_path / f"customers_{day}.csv").write_text("id,city\n1,Graz\n", encoding="utf-8")
+    return load_dimension(tmp_path / "dim_customer.yaml")
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    """A new instance that knows all of the partitions."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(str(PARTITIONS.name), [*DAYS, EVERYTHING])
+        yield instance
+
+
+def statuses(instance: dg.DagsterInstance, asset: str) -> list[str]:
+    """What Dagster shows of the partitions of the three deliveries."""
+    shown = instance.get_status_by_partition(dg.AssetKey(asset), DAYS, PARTITIONS) or {}
+    return [status.value if (status := shown[day]) else "" for day in DAYS]
+
+
+def failure(result: dg.ExecuteInProcessResult) -> list[str]:
+    """The lines of a failed run's headline."""
+    data = result.failure_data_for_node("load_dim_customer")
+    assert data is not None and data.user_failure_data is not None
+    return str(data.user_failure_data.description).splitlines()
+
+
+def events(instance: dg.DagsterInstance, asset: str) -> dict[str | None, dict[str, Any]]:
+    """The metadata of an asset's materializations, by partition."""
+    records = instance.fetch_materializations(dg.AssetKey(asset), limit=20).records
+    found = [(record.partition_key, record.asset_materialization) for record in reversed(records)]
+    return {key: {n: v.value for n, v in event.metadata.items()} for key, event in found if event}
+
+
+@pytest.mark.parametrize("requested", [[EVERYTHING], [DAYS[0], EVERYTHING], [DAYS[0], DAYS[2]]])
+@pytest.mark.parametrize("select", [[], ["dim_customer"]])
+def test_the_partition_of_a_rejected_delivery_is_failed_with_its_reason(
+    requested: list[str],
+    select: list[str],
+    customer: Dimension,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In each asset, whichever partitions and assets were requested; until it is loaded, by whomever."""
+    reject = pretend(monkeypatch, rejected=[DAYS[1]])
+    failed = run(customer, instance, *requested, select=select)
+    assert not failed.success
+    assert failure(failed) == [
+        "2024-01-02: rejected by rule 'bad rows': 2 of 3 rows are bad; deliver it again",
+        "all other deliveries (2) were loaded",
+    ]
+    for asset in ASSETS:
+        assert statuses(instance, asset) == ["MATERIALIZED", "FAILED", "MATERIALIZED"]
+        (observed,) = instance.fetch_observations(dg.AssetKey(asset), limit=9).records
+        reason = observed.asset_observation
+        assert reason is not None and reason.partition == DAYS[1]
+        assert [reason.metadata[name].value for name in ("rule", "problem")] == ["bad rows", "2 of 3 rows are bad"]
+    reject([])
+    assert run(customer, instance, EVERYTHING, select=select).success
+    assert [statuses(instance, asset) for asset in ASSETS] == [["MATERIALIZED"] * 3] * 3
+
+
+def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A higher revision is rejected, and accepted by `scd load --allow`."""
+    reject = pretend(monkeypatch)
+    assert run(customer, instance, EVERYTHING).success
+    reject([DAYS[0]])
+    assert not run(customer, instance, EVERYTHING).success
+    assert statuses(instance, "dim_customer") == ["FAILED", "MATERIALIZED", "MATERIALIZED"]
+    reject([])
+    assert run(customer, instance, EVERYTHING).success
+    assert statuses(instance, "dim_customer") == ["MATERIALIZED"] * 3
+
+
+def test_the_reasons_of_many_rejected_deliveries_are_cut_in_the_headline(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All of them are in the metadata of the failure."""
+    names = [f"2024-02-0{day}" for day in range(1, 8)]
+    for name in names:
+        (tmp_path / f"customers_{name}.csv").touch()
+    pretend(monkeypatch, rejected=[*names, *DAYS])
+    failed = run(customer, instance, EVERYTHING)
+    lines = failure(failed)
+    assert lines[5:] == ["and 5 more deliveries, see below", "nothing was loaded"]
+    data = failed.failure_data_for_node("load_dim_customer")
+    assert data is not None and data.user_failure_data is not None
+    assert len(data.user_failure_data.metadata) == 10
+
+
+@pytest.mark.parametrize("select", [[], ["dim_customer"], ["dim_customer_audit", "dim_customer_changes"]])
+@pytest.mark.parametrize("requested", [[EVERYTHING], [DAYS[0], DAYS[2]]])
+def test_a_partition_has_the_figures_of_its_delivery_apart_from_those_of_the_load(
+    select: list[str],
+    requested: list[str],
+    customer: Dimension,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In each asset, whichever were selected. One event of an asset has the plots."""
+    pretend(monkeypatch)
+    assert run(customer, instance, *requested, select=select).success
+    for asset, own, of_load in (
+        ("dim_customer_changes", "rows_read", "load/rows_read"),
+        ("dim_customer", "versions_opened", "load/rows_opened"),
+        ("dim_customer_audit", "transitions_insert", "load/transitions_insert"),
+    ):
+        shown = events(instance, asset)
+        assert set(shown) == {*DAYS, *({EVERYTHING} & set(requested))}
+        assert [(shown[day][own], shown[day][of_load], shown[day]["dagster/row_count"]) for day in DAYS] == [
+            (1, 3, 9)
+        ] * 3
+        if EVERYTHING in requested:
+            assert shown[EVERYTHING][of_load] == 3
+            assert not [name for name in shown[EVERYTHING] if name == own]
+    plots = [key for key, told in events(instance, "dim_customer").items() if "load/versions_per_delivery" in told]
+    assert plots == [requested[-1]]
