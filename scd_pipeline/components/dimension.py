@@ -11,8 +11,10 @@ import dagster as dg
 from pydantic import Field, field_validator
 
 from scd_pipeline.components.assets import dimension_assets, fact_assets, plain
+from scd_pipeline.components.automation import automation_sensor, follow_by_condition
 from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
 from scd_pipeline.components.overview import status_asset
+from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.sensors import arrival_sensor, load_schedule, partitions_sensor, rekey_sensor
 from scd_pipeline.components.upkeep import upkeep_job
 from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
@@ -21,6 +23,7 @@ _LEAST_HOURS, _TOO_MANY_HOURS = 0.02, 1_000_000
 """Of waiting: Dagster itself takes no less than a minute."""
 
 
+@dg.scaffold_with(DimensionScaffolder)
 class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     """Slowly changing dimensions, and the facts that store their keys, from their declarations.
 
@@ -34,6 +37,20 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         description=(
             "A declaration's file, or a folder of them; a relative path starts at the folder of this defs.yaml. "
             "Empty: there is none."
+        ),
+    )
+    dimensions: list[str] = Field(
+        default=[],
+        description=(
+            "Declarations of other components, as files or folders, whose dimensions the facts of this one name; "
+            "a relative path starts at the folder of this defs.yaml."
+        ),
+    )
+    fact_automation: bool = Field(
+        default=False,
+        description=(
+            "Whether facts get an automation condition, by which Dagster's own sensor loads them after their "
+            "dimensions, in place of the sensor `<fact>_follows`."
         ),
     )
     load_cron: str = Field(default="0 5 * * *", description="When all that lies there is loaded into dimensions.")
@@ -77,7 +94,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         if not self.declaration:
             return dg.Definitions()
         place = Path(context.path) / self.declaration
-        declared = load_declarations(place)
+        declared = load_declarations(place, dimensions=[Path(context.path) / path for path in self.dimensions])
         names = [*(of.name for of in declared.dimensions), *(of.name for of in declared.facts)]
         of = names[0] if names and place.is_file() else "scd"
         return self.definitions(declared, status=self.status or f"{plain(of)}_status")
@@ -95,11 +112,12 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             made.append(self._of(dimension, assets, [dimension_checks(dimension, docs_url=self.docs_url), *overdue]))
         for fact in declared.facts:
             assets = fact_assets(fact, freshness=freshness)
+            assets = follow_by_condition(assets, fact) if self.fact_automation else assets
             overdue = self._overdue(fact.as_dimension())
             waited += overdue
             checks = [fact_checks(fact, docs_url=self.docs_url), *overdue]
             made.append(self._of(fact.as_dimension(), assets, checks, fact))
-        if declared.dimensions:
+        if declared.dimensions or declared.facts:
             made.append(self._status(declared, status, waited))
             tables = [*(item.name for item in declared.dimensions), *(item.name for item in declared.facts)]
             sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", tables)
@@ -135,7 +153,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             ),
         ]
         sensors: list[Any] = [arrival_sensor(shape, job)]
-        sensors += [rekey_sensor(fact, job)] if fact else []
+        if fact:
+            sensors.append(automation_sensor(fact) if self.fact_automation else rekey_sensor(fact, job))
         return dg.Definitions(
             assets=[assets], asset_checks=checks, jobs=[job, upkeep], schedules=schedules, sensors=sensors
         )

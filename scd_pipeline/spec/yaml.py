@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,12 +64,20 @@ def _may_declare(file: Path) -> bool:
     return file.suffix.lower() in _SUFFIXES and file.stem not in _OF_DAGSTER and file.is_file()
 
 
-def load_declarations(path: str | Path) -> Declarations:
-    """The dimensions and the facts of a file, or of all files in a folder; a fact's dimensions are among them.
+def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()) -> Declarations:
+    """Return the dimensions and the facts that a file, or all files in a folder, declare.
 
-    Errors: as of `load_dimensions`.
+    Args:
+        path: The file or folder.
+        dimensions: Further files or folders, whose dimensions the facts may name; what they declare is not returned.
+
+    Raises:
+        DeclarationError: As for `load_dimensions`, with the faults of all files.
     """
-    return _parsed(_files(Path(path)))
+    files = _files(Path(path))
+    own = {file.resolve() for file in files}
+    further = [file for place in dimensions for file in _files(Path(place)) if file.resolve() not in own]
+    return _parsed(files, {file.resolve(): file for file in further}.values())
 
 
 def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
@@ -89,16 +97,25 @@ def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
     return _checked(dimensions, facts, faults, faulty)
 
 
-def _parsed(files: Iterable[Path]) -> Declarations:
+def _parsed(files: Iterable[Path], further: Iterable[Path] = ()) -> Declarations:
+    """Return what files declare; their facts may name dimensions of further files, whose facts are not read."""
     faults: list[Fault] = []
-    dimensions: list[Dimension] = []
     facts: list[tuple[str, Node]] = []
     faulty: set[str] = set()
+    dimensions = _dimensions(files, faults, facts, faulty)
+    others = _dimensions(further, faults, [], faulty)
+    return _checked(dimensions, facts, faults, faulty, others)
+
+
+def _dimensions(
+    files: Iterable[Path], faults: list[Fault], facts: list[tuple[str, Node]], faulty: set[str]
+) -> list[Dimension]:
+    dimensions: list[Dimension] = []
     for file in files:
         text = _text_of(file, faults)
         if text is not None:
             dimensions += _read(text, str(file), faults, facts, faulty)
-    return _checked(dimensions, facts, faults, faulty)
+    return dimensions
 
 
 def _text_of(file: Path, faults: list[Fault]) -> str | None:
@@ -152,9 +169,13 @@ def _name_of(root: Node) -> str:
 
 
 def _checked(
-    dimensions: list[Dimension], roots: list[tuple[str, Node]], faults: list[Fault], faulty: Collection[str]
+    dimensions: list[Dimension],
+    roots: list[tuple[str, Node]],
+    faults: list[Fault],
+    faulty: Collection[str],
+    others: Sequence[Dimension] = (),
 ) -> Declarations:
-    by_name = {dimension.name: dimension for dimension in dimensions}
+    by_name = {dimension.name: dimension for dimension in (*others, *dimensions)}
     facts: list[Fact] = []
     for origin, root in roots:
         reader = FactReader(origin, root, by_name, faulty)
@@ -162,7 +183,7 @@ def _checked(
         faults += [fault for _, fault in sorted(reader.faults, key=lambda one: one[0])]
         facts += [fact] if fact is not None else []
     first: dict[str, Dimension | Fact] = {}
-    everything: list[Dimension | Fact] = [*dimensions, *facts]
+    everything: list[Dimension | Fact] = [*others, *dimensions, *facts]
     for declared in everything:
         same = first.setdefault(declared.name.casefold(), declared)
         if same is not declared:

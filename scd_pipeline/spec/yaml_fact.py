@@ -105,6 +105,7 @@ class FactReader(DimensionReader):
             return None
         if named not in self.dimensions:
             wrong = f"{shown(named)} is no dimension that is declared here"
-            self.tell(path, wrong, did_you_mean(named, self.dimensions))
+            right = f"{did_you_mean(named, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
+            self.tell(path, wrong, right)
             return None
         return Role(self.dimensions[str(named)], told.get("key"))

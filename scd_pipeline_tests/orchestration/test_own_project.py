@@ -1,0 +1,203 @@
+"""A project of one's own: a scaffolded dimension that loads, and a fact of another component that names it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from scd_pipeline.components import ScdDimension, WarehouseResource
+from scd_pipeline.components.scaffolder import DimensionScaffolder, SampleParams
+from scd_pipeline.errors import DeclarationError, UsageError
+from scd_pipeline.landing import EVERYTHING
+from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Source, load_declarations
+from scd_pipeline.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SALES = """\
+fact: fct_sale
+grain: {sale: bigint}
+event_time: sold_at
+dimensions: {customer: {dimension: dim_customers, key: id}}
+sources: {till: {feed: "sales_{date}.csv"}}
+"""
+FACT_COMPONENT = """\
+type: scd_pipeline.components.ScdDimension
+attributes: {declaration: fct_sale.yaml, dimensions: [../customers], fact_automation: true}
+"""
+
+
+def scaffold(folder: Path, *, dimension: str = "", append: bool = False, scaffold_format: str = "yaml") -> None:
+    """Write what `dg scaffold defs scd_pipeline.components.ScdDimension` does; for `append` folder is the file."""
+    (folder.parent if append else folder).mkdir(parents=True, exist_ok=True)
+    request = dg.ScaffoldRequest(
+        type_name="scd_pipeline.components.ScdDimension",
+        target_path=folder,
+        scaffold_format=scaffold_format,  # type: ignore[arg-type]
+        project_root=None,
+        params=SampleParams(dimension=dimension),
+        append=append,
+    )
+    DimensionScaffolder().scaffold(request)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The defs folder of a project with a scaffolded dimension, and a component with a fact."""
+    root = tmp_path_factory.mktemp("project")
+    defs = root / "scd_own_project" / "defs"
+    scaffold(defs / "customers")
+    for package in (defs, defs.parent):
+        (package / "__init__.py").touch()
+    sales = defs / "sales"
+    sales.mkdir()
+    (sales / "defs.yaml").write_text(FACT_COMPONENT, encoding="utf-8")
+    (sales / "fct_sale.yaml").write_text(SALES, encoding="utf-8")
+    (sales / "sales_2024-01-02.csv").write_text("sale,sold_at,id\n10,2024-01-02 09:00:00,2\n", encoding="utf-8")
+    sys.path.insert(0, str(root))
+    yield defs
+    sys.path.remove(str(root))
+
+
+def definitions(defs: Path) -> dg.Definitions:
+    """The project's definitions, as Dagster loads them."""
+    module = import_module("scd_own_project.defs")
+    tree = dg.ComponentTree.from_module(defs_module=module, project_root=defs.parent.parent)
+    return dg.Definitions.merge(tree.build_defs(), dg.Definitions(executor=dg.in_process_executor))
+
+
+def test_a_fact_depends_on_the_dimension_of_another_component(project: Path) -> None:
+    made = definitions(project)
+    dg.Definitions.validate_loadable(made)
+    edges = {
+        spec.key.to_user_string(): {d.asset_key.to_user_string() for d in spec.deps}
+        for spec in made.resolve_all_asset_specs()
+    }
+    assert edges["fct_sale"] == {"fct_sale_changes", "dim_customers"}
+    assert {"dim_customers", "dim_customers_status", "fct_sale_status"} <= edges.keys()
+    assert sum(name.startswith("dim_customers") for name in edges) == 4, "the dimension has its assets once"
+
+
+def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
+    spark: SparkSession, remote: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in it is edited: the sample, and a fact with the key of the version in force."""
+    monkeypatch.setenv("SCD_REMOTE", remote)
+    monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
+    made = definitions(project)
+    with dg.DagsterInstance.ephemeral() as instance:
+        for name in ("dim_customers", "fct_sale"):
+            instance.add_dynamic_partitions(f"{name}_deliveries", [EVERYTHING])
+            job = made.resolve_job_def(f"{name}_job")
+            assert job.execute_in_process(instance=instance, partition_key=EVERYTHING).success
+    warehouse = Warehouse(spark, tmp_path / "warehouse")
+    versions = warehouse.table("dim_customers").read().where("version > 0")
+    keys = {row["id"]: row["customers_key"] for row in versions.collect()}
+    assert keys.keys() == {"1", "2"}
+    assert [row["customer_key"] for row in warehouse.table("fct_sale").read().collect()] == [keys["2"]]
+
+
+def test_a_dimension_that_is_declared_elsewhere_is_named_with_the_way_to_add_it(project: Path) -> None:
+    with pytest.raises(DeclarationError) as refused:
+        load_declarations(project / "sales" / "fct_sale.yaml")
+    assert "add its file to `dimensions` of the Dagster component" in str(refused.value)
+
+
+def test_further_declarations_are_read_for_their_dimensions_alone(project: Path) -> None:
+    """Once each, though the folder contains the file itself; a second dimension of one name is an error."""
+    customers, sales = project / "customers" / "dim_customers.yaml", project / "sales" / "fct_sale.yaml"
+    declared = load_declarations(sales, dimensions=[customers.parent, customers, sales.parent])
+    assert [fact.name for fact in declared.facts] == ["fct_sale"]
+    assert declared.dimensions == ()
+    again = project.parent / "again.yaml"
+    again.write_text(customers.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(
+        DeclarationError, match=r"again\.yaml:2: dimension: dim_customers is declared at .*customers\.yaml"
+    ):
+        load_declarations(again, dimensions=[customers])
+
+
+def test_a_faulty_declaration_of_another_component_is_located(project: Path) -> None:
+    faulty = project.parent / "faulty.yaml"
+    faulty.write_text("dimension: dim_customers\nbusiness_key: id\n", encoding="utf-8")
+    with pytest.raises(DeclarationError) as refused:
+        load_declarations(project / "sales" / "fct_sale.yaml", dimensions=[faulty])
+    assert "faulty.yaml:1" in str(refused.value)
+    assert "fct_sale.yaml" not in str(refused.value), "its fact has no fault of its own"
+
+
+def test_the_scaffold_leaves_what_exists(tmp_path: Path) -> None:
+    """A second component in one file, the project's own resource, and a declaration of that name."""
+    defs = tmp_path / "shop" / "defs"
+    (defs / "resources").mkdir(parents=True)
+    (defs / "resources" / "mine.py").write_text(
+        "from scd_pipeline.components import WarehouseResource\n", encoding="utf-8"
+    )
+    scaffold(defs / "crm" / "Dim-Customers")
+    folder = defs / "crm" / "Dim-Customers"
+    assert sorted(path.name for path in folder.rglob("*.*")) == [
+        "defs.yaml",
+        "dim_customers.yaml",
+        "dim_customers_2024-01-01.csv",
+    ]
+    scaffold(folder / "defs.yaml", dimension="dim_supplier", append=True)
+    text = (folder / "defs.yaml").read_text(encoding="utf-8")
+    assert text.count("type: scd_pipeline.components.ScdDimension") == 2
+    assert [d.name for d in load_declarations(folder).dimensions] == ["dim_customers", "dim_supplier"]
+    assert not list(defs.rglob("warehouse.py"))
+    with pytest.raises(UsageError, match=r"dim_customers\.yaml: the file exists; expected a new one; name another by"):
+        scaffold(folder / "defs.yaml", append=True)
+    with pytest.raises(UsageError, match="the format is python; expected yaml"):
+        scaffold(defs / "x", scaffold_format="python")
+
+
+def test_the_scaffold_is_the_one_of_the_component() -> None:
+    from dagster.components.scaffold.scaffold import get_scaffolder
+
+    assert isinstance(get_scaffolder(ScdDimension), DimensionScaffolder)
+    assert DimensionScaffolder.get_scaffold_params() is SampleParams
+
+
+# -- automation conditions
+
+CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="c_{date}.csv"))
+SALE = Fact("fct_sale", {"sale": "int"}, "at", {"customer": CUSTOMER}, Source("till", feed=Feed("s_{date}.csv")))
+
+
+def test_a_fact_may_follow_by_an_automation_condition() -> None:
+    """By one run for each load of its dimension, however many partitions both have; its sensor is then not needed."""
+    made = ScdDimension(fact_automation=True).definitions(Declarations((CUSTOMER,), (SALE,)))
+    other = ScdDimension().definitions(Declarations((CUSTOMER,), (SALE,)))
+    sensors = [{sensor.name for sensor in location.sensors or ()} for location in (made, other)]
+    assert sensors[0] ^ sensors[1] == {"fct_sale_automation", "fct_sale_follows"}
+    assert "fct_sale_automation" in sensors[0]
+    resources = {"warehouse": WarehouseResource(path="/x")}
+    defs = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
+    with dg.DagsterInstance.ephemeral() as instance:
+        cursor = None
+
+        def evaluate() -> int:
+            nonlocal cursor
+            result = dg.evaluate_automation_conditions(defs=defs, instance=instance, cursor=cursor)
+            cursor = result.cursor
+            if result.total_requested:
+                partition = EVERYTHING if EVERYTHING in instance.get_dynamic_partitions("fct_sale_deliveries") else "b"
+                assert result.get_requested_partitions(dg.AssetKey("fct_sale")) == {partition}
+            return result.total_requested
+
+        assert evaluate() == 0, "a fact without a partition was never loaded"
+        instance.add_dynamic_partitions("dim_customer_deliveries", ["a", "b", "rejected", EVERYTHING])
+        instance.add_dynamic_partitions("fct_sale_deliveries", ["a", "b"])
+        for partition in ("a", "b", EVERYTHING):
+            instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", partition=partition))
+            assert evaluate() == 1
+            assert evaluate() == 0
+            instance.add_dynamic_partitions("fct_sale_deliveries", [EVERYTHING])
+            assert evaluate() == 0
