@@ -7,7 +7,6 @@ that need them, so that the others answer at once.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import re
 import sys
@@ -71,7 +70,6 @@ class Settings:
         from scd_pipeline.landing import schemas
         from scd_pipeline.warehouse import Warehouse
 
-        _silence_query_logs()
         if not self.remote:
             found = installation.find(self.environ)
             scratch = installation.cache_folder(self.environ) / "spark-warehouse"
@@ -98,14 +96,6 @@ def say(message: str) -> None:
 def warn(message: str) -> None:
     """Tell the user what went wrong beside what was asked for, which is done."""
     say(f"warning: {message}")
-
-
-def _silence_query_logs() -> None:
-    """PySpark writes each failed query to the standard error as JSON, whoever handles the error."""
-    from pyspark.logger import PySparkLogger
-
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def spark_message(error: BaseException) -> str | None:

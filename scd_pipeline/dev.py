@@ -123,7 +123,7 @@ def _spark(settings: Settings, say: Say) -> Iterator[str]:
         return
     installed = setup.find(settings.environ)
     say("starting a Spark Connect server")
-    conf = session.spark_conf(jars=installed.jars, log_level="warn")
+    conf = session.spark_conf(jars=installed.jars)
     servers = setup.cache_folder(settings.environ) / "servers" / "dev"
     with session.connect_server(servers, conf, java_home=installed.java_home) as url:
         yield url

@@ -10,7 +10,9 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from scd_pipeline.errors import SetupError
 from scd_pipeline.setup import launch_environment, spark_home, tail
@@ -34,6 +35,10 @@ _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LOOPBACK = "127.0.0.1"
 _CONNECT_PORT = 15002
+# PySpark repeats the parts of an address that it cannot parse, the token too; so it is never given such a one.
+_ADDRESS = re.compile(
+    r"sc://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/(;[^;=/?#\s]+=[^;=/?#\s]+)*)?"
+)
 _STOP_SECONDS = 20
 _PORT_ATTEMPTS = 3
 
@@ -73,7 +78,6 @@ def spark_conf(
     shuffle_partitions: int = 4,
     driver_memory: str = "2g",
     quick: bool = False,
-    log_level: str = "error",
     extra: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return Spark's settings for work on one machine: Delta, UTC, loopback only, no UI, few partitions.
@@ -87,7 +91,6 @@ def spark_conf(
     options = [
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}",
-        f"-Dscd.log.level={log_level}",
     ]
     # Collecting beside the work takes a tenth of the processor's time on few cores; pauses harm nobody here.
     if quick:
@@ -156,6 +159,7 @@ def local_spark(
     builder = SparkSession.builder
     for name, value in conf.items():
         builder = builder.config(name, value)
+    _quiet_query_logs()
     with _environment(launch_environment(os.environ, java_home)):
         spark = builder.getOrCreate()
     if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
@@ -176,6 +180,7 @@ def connect_spark(url: str) -> SparkSession:
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
+    _quiet_query_logs()
     spark = SparkSession.builder.remote(url).create()
     if url.startswith(f"sc://{_LOOPBACK}:"):
         # A server on this machine that refuses connections is gone: half a minute of patience, not ten.
@@ -184,23 +189,46 @@ def connect_spark(url: str) -> SparkSession:
     return spark
 
 
+def _quiet_query_logs() -> None:
+    """Keep PySpark from writing failed queries to the standard error: their messages repeat values (S31).
+
+    Whoever called it has the exception.
+    """
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
 def without_secrets(url: str) -> str:
-    """An address as it may be shown: without its parameters, one of which can be a token."""
-    return url.partition("/;")[0]
+    """Return an address as it may be shown: its host and its port, nothing else.
+
+    Of a malformed one nothing is shown, as any part of it may be a token. Empty for an empty address.
+    """
+    if not url:
+        return ""
+    server = _host_and_port(url)
+    return "sc://{}:{}".format(*server) if server else "an address that is not shown, as it may have a token"
+
+
+def _host_and_port(url: str) -> tuple[str, int] | None:
+    """Return host and port of an address as Spark Connect has it; None for any other text."""
+    address = _ADDRESS.fullmatch(url)
+    port = int((address and address["port"]) or _CONNECT_PORT)
+    return (address["host"], port) if address and 0 < port < 65536 else None
 
 
 def expect_server(url: str) -> None:
     """Ask at once whether anybody listens; Spark itself would try for minutes.  Errors: SetupError."""
+    server = _host_and_port(url)
+    if server is None:
+        raise SetupError(
+            "--remote or SCD_REMOTE: this is not an address of a Spark Connect server (it is not shown, as it may have "
+            "a token); expected sc://host:port, or sc://host:port/;use_ssl=true;token=...; inside a token write "
+            "= / ? # ; as %3D %2F %3F %23 %3B"
+        )
     try:
-        address = urlsplit(url)
-        host, port = address.hostname, address.port or _CONNECT_PORT
-    except ValueError:  # no port at all, or none that there can be
-        host, port = None, 0
-    if not host or address.scheme != "sc":
-        shown = without_secrets(url)
-        raise SetupError(f"{shown}: this is no address of a Spark Connect server; expected sc://host:port")
-    try:
-        socket.create_connection((host, port), timeout=10).close()
+        socket.create_connection((server[0].strip("[]"), server[1]), timeout=10).close()
     except OSError as error:
         raise SetupError(
             f"no Spark Connect server answers at {without_secrets(url)} ({error.strerror or error}); start it, or "

@@ -27,7 +27,6 @@ def settings(installation: setup.Installation) -> dict[str, str]:
         jars=installation.jars,
         cores=2,
         shuffle_partitions=2,
-        log_level="warn",
         driver_memory="4g",
         extra=session.INTERPRETED,
     )

@@ -9,8 +9,10 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import smtplib
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from email.message import EmailMessage
@@ -25,7 +27,7 @@ _SECONDS = 10
 def tell(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
     """Send the word to whoever is named; a way that fails does not keep another from being tried.
 
-    Out: by which ways, with what was wrong for one that failed; empty where nobody is named.
+    Out: by which ways, with the problem for one that failed; empty where nobody is named.
     """
     told = []
     for way, send in (("webhook", _post), ("mail", _mail)):
@@ -33,8 +35,27 @@ def tell(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str
             if send(subject, text, facts, environ):
                 told.append(way)
         except (OSError, ValueError, http.client.HTTPException) as error:  # of networks and mail, or a bad address
-            told.append(f"{NOT_BY} {way}: {error}")
+            told.append(f"{NOT_BY} {way}: {_problem(error)}")
     return told
+
+
+class _BadAddress(ValueError):
+    """A setting that cannot be one; its text names the setting, and does not repeat its value."""
+
+
+def _problem(error: Exception) -> str:
+    """Return what failed, without addresses and credentials, which messages of networks and mail repeat."""
+    if isinstance(error, _BadAddress):
+        return str(error)
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answered with HTTP status {error.code}"
+    if isinstance(error, urllib.error.URLError) and isinstance(error.reason, Exception):
+        return _problem(error.reason)
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"{type(error).__name__}, SMTP status {error.smtp_code}"
+    number = error.errno if isinstance(error, OSError) else None
+    known = f": {os.strerror(number)}" if number and number > 0 else ""
+    return f"{type(error).__name__}{known}"
 
 
 def _post(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> bool:
@@ -42,8 +63,15 @@ def _post(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[st
     if not address:
         return False
     body = json.dumps({"text": f"{subject}: {text}", **facts}).encode()
-    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-    urllib.request.urlopen(request, timeout=_SECONDS).close()
+    try:
+        if not re.match(r"https?://[^/?#@\s]", address, re.IGNORECASE):
+            raise ValueError
+        request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=_SECONDS).close()
+    except (ValueError, http.client.InvalidURL):
+        raise _BadAddress(
+            "SCD_ALERT_WEBHOOK is not an address (it is not shown, as it may be a secret); expected https://host/path"
+        ) from None
     return True
 
 
@@ -56,6 +84,8 @@ def _mail(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[st
     message["From"] = environ.get("SCD_ALERT_MAIL_FROM", "scd_pipeline@localhost")
     message.set_content("\n".join([text, "", *(f"{name}: {value}" for name, value in facts.items())]))
     host, _, port = server.partition(":")
+    if not host or not (port or "25").isdecimal():
+        raise _BadAddress("SCD_ALERT_SMTP is not a mail server (it is not shown); expected host:port")
     with smtplib.SMTP(host, int(port or 25), timeout=_SECONDS) as mail:
         if user := environ.get("SCD_ALERT_SMTP_USER"):
             mail.starttls(context=ssl.create_default_context())

@@ -322,11 +322,25 @@ def test_where_nobody_is_named_nobody_is_told() -> None:
     assert tell("it failed", "two keys", {}, {}) == []
 
 
-def test_an_address_that_is_none_is_told_and_ends_nothing() -> None:
-    wrong = {"SCD_ALERT_WEBHOOK": "hooks/x", "SCD_ALERT_MAIL_TO": "a@b.c", "SCD_ALERT_SMTP": "mail:port"}
-    hook, mail = tell("it failed", "two keys", {}, wrong)
-    assert hook.startswith("not by webhook: unknown url type")
-    assert mail.startswith("not by mail: invalid literal")
+@pytest.mark.parametrize(
+    ("hook", "mail", "problem", "of_mail"),
+    [
+        ("hooks/tOkEn", "mail:tOkEn", "SCD_ALERT_WEBHOOK is not an address", "SCD_ALERT_SMTP is not a mail server"),
+        ("tOkEn", ":25", "SCD_ALERT_WEBHOOK is not an address", "SCD_ALERT_SMTP is not a mail server"),
+        ("https//h/tOkEn", "", "SCD_ALERT_WEBHOOK is not an address", ""),
+        ("ftp://h/tOkEn", "", "SCD_ALERT_WEBHOOK is not an address", ""),
+        ("http://127.0.0.1:tOkEn/", "", "SCD_ALERT_WEBHOOK is not an address", ""),
+        ("http://127.0.0.1:9/\ntOkEn", "", "SCD_ALERT_WEBHOOK is not an address", ""),
+        ("http://127.0.0.1:9/tOkEn", "127.0.0.1:9", "ConnectionRefusedError: Connection refused", "ConnectionRefused"),
+        ("http://tOkEn.invalid/", "tOkEn.invalid", "gaierror", "gaierror"),
+    ],
+)
+def test_a_way_that_fails_is_told_without_its_address(hook: str, mail: str, problem: str, of_mail: str) -> None:
+    environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "tOkEn@b.c"}
+    problems = tell("it failed", "two keys", {}, environ)
+    expected = [f"not by webhook: {problem}", *([f"not by mail: {of_mail}"] if mail else [])]
+    assert [text[: len(start)] for text, start in zip(problems, expected, strict=True)] == expected
+    assert "tOkEn" not in "".join(problems)
 
 
 @pytest.mark.parametrize(

@@ -169,13 +169,45 @@ def network_can_be_cut_off() -> bool:
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost", "http://localhost:15002", "sc://", "sc://localhost:spark", "sc://h:99999"]
+    "url",
+    [
+        "tOkEn",
+        "http://localhost:15002/;token=tOkEn",
+        "sc://",
+        "sc://localhost:tOkEn",
+        "sc://h:99999/;token=tOkEn",
+        "sc://h:15002;token=tOkEn",
+        "sc://h;token=tOkEn",
+        "sc://h:15002/tOkEn",
+        "sc://h:15002/;tOkEn",
+        "sc://h:15002/;token=tOkEn==",
+        "sc://h:15002/;token=tO/kEn",
+        "sc://h:15002?token=tOkEn",
+        "sc://h:15002#tOkEn",
+        "sc://tOkEn@h:15002",
+        "sc://user:tOkEn@h",
+        "sc:/h:15002/;token=tOkEn",
+    ],
 )
-def test_an_address_that_is_none_is_told(url: str) -> None:
-    with pytest.raises(
-        SetupError, match=f"{url}: this is no address of a Spark Connect server; expected sc://host:port"
-    ):
+def test_a_malformed_address_is_not_repeated(url: str) -> None:
+    """Any part of it may be a token; PySpark would repeat it."""
+    with pytest.raises(SetupError, match=r"--remote or SCD_REMOTE: .* expected sc://host:port") as raised:
         session.connect_spark(url)
+    assert "tOkEn" not in f"{raised.value}{raised.value.__cause__}"
+    assert "kEn" not in session.without_secrets(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sc://h.example.com", "sc://h.example.com:15002"),
+        ("sc://h:1/;use_ssl=true;token=tOkEn%3D%3D", "sc://h:1"),
+        ("sc://[::1]:1/;token=tOkEn", "sc://[::1]:1"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_shown_by_its_host_and_port(url: str, shown: str) -> None:
+    assert session.without_secrets(url) == shown
 
 
 def test_a_server_that_does_not_answer_is_told_at_once() -> None:
