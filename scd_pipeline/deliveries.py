@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -370,6 +370,15 @@ def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | N
             elif spark is not None:
                 found += table_deliveries(spark, source.name, channel, place)
     return sorted(found, key=lambda d: (d.source, str(d.channel), rank(d.name)))
+
+
+def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tuple[str, str, str, Path]]:
+    """Yield source, channel, name and path of each file, or folder of files, at the paths of the channels."""
+    for source in dimension.sources:
+        for kind, channel in source.channels:
+            if channel.path is not None and not (channel.versions or channel.partition):
+                place = channel.path if "://" in channel.path else str((base or Path()) / channel.path)
+                yield from ((source.name, kind, name, path) for name, _, path in _matches(place))
 
 
 def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:

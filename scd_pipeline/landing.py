@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,25 @@ def files(dimension: Dimension) -> list[Delivery]:
     from scd_pipeline.deliveries import discover  # Spark comes with it
 
     return discover(dimension, None, base=declaration_folder(dimension))
+
+
+def file_signatures(dimension: Dimension) -> dict[str, str]:
+    """Return, by partition key, the size and times of each file; no content is read.
+
+    A file that vanishes meanwhile has none. Another signature need not be another content, unlike another `mark`.
+    """
+    from scd_pipeline.deliveries import Delivery, list_files
+
+    signatures = {}
+    for source, channel, name, path in list_files(dimension, base=declaration_folder(dimension)):
+        with suppress(FileNotFoundError):
+            parts = [path, *path.rglob("*")] if path.is_dir() else [path]
+            stats = [part.stat() for part in parts]
+            size = sum(told.st_size for told in stats)
+            changed = max(max(told.st_mtime_ns, told.st_ctime_ns) for told in stats)
+            key = partition_key(Delivery(source, name, channel=channel), dimension)
+            signatures[key] = f"{size} {changed} {len(stats)}"
+    return signatures
 
 
 def deliveries_of_each(

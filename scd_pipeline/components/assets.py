@@ -10,7 +10,7 @@ No postponed annotations here: Dagster reads those of an asset's function as the
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -79,10 +79,16 @@ class Loaded:
     """Tables and plots of the whole load, which one event of each asset carries."""
     of_delivery: Callable[[BatchResult], metadata.Figures]
     """The effect of one delivery alone."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The marks of the files that were read, by partition."""
 
-    def of_partition(self, suffix: str, batch: BatchResult | None, *, is_shown: bool) -> dict[str, Any]:
+    def of_partition(
+        self, suffix: str, key: str | None, batch: BatchResult | None, *, is_shown: bool
+    ) -> dict[str, Any]:
         """Return an asset's metadata for the partition of a delivery; None is the partition of all deliveries."""
         effect = self.of_delivery(batch).get(suffix, {}) if batch is not None else {}
+        if suffix == LOG_SUFFIX and key is not None and key in self.files:
+            effect = {**effect, metadata.FILE: self.files[key]}
         shown = self.shown.get(suffix, {}) if is_shown else {}
         return {**effect, **self.sizes[suffix], **metadata.of_load({**self.figures[suffix], **shown})}
 
@@ -235,7 +241,9 @@ def _events(
     asset, batches = dg.AssetKey(dimension.name + suffix), {**logged, **yielded}
     # The latest event is the one that the asset's page shows.
     latest = next((key for key in (EVERYTHING, None) if key in yielded), max(batches, key=str, default=None))
-    of_partition = {key: loaded.of_partition(suffix, batch, is_shown=key == latest) for key, batch in batches.items()}
+    of_partition = {
+        key: loaded.of_partition(suffix, key, batch, is_shown=key == latest) for key, batch in batches.items()
+    }
     is_selected = asset in context.selected_asset_keys
     for key in sorted(of_partition, key=str):
         if not (is_selected and key in yielded):
@@ -317,6 +325,7 @@ def _load(
     results = dict(zip(chosen, loaded.result.batches, strict=True))
     told = {**known, **results}
     of_named = {name: told[key] for name, key in keys.items() if key in told}
+    loaded = replace(loaded, files={key: mark(of) for key, of in chosen.items() if _is_file(of)})
     return loaded, of_named if asked is not None else {**results, **of_named}, lacking
 
 
@@ -344,8 +353,11 @@ def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, t
     """Versions and partitions of tables are whole whenever they are seen; files only as they were seen whole."""
     if asked is not None:
         return key in asked
-    is_file = delivery.table_version is None and delivery.partition is None
-    return take is None or not is_file or (key in take and take[key] == mark(delivery))
+    return take is None or not _is_file(delivery) or (key in take and take[key] == mark(delivery))
+
+
+def _is_file(delivery: Delivery) -> bool:
+    return delivery.table_version is None and delivery.partition is None
 
 
 def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, tuple[Delivery, BatchResult]]:

@@ -39,6 +39,8 @@ _ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwrit
 """The row actions, and their names in metadata."""
 _OF_LOAD = "load/"
 """Prefix of the figures of a whole load; those without it are of the partition's delivery alone."""
+FILE = "file"
+"""Name of the time and size of the file that a load read, as `landing.mark` returns them."""
 ROW_COUNTS = tuple(f"{_OF_LOAD}{name}" for name in _ACTIONS.values())
 """Names of the rows of a table that a load changed, by row action; all of them are 0 where it changed none."""
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
-from scd_pipeline.components.metadata import ROW_COUNTS
+from scd_pipeline.components.metadata import FILE, ROW_COUNTS
 from scd_pipeline.deliveries import changed
-from scd_pipeline.landing import EVERYTHING, declaration_folder, files, mark, partition_key, size
+from scd_pipeline.landing import EVERYTHING, declaration_folder, file_signatures, files, mark, partition_key, size
+from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Dimension, Fact, Feed, Snapshot
 
 SETTLED_SECONDS = 5.0
@@ -69,66 +71,148 @@ def arrival_sensor(
     settled_seconds: float = SETTLED_SECONDS,
     clock: Callable[[], float] = time.time,
 ) -> dg.SensorDefinition:
-    """Starts one run for all that is new at the paths of a dimension or a fact: files, or versions of Delta tables.
+    """Start one run for all new deliveries at the paths of a dimension or a fact: files, or versions of Delta tables.
 
-    A file counts once its size and its time of change are as they were at the tick before, and that was long enough
-    ago; one that is replaced is new again. A commit of a Delta table is whole as soon as it is seen: a table that never
-    rests would wait for ever. The partitions of new files are added. What an earlier run was to take, and
-    did not as it failed, starts no run of its own, and goes with the next one.
+    A file is complete once its size and times are unchanged since the tick before and for `settled_seconds`; a replaced
+    file is new. A commit of a Delta table is complete at once: otherwise a table that always changes would wait
+    forever. The partitions of new files are added. Deliveries that an earlier run did not load because it failed start
+    no run of their own, and are part of the next one.
     """
 
     @dg.sensor(
         name=f"{plain(dimension.name)}_arrivals",
         job=job,
         minimum_interval_seconds=30,
-        description=f"Starts a run when something arrives for {dimension.name}.",
+        description=f"Starts a run when deliveries of {dimension.name} arrive.",
     )
     def arrivals(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        now = clock()
-        before: dict[str, Any] = json.loads(context.cursor or "{}")
-        of_files, of_tables = _files(dimension), _tables(dimension)
-        seen = {**of_files, **{name: told for name, (told, _) in of_tables.items()}}
-        atomic = {name for name, (_, is_atomic) in of_tables.items() if is_atomic}
-        known = before.get("seen", {})
-        since = {name: before["since"][name] if known.get(name) == seen[name] else now for name in seen}
-        settled = {n for n in seen if known.get(n) == seen[n] and now - since[n] >= settled_seconds}
-        whole = {n: seen[n] for n in seen if n in atomic or n in settled}
-        # A table that was taken away may be made anew with the versions that it had.
-        done = {n: told for n, told in before.get("done", {}).items() if n in seen or not n.startswith(_TABLE)}
-        new = {name: whole[name] for name in whole if done.get(name) != whole[name]}
-        asked: dict[str, str] = before.get("asked", {})
-        cursor = {"seen": seen, "since": since, "done": {**done, **new}, "asked": asked}
+        now, cursor, tables = clock(), _Cursor.read(context.cursor), _tables(dimension)
+        digests = _digests(file_signatures(dimension))
+        changed = {bucket for bucket, digest in digests.items() if cursor.done.get(bucket) != digest}
+        files = _not_recorded(context.instance, dimension, changed)
+        found = {**files, **{n: told for n, (told, _) in tables.items() if cursor.tables.get(n) != told}}
+        seen = {n: _Seen(told, now).since(cursor.waiting.get(n)) for n, told in found.items()}
+        atomic = {name for name, (_, is_atomic) in tables.items() if is_atomic}
+        whole = {n for n, at in seen.items() if n in atomic or (at.again and now - at.at >= settled_seconds)}
+        new = {n: found[n] for n in sorted(whole) if not seen[n].requested}
+        following = cursor.following(digests, tables, seen, whole)
         if not new:
-            return dg.SensorResult(skip_reason=_waiting(seen, whole), cursor=json.dumps(cursor))
-        left = _left_out(context.instance, asked)
-        take = {n: whole[n] for n in sorted(whole) if (n in new or n in left) and n in of_files}
+            return dg.SensorResult(skip_reason=_waiting(seen, whole), cursor=following.text())
+        take = {**_left_out(context.instance, dimension, cursor.asked), **{n: m for n, m in new.items() if n in files}}
         told = hashlib.sha256(json.dumps(sorted(new.items())).encode()).hexdigest()[:16]
         run_key = f"{dimension.name}:{told}"
         request = dg.RunRequest(
             run_key,
-            run_config=_taking(dimension.name, take),
+            run_config=_taking(dimension.name, dict(sorted(take.items()))),
             tags={"scd/arrived": _short(sorted(new))},
             partition_key=EVERYTHING,
         )
         partitions = delivery_partitions(dimension.name)
         return dg.SensorResult(
             run_requests=[request],
-            dynamic_partitions_requests=[partitions.build_add_request([*take, EVERYTHING])],
-            cursor=json.dumps({**cursor, "asked": {**left, **dict.fromkeys(take, run_key)}}),
+            dynamic_partitions_requests=[partitions.build_add_request([*sorted(take), EVERYTHING])],
+            cursor=replace(following, asked=run_key).text(),
         )
 
     return arrivals
 
 
-def _left_out(instance: dg.DagsterInstance, asked: Mapping[str, str]) -> dict[str, str]:
-    """Of what runs were to take, as names with the keys of their runs, what did not go in: a run failed, or waits."""
-    left: dict[str, str] = {}
-    for key in sorted(set(asked.values())):
-        runs = instance.get_runs(dg.RunsFilter(tags={_RUN_KEY: key}))  # retries of a run bear its key
-        if not any(run.is_success for run in runs):
-            went_in = {name for run in runs for name in _marked(instance, run.run_id)}
-            left |= {name: key for name, of in asked.items() if of == key and name not in went_in}
-    return left
+@dataclass(frozen=True)
+class _Seen:
+    """A delivery that is new: what distinguishes its content, since when it is so, and whether a run was requested."""
+
+    mark: str
+    at: float
+    requested: bool = False
+    again: bool = False
+    """Whether the tick before saw it as it is."""
+
+    def since(self, before: _Seen | None) -> _Seen:
+        return replace(before, again=True) if before is not None and before.mark == self.mark else self
+
+
+@dataclass(frozen=True)
+class _Cursor:
+    """What a tick leaves to the next one: of files that have been requested only a digest of each of some buckets."""
+
+    done: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, _Seen] = field(default_factory=dict)
+    asked: str = ""
+    """The key of the last run that was requested; it was to load whatever earlier ones had left out."""
+
+    @staticmethod
+    def read(text: str | None) -> _Cursor:
+        stored = json.loads(text or "{}")
+        if stored.keys() != {"done", "tables", "waiting", "asked"}:
+            return _Cursor()  # none yet, or of an earlier release: what is loaded already loads without effect
+        waiting = {name: _Seen(*seen) for name, seen in stored["waiting"].items()}
+        return _Cursor(stored["done"], stored["tables"], waiting, stored["asked"])
+
+    def text(self) -> str:
+        waiting = {name: [seen.mark, seen.at, seen.requested] for name, seen in self.waiting.items()}
+        return json.dumps({"done": self.done, "tables": self.tables, "waiting": waiting, "asked": self.asked})
+
+    def following(
+        self, digests: Mapping[str, str], tables: Collection[str], seen: Mapping[str, _Seen], whole: Collection[str]
+    ) -> _Cursor:
+        """Return the cursor once all that is whole was requested: a bucket is done when none of its files waits."""
+        open_buckets = {_bucket(name) for name in seen if name not in whole and name not in tables}
+        done = {b: digest for b, digest in digests.items() if b not in open_buckets}
+        done |= {b: self.done[b] for b in open_buckets if b in self.done}
+        # A table that was dropped may be created again with the versions that it had.
+        kept = {n: told for n, told in self.tables.items() if n in tables}
+        waiting = {
+            n: replace(at, requested=n in whole)
+            for n, at in seen.items()
+            if n not in whole or (n not in tables and _bucket(n) in open_buckets)
+        }
+        return _Cursor(done, {**kept, **{n: seen[n].mark for n in whole if n in tables}}, waiting, self.asked)
+
+
+def _bucket(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:2]
+
+
+def _digests(signatures: Mapping[str, str]) -> dict[str, str]:
+    """Return a digest of the files of each bucket: small however many files there are."""
+    buckets: dict[str, list[str]] = {}
+    for name in sorted(signatures):
+        buckets.setdefault(_bucket(name), []).append(f"{name}\n{signatures[name]}")
+    return {bucket: hashlib.sha256("\n".join(of).encode()).hexdigest()[:12] for bucket, of in buckets.items()}
+
+
+def _not_recorded(instance: dg.DagsterInstance, dimension: Dimension, buckets: Collection[str]) -> dict[str, str]:
+    """Return the files of some buckets that Dagster does not show as loaded as they are now, with their marks."""
+    if not buckets:
+        return {}
+    log = dg.AssetKey(dimension.name + LOG_SUFFIX)
+    loaded = instance.get_materialized_partitions(log)
+
+    def recorded(name: str) -> object:
+        only = dg.AssetRecordsFilter(asset_key=log, asset_partitions=[name])
+        (event,) = instance.fetch_materializations(only, limit=1).records
+        told = event.asset_materialization.metadata.get(FILE) if event.asset_materialization else None
+        return told.value if told else None
+
+    files = {name: told for name, told in _files(dimension).items() if _bucket(name) in buckets}
+    return {name: told for name, told in files.items() if name not in loaded or recorded(name) != told}
+
+
+def _left_out(instance: dg.DagsterInstance, dimension: Dimension, run_key: str) -> dict[str, str]:
+    """Return the files, with their marks, that the last requested run did not load: it failed, or still waits."""
+    if not run_key:
+        return {}
+    runs = instance.get_runs(dg.RunsFilter(tags={_RUN_KEY: run_key}))  # retries of a run have its key
+    files = _files(dimension)
+    if not runs:  # nobody knows what it was to load
+        return _not_recorded(instance, dimension, {_bucket(name) for name in files})
+    if any(run.is_success for run in runs):
+        return {}
+    config: Any = runs[-1].run_config
+    take: dict[str, str] = config["ops"][f"load_{plain(dimension.name)}"]["config"]["take"]
+    loaded = {name for run in runs for name in _marked(instance, run.run_id)}
+    return {name: told for name, told in take.items() if name not in loaded and name in files}
 
 
 def _marked(instance: dg.DagsterInstance, run_id: str) -> Iterator[str | None]:
@@ -142,9 +226,9 @@ def _taking(name: str, take: Mapping[str, str]) -> dict[str, Any]:
     return {"ops": {f"load_{plain(name)}": {"config": {"take": dict(take)}}}}
 
 
-def _waiting(seen: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+def _waiting(seen: Collection[str], whole: Collection[str]) -> str:
     pending = sorted(set(seen) - set(whole))
-    return f"not whole yet: {_short(pending)}" if pending else "nothing new has arrived"
+    return f"waiting for files that are being written: {_short(pending)}" if pending else "nothing new has arrived"
 
 
 def _short(names: Sequence[str]) -> str:

@@ -145,5 +145,7 @@ def test_a_partition_has_the_figures_of_its_delivery_apart_from_those_of_the_loa
         if EVERYTHING in requested:
             assert shown[EVERYTHING][of_load] == 3
             assert not [name for name in shown[EVERYTHING] if name == own]
+    files = {day: told["file"] for day, told in events(instance, "dim_customer_changes").items() if day != EVERYTHING}
+    assert {day: told.partition(", ")[2] for day, told in files.items()} == dict.fromkeys(DAYS, "15 bytes")
     plots = [key for key, told in events(instance, "dim_customer").items() if "load/versions_per_delivery" in told]
     assert plots == [requested[-1]]

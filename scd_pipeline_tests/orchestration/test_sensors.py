@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import http.server
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from scd_pipeline.components import sensors
 from scd_pipeline.components.alerts import alert_sensor, tell
 from scd_pipeline.components.sensors import arrival_sensor, partitions_sensor, rekey_sensor
 from scd_pipeline.landing import EVERYTHING, files, mark
@@ -79,7 +81,7 @@ def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: P
     assert not tick(3).run_requests
     waiting = tick(1)
     assert not waiting.run_requests
-    assert "not whole yet: 2024-01-01" in str(waiting.skip_reason)
+    assert "waiting for files that are being written: 2024-01-01" in str(waiting.skip_reason)
     (request,) = tick(5).run_requests or ()
     assert request.partition_key == EVERYTHING
     assert request.tags["scd/arrived"] == "2024-01-01"
@@ -113,7 +115,7 @@ def test_what_a_failed_run_left_out_goes_with_the_next(customer: Dimension, tmp_
     with dg.DagsterInstance.ephemeral() as instance:
 
         def ran(request: dg.RunRequest, *marked: str, fails: bool = False) -> None:
-            @dg.op
+            @dg.op(name="load_dim_customer", config_schema={"take": dict})
             def take() -> None:
                 for name in marked:
                     dg.OpExecutionContext.get().log_event(dg.AssetMaterialization("dim_customer", partition=name))
@@ -125,7 +127,8 @@ def test_what_a_failed_run_left_out_goes_with_the_next(customer: Dimension, tmp_
                 take()
 
             tags = {"dagster/run_key": str(request.run_key)}
-            takes.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+            config = dict(request.run_config)
+            takes.execute_in_process(config, instance=instance, tags=tags, raise_on_error=False)
 
         tick = Ticks(customer, instance)
         ran(tick.request(1, 2, folder=tmp_path), "2024-01-01", fails=True)
@@ -137,6 +140,57 @@ def test_what_a_failed_run_left_out_goes_with_the_next(customer: Dimension, tmp_
         assert sorted(taken(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
         ran(third)
         assert sorted(taken(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
+
+
+def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many files there are; and of those that did not change only sizes and times are read."""
+    tick = Ticks(customer)
+    days = [dt.date(2001, 1, 1) + dt.timedelta(number) for number in range(2000)]
+    for day in days:
+        (tmp_path / f"customers_{day}.csv").touch()
+    tick(1)
+    (request,) = tick(6).run_requests or ()
+    assert len(taken(request)) == len(days)
+    assert len(str(tick.cursor)) < 8_000
+
+    def unexpected(_: Any) -> str:
+        raise AssertionError("a mark may read the content of a file")
+
+    monkeypatch.setattr(sensors, "mark", unexpected)
+    assert not tick(30).run_requests
+
+
+def test_a_new_file_starts_a_run_without_those_that_dagster_shows_as_loaded(
+    customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though they share a digest in the cursor; nor does a file that is removed. One that was never recorded does."""
+    monkeypatch.setattr(sensors, "_bucket", lambda _: "one")
+    with dg.DagsterInstance.ephemeral() as instance:
+        tick = Ticks(customer, instance)
+        files = taken(tick.request(1, 2, 3, folder=tmp_path))
+        for name in ("2024-01-01", "2024-01-02"):
+            told = dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": files[name]})
+            instance.report_runless_asset_event(told)
+        (tmp_path / "customers_2024-01-03.csv").unlink()
+        tick(30)
+        assert not tick(30).run_requests
+        (tmp_path / "customers_2024-01-02.csv").write_text("id,city\n1,Salzburg\n")
+        assert sorted(taken(tick.request(4, folder=tmp_path))) == ["2024-01-02", "2024-01-04"]
+
+
+def test_a_file_waits_for_no_other(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they share a digest; and it is requested once."""
+    monkeypatch.setattr(sensors, "_bucket", lambda _: "one")
+    tick, growing = Ticks(customer), tmp_path / "customers_2024-01-02.csv"
+    (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n")
+    requested = []
+    for seconds in range(1, 5):
+        growing.write_text("id,city\n" * seconds)
+        requested += [taken(request) for request in tick(6).run_requests or ()]
+    assert [sorted(one) for one in requested] == [["2024-01-01"]]
+    (last,) = tick(6).run_requests or ()
+    assert "2024-01-02" in taken(last)
+    assert not tick(6).run_requests
 
 
 def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
@@ -172,7 +226,7 @@ def test_a_table_of_files_waits_until_it_is_at_rest(tmp_path: Path) -> None:
     (tmp_path / "table" / "day=2024-01-01").mkdir(parents=True)
     (tmp_path / "table" / "day=2024-01-01" / "part.parquet").touch()
     tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
-    assert "not whole yet: table table" in str(tick(1).skip_reason)
+    assert "waiting for files that are being written: table table" in str(tick(1).skip_reason)
     assert len(tick(6).run_requests or ()) == 1
 
 
