@@ -227,8 +227,8 @@ def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
         .otherwise(~F.col(ASSERTED_BEFORE))
     )
     told = {
-        DIFFERS: differs,
-        VERSION_DIFFERS: _differs(opening),
+        DIFFERS: _differs(types, as_null=True),
+        VERSION_DIFFERS: _differs(opening, as_null=True),
         _BESIDE_A_BAD_ROW: _beside_a_bad_row(intake, dimension),
     }
     before = [_before_name(name) for name in types]
@@ -340,16 +340,18 @@ def rows_before(dimension: Dimension) -> WindowSpec:
     return window.orderBy(*position(with_presence=True)).rowsBetween(Window.unboundedPreceding, -1)
 
 
-def _differs(types: Mapping[str, DataType]) -> Column:
-    """Whether the row states, of these attributes, a value other than the one that held before it (S8).
+def _differs(types: Mapping[str, DataType], *, as_null: bool = False) -> Column:
+    """Whether the row provides, of these attributes, a value other than the one that held before it (S8).
 
-    Not stated differs from NULL.
+    Not provided differs from NULL, as the log distinguishes them. With `as_null` it does not: what was not provided
+    is NULL in the dimension, so that the first NULL changes nothing there.
     """
     differs = F.lit(False)
     for name, data_type in types.items():
         before = col(_before_name(name))
         equal = comparable(col(name)["v"], data_type).eqNullSafe(comparable(before["v"], data_type))
-        differs = differs | (col(name).isNotNull() & (before.isNull() | ~equal))
+        other = ~equal if as_null else before.isNull() | ~equal
+        differs = differs | (col(name).isNotNull() & other)
     return differs
 
 
