@@ -182,18 +182,30 @@ def as_arrow(given: Any) -> pyarrow.Table:
 
 
 def _micros(table: pyarrow.Table) -> pyarrow.Table:
-    """Spark knows microseconds only, what is finer is cut off; a column of nothing but NULLs is text.
+    """Convert the columns to types that Spark has; a column that has only NULLs becomes text.
 
-    It has no numbers without a sign: they are handed over as the next wider type.
+    It has no numbers without a sign: they are handed over as the next wider type. It knows microseconds only: a column
+    with a finer time is handed over as text, so that such a value is judged as that of a file is (S26).
 
     A time without a zone is handed over as text too: as a timestamp it would be taken for one of UTC, before the zone
     that its source declares is known (S1).
     """
     import pyarrow
 
-    finest = pyarrow.schema([(entry.name, _with_leaves(entry.type, _as_spark_has_it)) for entry in table.schema])
-    micros = table.cast(finest, safe=False)
-    return micros.cast(pyarrow.schema([(entry.name, _with_leaves(entry.type, _zoned)) for entry in finest]))
+    columns = [_spark_column(column) for column in table.columns]
+    return pyarrow.table(columns, names=table.column_names)
+
+
+def _spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    import pyarrow
+
+    wanted = _with_leaves(column.type, _as_spark_has_it)
+    try:
+        converted = column.cast(wanted)
+    except pyarrow.ArrowInvalid:  # a time would lose digits, or nothing can be converted and it fails again
+        in_utc = column.cast(_with_leaves(column.type, lambda kind: _as_spark_has_it(kind, kind)))
+        return in_utc.cast(_with_leaves(in_utc.type, _time_as_text))
+    return converted.cast(_with_leaves(wanted, _zoned))
 
 
 def _with_leaves(kind: pyarrow.DataType, of: Callable[[pyarrow.DataType], pyarrow.DataType]) -> pyarrow.DataType:
@@ -215,7 +227,8 @@ def _with_leaves(kind: pyarrow.DataType, of: Callable[[pyarrow.DataType], pyarro
     return pyarrow.list_(part(kind.value_field)) if types.is_list(kind) else of(kind)
 
 
-def _as_spark_has_it(kind: pyarrow.DataType) -> pyarrow.DataType:
+def _as_spark_has_it(kind: pyarrow.DataType, precise: pyarrow.DataType | None = None) -> pyarrow.DataType:
+    """The type that Spark has for one without parts; a time keeps the unit of `precise`, if that is one."""
     import pyarrow
 
     signed = {
@@ -226,10 +239,16 @@ def _as_spark_has_it(kind: pyarrow.DataType) -> pyarrow.DataType:
     }
 
     if pyarrow.types.is_timestamp(kind):
-        return pyarrow.timestamp("us", tz="UTC" if kind.tz else None)
+        return pyarrow.timestamp(precise.unit if precise else "us", tz="UTC" if kind.tz else None)
     if pyarrow.types.is_dictionary(kind):
-        return _as_spark_has_it(kind.value_type)
+        return _as_spark_has_it(kind.value_type, precise and kind.value_type)
     return pyarrow.string() if pyarrow.types.is_null(kind) else signed.get(kind, kind)
+
+
+def _time_as_text(kind: pyarrow.DataType) -> pyarrow.DataType:
+    import pyarrow
+
+    return pyarrow.string() if pyarrow.types.is_timestamp(kind) else kind
 
 
 def _zoned(kind: pyarrow.DataType) -> pyarrow.DataType:

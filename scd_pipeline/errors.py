@@ -67,7 +67,7 @@ _REMEDIES = {
     "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
     "repeated column": "deliver each column under a name of its own",
     "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
-    "missing column": "deliver the column; one of a dimension can be declared `optional: true` or `retired: true`",
+    "missing column": "deliver the column; an attribute that may lack it is declared `missing: not_provided` or `null`",
 }
 
 

@@ -29,6 +29,7 @@ from scd_pipeline.history.statements import (
     KEY_READABLE,
     STATEMENT_TYPES,
     Reading,
+    analyse_expressions,
     conform,
     content_hash,
     reading,
@@ -37,7 +38,6 @@ from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
 from scd_pipeline.spec.names import listed
 
 _Item = TypeVar("_Item")
-_UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 _OTHER_TYPE = ("other type", "a column does not fit the declaration")
 # What Spark names comes with the class of its SQLSTATE.
 _NAMED = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\w\w)", re.DOTALL)
@@ -226,14 +226,16 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
         fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
         if not fields and _is_of_json(first) and frame.isEmpty():
             return _entered(members, _no_rows(spark, dimension), _of_no_rows(source, dimension))
-    read = reading(fields, source, first.channel, dimension)
+    marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
+    with _unfit(*_OTHER_TYPE):
+        frame = marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file")
+        expressions = analyse_expressions(frame, source, first.channel, dimension)
+    read = reading(fields, source, first.channel, dimension, expressions)
     if read.missing:
         there = ", ".join(field.name for field in read.fields) or "none"
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {there}")
-    marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
     with _unfit(*_OTHER_TYPE):
-        hashed = content_hash(marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file"), read)
-        conformed = conform(hashed, read, source, first.channel, dimension)
+        conformed = conform(content_hash(frame, read), read, source, first.channel, dimension)
     return _entered(members, conformed, read)
 
 
@@ -251,8 +253,8 @@ def _of_no_rows(source: Source, dimension: Dimension) -> Reading:
 
     A feed says that nothing changed, a snapshot that nobody is there, for whom the retire guard looks.
     """
-    live = [attribute.name for attribute in dimension.attributes_of(source.name) if not attribute.retired]
-    return Reading((), tuple(live), (), ())
+    provided = [attribute.name for attribute in dimension.attributes_of(source.name) if attribute.is_delivered]
+    return Reading((), tuple(provided), (), ())
 
 
 @contextmanager
@@ -265,9 +267,6 @@ def _unfit(rule: str, wrong: str) -> Iterator[None]:
         yield
     except (AnalysisException, pyarrow.ArrowException, OSError) as error:
         told = first_line(error)
-        if isinstance(error, AnalysisException) and error.getCondition() in _UNKNOWN_COLUMN:
-            named = f"an expression of the declaration names what it has not: {told}"
-            raise _Unfit("missing column", named) from error
         raise _Unfit(rule, f"{wrong}: {told}") from error
     except (PySparkException, Py4JJavaError) as error:
         # An embedded session gives some errors as those of Java, behind a preamble.

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from scd_pipeline.batch import Batch, Lineage, from_micros_or_none, rank, regions, standing
 from scd_pipeline.columns import BATCH, KIND, col, key_text
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import BatchStopped, SourceDataError
 from scd_pipeline.frames import small_frame
+from scd_pipeline.history.casts import Rules, cast
 from scd_pipeline.history.statements import (
     HASH,
     KEY_READABLE,
@@ -243,7 +245,7 @@ def _scope_texts(
 
     Errors: SourceDataError for a value that its key column cannot have.
     """
-    types = {key.name: key.type for key in dimension.business_key if key.name in names}
+    types = {key.name: key.data_type for key in dimension.business_key if key.name in names}
     given = {name: f"_given_{number}" for number, name in enumerate(names)}
     rows = [
         (number, *(None if value is None else str(value) for value in values))
@@ -251,7 +253,9 @@ def _scope_texts(
         for values in entry.delivery.scope or ()
     ]
     frame = small_frame(spark, rows, ", ".join(["_number int", *(f"{text} string" for text in given.values())]))
-    typed = frame.withColumns({name: F.col(text).try_cast(types[name]) for name, text in given.items()})
+    typed = frame.withColumns(
+        {name: cast(F.col(text), StringType(), types[name], Rules()).value for name, text in given.items()}
+    )
     misfits = [
         F.when(F.col(text).isNotNull() & col(name).isNull(), F.array(F.lit(name), F.col(text)))
         for name, text in given.items()
@@ -261,8 +265,8 @@ def _scope_texts(
         if misfit is not None:
             name, value = misfit
             raise SourceDataError(
-                f"{dimension.name}: {value!r} in the scope of {entries[number].batch.id} is no {types[name]}; expected "
-                f"a value that the key column {name} can have; nothing was written; correct the scope"
+                f"{dimension.name}: {value!r} in the scope of {entries[number].batch.id} is no {types[name].ddl()}; "
+                f"expected a value that the key column {name} can have; nothing was written; correct the scope"
             )
         found[number].add(text)
     return found

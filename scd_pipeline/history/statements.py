@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -37,10 +38,10 @@ from scd_pipeline.columns import (
     key_text,
     quoted,
 )
+from scd_pipeline.history.casts import Rules, cast
 from scd_pipeline.spec import Column as Mapped
 from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
-from scd_pipeline.spec.patterns import ZONE_LETTERS
-from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
+from scd_pipeline.spec.types import DataType, parse_type
 
 DELIVERY = "_scd"
 LINE = "_scd_line"
@@ -65,18 +66,72 @@ STATEMENT_TYPES = {
     BAD_REASON: "string",
     BAD_ROW: "string",
 }
-# After a time of day: an offset, or a zone's name; the T between date and hour is none.
-_ZONE_AT_END = r"(?i)\d\s*((?!t\d)[a-z][a-z0-9_/+-]*|[+-]\d{1,2}(:?\d{2}){0,2})\s*$"
-_NO_JSON = "_scd_no_json"
+_UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
+_DELETES = "_deletes"
+# Columns that a load adds to a delivery; one that comes with such a name is never read.
+_INTERNAL = (DELIVERY, LINE, HASH)
+_TIMELY = ("date", "timestamp", "timestamp_ntz")
 _WITH_NULLS = {"ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How the columns of one delivery are taken: what is there, what is missing, what nobody declared.
+class Expressions:
+    """The SQL expressions of a declaration, analysed over the columns of a delivery.
 
-    `fields` are all that it has; asking a frame for them would have Spark analyse it once more. With `lines` it has
-    beside them the column `_scd_line`, where a line that is no row stands as it came.
+    `types` has the type of each, by the attribute or key column that it gives; `lacking` has, for each that names a
+    column which the delivery does not have, that column and where it is named.
+    """
+
+    types: Mapping[str, T.DataType] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+
+def analyse_expressions(
+    frame: DataFrame, source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> Expressions:
+    """Analyse the expressions of a source over a frame, without computing a row.
+
+    Errors: Spark's AnalysisException for any fault of an expression but an unknown column.
+    """
+    names = (*dimension.key_names, *(a.name for a in dimension.attributes_of(source.name) if a.is_delivered))
+    texts = {name: text for name in names if (text := source.column(name).expression)}
+    if isinstance(channel, Feed) and channel.deletes:
+        texts[_DELETES] = channel.deletes
+    if not texts:
+        return Expressions()
+    try:
+        return Expressions(_types_of(frame, texts))
+    except AnalysisException:
+        return _analysed_apart(frame, texts)
+
+
+def _analysed_apart(frame: DataFrame, texts: Mapping[str, str]) -> Expressions:
+    types: dict[str, T.DataType] = {}
+    lacking: dict[str, str] = {}
+    for name, text in texts.items():
+        try:
+            types |= _types_of(frame, {name: text})
+        except AnalysisException as error:
+            if error.getCondition() not in _UNKNOWN_COLUMN:
+                raise
+            parameters = error.getMessageParameters() or {}
+            named = str(parameters.get("objectName") or parameters.get("fieldName")).replace("`", "")
+            lacking[name] = f"{named} (in {f'the expression of {name}' if name != _DELETES else '`deletes`'})"
+    return Expressions(types, lacking)
+
+
+def _types_of(frame: DataFrame, texts: Mapping[str, str]) -> dict[str, T.DataType]:
+    schema = frame.select(*[F.expr(text).alias(name) for name, text in texts.items()]).schema
+    return dict(zip(texts, (of.dataType for of in schema.fields), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the columns of one delivery are read: what it has, what it lacks, what is not declared.
+
+    `fields` are all that it has; asking a frame for them would have Spark analyse it once more. `columns` has for each
+    key column and each provided attribute the column or expression that it is read from, and the type of that. With
+    `lines` the delivery also has the column `_scd_line`, with each line that is no row as it came.
     """
 
     fields: tuple[T.StructField, ...]
@@ -84,41 +139,82 @@ class Reading:
     missing: tuple[str, ...]
     undeclared: tuple[str, ...]
     lines: bool = False
+    columns: Mapping[str, tuple[Mapped, T.DataType]] = field(default_factory=dict)
 
     @property
     def line(self) -> Column:
         """The line of a row that is none; NULL for a row."""
         return F.col(LINE) if self.lines else F.lit(None).cast("string")
 
+    def type_of(self, name: str) -> T.DataType:
+        """Return the type of a column that the delivery has; case does not matter."""
+        return next(of.dataType for of in self.fields if of.name.lower() == name.lower())
 
-def reading(fields: Sequence[T.StructField], source: Source, channel: Snapshot | Feed, dimension: Dimension) -> Reading:
-    """Which attributes a delivery with these columns states (S20).
 
-    An optional or retired attribute may be missing, and any in a feed that states some; a key column, or a column
-    that the channel names, may not.
+def reading(
+    fields: Sequence[T.StructField],
+    source: Source,
+    channel: Snapshot | Feed,
+    dimension: Dimension,
+    expressions: Expressions,
+) -> Reading:
+    """Decide which column of a delivery each attribute is read from, and which columns it lacks (S20).
+
+    A retired or derived attribute is never read. What an attribute without its column becomes, it declares; in a feed
+    with partial updates it is not provided. A key column, or a column that the channel names, may not be missing.
     """
-    own = [field for field in fields if field.name != LINE]
-    names = [field.name for field in own]
-    there = {name.lower() for name in names}
-    some = isinstance(channel, Feed) and channel.states == "some"
-    stated, missing = [], []
-    for attribute in dimension.attributes_of(source.name):
-        column = source.column(attribute.name)
-        if attribute.retired:
-            continue
-        if column.expression or str(column.from_).lower() in there:
-            stated.append(attribute.name)
-        elif not (attribute.optional or some):
-            missing.append(str(column.from_))
-    wanted = [source.column(key).from_ for key in dimension.key_names if not source.column(key).expression]
-    wanted += [channel.effective_at, channel.sequence, channel.reason, channel.actor, channel.correlation_id]
-    missing = [str(w) for w in wanted if w is not None and w.lower() not in there] + missing
-    used = {str(w).lower() for w in wanted if w}
-    used |= {str(source.column(a.name).from_).lower() for a in dimension.attributes_of(source.name)}
+    own = tuple(of for of in fields if of.name.lower() not in _INTERNAL)
+    existing = {of.name.lower(): of.dataType for of in own}
+    named = [channel.effective_at, channel.sequence, channel.reason, channel.actor, channel.correlation_id]
+    lacking = [name for name in named if name is not None and name.lower() not in existing]
+    lacking += [text for name, text in expressions.lacking.items() if name == _DELETES]
+    columns: dict[str, tuple[Mapped, T.DataType]] = {}
+    for name in reversed(dimension.key_names):
+        if isinstance(column := _existing_column(name, source, existing, expressions), str):
+            lacking.insert(0, column)
+        else:
+            columns[name] = column
+    stated = []
+    for attribute in (a for a in dimension.attributes_of(source.name) if a.is_delivered):
+        column = _existing_column(attribute.name, source, existing, expressions)
+        if isinstance(column, str):
+            instead = "not_provided" if isinstance(channel, Feed) and channel.states == "some" else attribute.missing
+            lacking += [column] if instead == "reject" else []
+            if instead != "null":
+                continue
+            column = (Mapped(expression="NULL", default=source.column(attribute.name).default), T.NullType())
+        columns[attribute.name] = column
+        stated.append(attribute.name)
+    undeclared = _undeclared([of.name for of in fields if of.name != LINE], source, channel, dimension)
+    return Reading(own, tuple(stated), tuple(lacking), undeclared, any(of.name == LINE for of in fields), columns)
+
+
+def _existing_column(
+    name: str, source: Source, existing: Mapping[str, T.DataType], expressions: Expressions
+) -> tuple[Mapped, T.DataType] | str:
+    """The first column that the delivery has of those that an attribute or a key column is read from, with its type.
+
+    Text that names what it lacks, if it has none of them.
+    """
+    column = source.column(name)
+    if column.expression:
+        lack = expressions.lacking.get(name)
+        return lack or (column, expressions.types[name])
+    first = next((of for of in column.from_ if of.lower() in existing), None)
+    return " or ".join(column.from_) if first is None else (replace(column, from_=(first,)), existing[first.lower()])
+
+
+def _undeclared(
+    names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
+) -> tuple[str, ...]:
+    """The columns of a delivery that the declaration neither names nor has in an expression."""
+    read = [*dimension.key_names, *(a.name for a in dimension.attributes_of(source.name) if not a.derived)]
+    used = {of.lower() for name in read for of in source.column(name).from_}
+    named = (channel.effective_at, channel.sequence, channel.reason, channel.actor, channel.correlation_id)
+    used |= {name.lower() for name in named if name}
     expressions = [column.expression or "" for column in source.columns.values()]
     expressions.append((channel.deletes or "") if isinstance(channel, Feed) else "")
-    undeclared = [n for n in names if n.lower() not in used and n != DELIVERY and not _mentions(expressions, n)]
-    return Reading(tuple(own), tuple(stated), tuple(missing), tuple(undeclared), len(own) < len(fields))
+    return tuple(name for name in names if name.lower() not in used and not _mentions(expressions, name))
 
 
 def _mentions(expressions: Sequence[str], column: str) -> bool:
@@ -130,12 +226,12 @@ def _mentions(expressions: Sequence[str], column: str) -> bool:
 def content_hash(frame: DataFrame, read: Reading) -> DataFrame:
     """Add `_scd_hash`, 64 bits of each row as delivered; summed over a batch it does not depend on the rows' order."""
     parts: list[Column] = []
-    for field in sorted(read.fields, key=lambda f: f.name):
-        value = col(field.name)
+    for column in sorted(read.fields, key=lambda f: f.name):
+        value = col(column.name)
         parts += [
-            F.lit(field.name),
+            F.lit(column.name),
             value.isNull(),
-            F.to_json(F.struct(value), _WITH_NULLS) if _is_nested(field.dataType) else value,
+            F.to_json(F.struct(value), _WITH_NULLS) if _is_nested(column.dataType) else value,
         ]
     row = F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
     return frame.withColumn(HASH, F.when(read.line.isNotNull(), F.xxhash64(read.line)).otherwise(row))
@@ -155,7 +251,7 @@ def conform(
     key outside of the batch's scope make a bad row; a default stands in for NULL before that.
     Errors: Spark's AnalysisException where an expression of the declaration names a column that is not there.
     """
-    values = _values(frame, read, source, channel, dimension)
+    values = _values(read, source, channel, dimension)
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
     text = F.coalesce(read.line, _text_of(read)).alias(BAD_ROW)
     typed = frame.select(DELIVERY, HASH, *values.columns, faults, text, read.line.alias(LINE))
@@ -173,60 +269,71 @@ class _Values:
     faults: list[Column]
 
 
-def _values(frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
-    """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
-    wanted: dict[str, tuple[Mapped, DataType, bool]] = {}
-    for key in dimension.business_key:
-        wanted[key.name] = (source.column(key.name), parse_type(key.type), False)
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A declared column: what it is read from, its types as delivered and as declared, and what a bad value does."""
+
+    column: Mapped
+    physical: T.DataType
+    data_type: DataType
+    personal: bool = False
+    null_if_bad: bool = False
+
+
+def _wanted(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> dict[str, _Wanted]:
+    """The columns to cast, by name: key columns, provided attributes, and those of the channel."""
+    wanted = {key.name: _Wanted(*read.columns[key.name], parse_type(key.type)) for key in dimension.business_key}
     for attribute in dimension.attributes_of(source.name):
         if attribute.name in read.stated:
-            wanted[attribute.name] = (source.column(attribute.name), attribute.data_type, attribute.personal)
+            null_if_bad = attribute.on_bad_value == "null"
+            column, physical = read.columns[attribute.name]
+            wanted[attribute.name] = _Wanted(column, physical, attribute.data_type, attribute.personal, null_if_bad)
     if channel.effective_at:
-        time = Mapped(from_=channel.effective_at, format=channel.effective_at_format)
-        wanted[EFFECTIVE_AT] = (time, parse_type("timestamp"), False)
+        pattern, unit = channel.effective_at_format, channel.effective_at_unit
+        time = Mapped(channel.effective_at, pattern, unit=unit, round=channel.effective_at_round)
+        wanted[EFFECTIVE_AT] = _Wanted(time, read.type_of(channel.effective_at), parse_type("timestamp"))
     if channel.sequence:
-        wanted[SEQUENCE] = (Mapped(from_=channel.sequence), parse_type(channel.sequence_type), False)
+        order = (Mapped(channel.sequence), read.type_of(channel.sequence))
+        wanted[SEQUENCE] = _Wanted(*order, parse_type(channel.sequence_type))
+    return wanted
+
+
+def _values(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
+    """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
     unstated = isinstance(channel, Feed) and channel.nulls == "not_stated"  # then NULL is no missing value
     required = {attribute.name for attribute in dimension.attributes if attribute.required and not unstated}
     deletes = isinstance(channel, Feed) and channel.deletes
     deleted = F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
-    physical = {name: _physical(column) for name, (column, _, _) in wanted.items()}
-    types = _physical_types(frame, read, {name: column for name, (column, _, _) in wanted.items()})
     columns, faults = [], []
-    for name, (column, data_type, personal) in wanted.items():
-        given = physical[name]
-        cast = _cast(given, types[name], data_type, column.format, source.timezone)
-        taken = _defaulted(given, cast.value, column, data_type)
+    for name, wanted in _wanted(read, source, channel, dimension).items():
+        delivered, column = _physical(wanted.column), wanted.column
+        rules = Rules(source.timezone, column.format, column.unit, column.round)
+        result = cast(delivered, wanted.physical, wanted.data_type, rules)
+        value = F.when(~result.is_bad, result.value) if wanted.null_if_bad else result.value
+        value = _defaulted(delivered, value, column, wanted.data_type)
         # A delete states no attribute, so what stands in its place says nothing.
-        lost = cast.lost & ~deleted if name in read.stated else cast.lost
-        faults.append(_fault(name, given, lost, data_type, personal))
+        is_bad = result.is_bad & ~deleted if name in read.stated else result.is_bad
+        if not wanted.null_if_bad:
+            faults.append(_fault(name, delivered, is_bad, wanted))
         if name in required:
-            faults.append(F.when(given.isNull() & taken.isNull() & ~deleted, F.lit(f"{name} is missing")))
-        columns.append(taken.alias(name))
+            faults.append(F.when(delivered.isNull() & value.isNull() & ~deleted, F.lit(f"{name} is missing")))
+        columns.append(value.alias(name))
     extra = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
-    columns += [_or_delivery(name, physical_name).alias(name) for name, physical_name in extra.items()]
+    columns += [_or_delivery(name, physical, read).alias(name) for name, physical in extra.items()]
     return _Values([*columns, deleted.alias("_deleted")], faults)
 
 
-def _physical_types(frame: DataFrame, read: Reading, columns: Mapping[str, Mapped]) -> dict[str, T.DataType]:
-    """The type of each column as it is delivered; only those of expressions have to be asked for."""
-    there = {field.name.lower(): field.dataType for field in read.fields}
-    asked = {name: _physical(column) for name, column in columns.items() if column.expression}
-    found = {n: there[str(column.from_).lower()] for n, column in columns.items() if not column.expression}
-    if asked:
-        schema = frame.select(*[value.alias(name) for name, value in asked.items()]).schema
-        found |= {name: schema[name].dataType for name in asked}
-    return found
-
-
 def _physical(column: Mapped) -> Column:
-    return F.expr(column.expression) if column.expression else col(str(column.from_))
+    return F.expr(column.expression) if column.expression else col(column.from_[0])
 
 
-def _or_delivery(name: str, physical: str | None) -> Column:
+def _or_delivery(name: str, physical: str | None, read: Reading) -> Column:
     """What the row says, else what its delivery says."""
     told = F.col(DELIVERY)[name.lstrip("_")]
-    return F.coalesce(col(physical).cast("string"), told) if physical else told
+    if not physical:
+        return told
+    text = cast(col(physical), read.type_of(physical), parse_type("string"), Rules()).value
+    return F.coalesce(text, told)
 
 
 def _defaulted(given: Column, value: Column, column: Mapped, data_type: DataType) -> Column:
@@ -235,156 +342,14 @@ def _defaulted(given: Column, value: Column, column: Mapped, data_type: DataType
     return F.when(given.isNull(), F.lit(column.default).cast(data_type.ddl())).otherwise(value)
 
 
-def _fault(name: str, given: Column, lost: Column, data_type: DataType, personal: bool) -> Column:
-    """Why a value was not taken; a personal one is not repeated (S31)."""
+def _fault(name: str, delivered: Column, is_bad: Column, wanted: _Wanted) -> Column:
+    """Why a value was not accepted; a personal one is not repeated (S31)."""
     label = {EFFECTIVE_AT: "effective_at", SEQUENCE: "sequence"}.get(name, name)
-    shown = (
-        F.lit("its value") if personal else F.concat(F.lit("'"), F.left(given.cast("string"), F.lit(60)), F.lit("'"))
-    )
-    return F.when(lost, F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {data_type.ddl()}")))
-
-
-@dataclass(frozen=True, slots=True)
-class _Cast:
-    """A value as its declared type, and whether anything that was delivered is lost in it, be it deep inside."""
-
-    value: Column
-    lost: Column
-
-
-def _cast(given: Column, physical: T.DataType, target: DataType, pattern: str | None, zone: str) -> _Cast:
-    """The value as the declared type, leaf by leaf; a leaf that does not cast is NULL, and lost.
-
-    Times without a zone are read in `zone`, wherever they stand (S1).
-    """
-    ddl = target.ddl()
-    if physical.simpleString() == ddl:
-        return _Cast(given, F.lit(False))
-    if isinstance(physical, T.StringType) and isinstance(target, Struct | Array | Map):
-        return _of_json(given, target, zone)
-    if isinstance(physical, T.StructType) and isinstance(target, Struct):
-        return _struct(given, physical, target, zone)
-    if isinstance(physical, T.ArrayType) and isinstance(target, Array):
-        return _array(given, physical, target, zone)
-    if isinstance(physical, T.MapType) and isinstance(target, Map):
-        return _map(given, physical, target, zone)
-    if isinstance(physical, T.StructType) and isinstance(target, Map):
-        return _map_of_fields(given, physical, target, zone)
-    value = _leaf(given, physical, ddl, pattern, zone)
-    return _Cast(value, given.isNotNull() & value.isNull())
-
-
-def _leaf(given: Column, physical: T.DataType, ddl: str, pattern: str | None, zone: str) -> Column:
-    if ddl == "timestamp":
-        return _timestamp(given, physical, pattern, zone)
-    if ddl in ("date", "timestamp_ntz") and pattern and isinstance(physical, T.StringType):
-        return F.try_to_timestamp(given, F.lit(pattern)).cast(ddl)
-    if ddl == "string" and isinstance(physical, T.StructType | T.ArrayType | T.MapType):
-        return F.to_json(given)  # a cast would leave out the names of fields, and different values become equal
-    return given.try_cast(ddl)
-
-
-def _struct(given: Column, physical: T.StructType, target: Struct, zone: str) -> _Cast:
-    """By the names of its fields: Spark casts a struct by their places.
-
-    A field that was not delivered is NULL; names are compared without regard to case, as those of columns are.
-    """
-    there = {field.name.lower(): field for field in physical.fields}
-    parts, lost = [], F.lit(False)
-    for name, of in target.fields:
-        part = _Cast(F.lit(None).cast(of.ddl()), F.lit(False))
-        if field := there.get(name.lower()):
-            part = _cast(given[field.name], field.dataType, of, None, zone)
-        parts.append(part.value.alias(name))
-        lost = lost | part.lost
-    return _Cast(F.when(given.isNotNull(), F.struct(*parts)), lost)
-
-
-def _array(given: Column, physical: T.ArrayType, target: Array, zone: str) -> _Cast:
-    def element(of: Column) -> _Cast:
-        return _cast(of, physical.elementType, target.element, None, zone)
-
-    lost = F.exists(given, lambda of: element(of).lost)
-    return _Cast(F.transform(given, lambda of: element(of).value), F.coalesce(lost, F.lit(False)))
-
-
-def _map(given: Column, physical: T.MapType, target: Map, zone: str) -> _Cast:
-    keys = _array(F.map_keys(given), T.ArrayType(physical.keyType), Array(target.key), zone)
-    values = _array(F.map_values(given), T.ArrayType(physical.valueType), Array(target.value), zone)
-    return _entries(keys, values)
-
-
-def _map_of_fields(given: Column, physical: T.StructType, target: Map, zone: str) -> _Cast:
-    """The fields of a struct as entries: Spark finds structs in JSON files, whatever their objects stand for.
-
-    A field that is NULL is no entry: one that an object lacks comes as NULL too.
-    """
-    parts, lost = [], F.lit(False)
-    for field in physical.fields:
-        part = _cast(given[field.name], field.dataType, target.value, None, zone)
-        entry = F.struct(F.lit(field.name).alias("key"), part.value.alias("value"))
-        parts.append(F.when(given[field.name].isNotNull(), entry))
-        lost = lost | part.lost
-    there = F.when(given.isNotNull(), F.array_compact(F.array(*parts)))
-    keys = _array(F.transform(there, lambda e: e["key"]), T.ArrayType(T.StringType()), Array(target.key), zone)
-    return _entries(keys, _Cast(F.transform(there, lambda e: e["value"]), lost))
-
-
-def _entries(keys: _Cast, values: _Cast) -> _Cast:
-    """A map. Lost is also what has two keys that become one: Spark would fail, or keep one of them."""
-    lost = keys.lost | (F.size(F.array_distinct(keys.value)) < F.size(keys.value))
-    return _Cast(F.when(~lost, F.map_from_arrays(keys.value, values.value)), lost | values.lost)
-
-
-def _of_json(given: Column, target: DataType, zone: str) -> _Cast:
-    """The value that a JSON text is, its leaves read as those of JSON files are.
-
-    Lost is a text that is none of that type, of which Spark would keep a part.
-    """
-    delivered = _in_json(target)
-    parsed = F.from_json(
-        F.concat(F.lit('{"v":'), given, F.lit("}")),
-        T.StructType([T.StructField("v", delivered), T.StructField(_NO_JSON, T.StringType())]),
-        {"columnNameOfCorruptRecord": _NO_JSON},
-    )
-    whole = F.when(parsed[_NO_JSON].isNull(), parsed["v"])
-    cast = _cast(whole, delivered, target, None, zone)
-    return _Cast(cast.value, (given.isNotNull() & whole.isNull()) | cast.lost)
-
-
-def _in_json(target: DataType) -> T.DataType:
-    """How a value of this type is asked of Spark's JSON reader: all text, but what is written there in Base64.
-
-    Asked for a time it would not know the source's zone, and take a time of day for one of today.
-    """
-    match target:
-        case Struct(fields=fields):
-            return T.StructType([T.StructField(name, _in_json(of)) for name, of in fields])
-        case Array(element=element):
-            return T.ArrayType(_in_json(element))
-        case Map(value=value):
-            return T.MapType(T.StringType(), _in_json(value))
-        case _:
-            return T.BinaryType() if target.ddl() == "binary" else T.StringType()
-
-
-def _timestamp(given: Column, physical: T.DataType, pattern: str | None, zone: str) -> Column:
-    if isinstance(physical, T.TimestampType):
-        return given
-    if not isinstance(physical, T.StringType):
-        value = given.try_cast("timestamp")
-        # A number is an instant: it counts from 1970 in UTC, wherever it was counted.
-        is_instant = zone == "UTC" or isinstance(physical, T.NumericType)
-        return value if is_instant else F.to_utc_timestamp(value, zone)
-    if pattern:
-        value = F.try_to_timestamp(given, F.lit(pattern))
-        zoned = F.lit(bool(ZONE_LETTERS & set(pattern)))
-    else:
-        # Spark takes a time of day without a date for one of today.
-        dated = given.try_cast("timestamp_ntz")
-        value = F.when(dated.isNotNull(), given.try_cast("timestamp"))
-        zoned = F.trim(given).rlike(_ZONE_AT_END) & (F.length(F.trim(given)) > 10)
-    return value if zone == "UTC" else F.when(zoned, value).otherwise(F.to_utc_timestamp(value, zone))
+    text = F.make_valid_utf8(F.left(delivered.cast("string"), F.lit(60)))
+    shown = F.lit("its value") if wanted.personal else F.concat(F.lit("'"), text, F.lit("'"))
+    lacks_unit = isinstance(wanted.physical, T.NumericType) and not wanted.column.unit
+    kind = wanted.data_type.ddl() + (" without a unit" if lacks_unit and wanted.data_type.ddl() in _TIMELY else "")
+    return F.when(is_bad, F.concat(F.lit(f"{label}: "), shown, F.lit(f" is no {kind}")))
 
 
 def _key_readable(dimension: Dimension) -> Column:

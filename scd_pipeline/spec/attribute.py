@@ -5,11 +5,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.spec.frozen import as_tuple, settle
 from scd_pipeline.spec.types import DataType, parse_type
+
+Missing = Literal["reject", "not_provided", "null"]
+OnBadValue = Literal["quarantine", "null"]
+MISSING: tuple[str, ...] = get_args(Missing)
+ON_BAD_VALUE: tuple[str, ...] = get_args(OnBadValue)
 
 
 class ScdType(enum.IntEnum):
@@ -33,10 +38,15 @@ class Attribute:
     - `source`: the one source that states it, where a dimension has several (S30)
     - `former_names`: names it had before; its history goes on under the new one (S20)
     - `retired`: no longer stated; keeps its history and opens no version (S20)
-    - `optional`: a delivery that lacks the column does not state it (S20)
+    - `missing`: what a delivery without the column asserts: it is rejected ("reject"), the attribute is not provided
+      ("not_provided"), or it is NULL ("null") (S20)
+    - `on_bad_value`: what a value that does not cast does: its row is quarantined ("quarantine"), or the attribute is
+      NULL in it ("null") (S26)
     - `required`: a row in which it is NULL is a bad row, unless its feed says that NULL is not stated (S26, S30)
     - `personal`: its values can be erased on request (S31)
     - `previous`: type 6 only: also `previous_<name>`, the value of the version before (S10)
+    - `derived`: computed by the pipeline and never read from a delivery, as the surrogate keys of a fact (S23); no
+      declaration has it
     """
 
     scd: ScdType
@@ -44,12 +54,14 @@ class Attribute:
     source: str | None = None
     former_names: tuple[str, ...] = ()
     retired: bool = False
-    optional: bool = False
+    missing: Missing = "reject"
+    on_bad_value: OnBadValue = "quarantine"
     personal: bool = False
     previous: bool = False
     description: str = ""
     name: str = ""
     required: bool = False
+    derived: bool = False
 
     def __init__(
         self,
@@ -58,21 +70,28 @@ class Attribute:
         source: str | None = None,
         former_names: str | Sequence[str] = (),
         retired: bool = False,
-        optional: bool = False,
+        missing: Missing = "reject",
+        on_bad_value: OnBadValue = "quarantine",
         personal: bool = False,
         previous: bool = False,
         description: str = "",
         name: str = "",
         required: bool = False,
+        derived: bool = False,
     ) -> None:
         settle(self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names))
-        settle(self, retired=retired, optional=optional, personal=personal, previous=previous)
-        settle(self, description=description, name=name, required=required)
+        settle(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
+        settle(self, previous=previous, description=description, name=name, required=required, derived=derived)
 
     @property
     def data_type(self) -> DataType:
         """The column type as a tree."""
         return parse_type(self.type)
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether a delivery may provide it: it is neither retired nor derived."""
+        return not (self.retired or self.derived)
 
     @property
     def opens_versions(self) -> bool:

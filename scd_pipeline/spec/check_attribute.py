@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec.attribute import Attribute, ScdType
+from scd_pipeline.spec.attribute import MISSING, ON_BAD_VALUE, Attribute, ScdType
 from scd_pipeline.spec.faults import Faults, joined
 from scd_pipeline.spec.key import KeyColumn
 from scd_pipeline.spec.names import COLUMN_NAME_RULE, is_column_name, shown
@@ -86,10 +86,20 @@ def _check_attribute(faults: Faults, attribute: Any) -> Attribute | None:
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
         wrong = f"type {int(draft.scd)} takes no `previous`"
         faults.add(f"{path}.previous", wrong, "write scd: 6, or remove it (type 3 always has its previous value)")
-    if draft.retired and draft.optional:
-        wrong = "a retired attribute is no longer stated at all"
-        faults.add(f"{path}.optional", wrong, "remove either `optional` or `retired`")
+    _check_exceptions(faults, path, draft)
     return draft
+
+
+def _check_exceptions(faults: Faults, path: str, draft: Attribute) -> None:
+    """Check what a missing column and a bad value become."""
+    declared = {"missing": (draft.missing, MISSING), "on_bad_value": (draft.on_bad_value, ON_BAD_VALUE)}
+    for word, (choice, choices) in declared.items():
+        field = f"{path}.{word}"
+        faults.choice(field, choice, choices)
+        if draft.retired and choice != choices[0]:
+            faults.add(field, "a retired attribute is no longer read", f"remove either `{word}` or `retired`")
+        elif draft.required and choice == "null":
+            faults.add(field, "a required attribute cannot become NULL", f"remove either `{word}` or `required`")
 
 
 def _check_scd(faults: Faults, field: str, scd: Any) -> None:

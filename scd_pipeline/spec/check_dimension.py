@@ -25,9 +25,9 @@ from scd_pipeline.spec.names import (
     shown,
 )
 from scd_pipeline.spec.patterns import zone_letters
-from scd_pipeline.spec.source import Source
+from scd_pipeline.spec.source import Column, Source
 from scd_pipeline.spec.times import TIME_FORM, parse_time
-from scd_pipeline.spec.types import DataType, parse_type
+from scd_pipeline.spec.types import DataType, Decimal, Primitive, leaves, parse_type
 from scd_pipeline.spec.words import DIMENSION
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ AUDIT_COLUMNS = (
 """The audit's columns beside the business key, and the surrogate key before and after a transition."""
 _WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
 _TIMELY = ("date", "timestamp", "timestamp_ntz")
+_NEVER_ROUNDED = {"string", "boolean", "binary"}
 
 
 def check_dimension(dimension: Dimension) -> None:
@@ -246,18 +247,25 @@ def _check_source_columns(faults: Faults, draft: Dimension) -> None:
             if wanted is not None and of is not None:
                 wrong = f"{shown(column.default)} does not fit type {of.ddl()}"
                 faults.add(f"{field}.default", wrong, f"give {wanted}")
-            if column.format is not None and of is not None:
-                _check_read_as(faults, f"{field}.format", column.format, name, of)
+            if of is not None:
+                _check_read_as(faults, field, column, name, of)
 
 
-def _check_read_as(faults: Faults, field: str, pattern: str, name: str, of: DataType) -> None:
-    """A pattern reads dates and times only; what has no zone is not read with one (S1)."""
-    if of.ddl() not in _TIMELY:
+def _check_read_as(faults: Faults, field: str, column: Column, name: str, of: DataType) -> None:
+    """A pattern or a unit reads dates and times only; what has no zone is not read with one (S1)."""
+    times = f"remove it, or declare {name} as {' or '.join(_TIMELY)}"
+    if column.format is not None and of.ddl() not in _TIMELY:
         wrong = f"a format reads text as a date or a time, and {name} is of type {of.ddl()}"
-        faults.add(field, wrong, f"remove it, or declare {name} as {' or '.join(_TIMELY)}")
-    elif of.ddl() == "timestamp_ntz" and (zone := zone_letters(pattern)):
+        faults.add(f"{field}.format", wrong, times)
+    elif of.ddl() == "timestamp_ntz" and (zone := zone_letters(column.format or "")):
         wrong = f"{zone} reads a zone, and {name} is of type timestamp_ntz, which has none"
-        faults.add(field, wrong, f"leave it out, or declare {name} as timestamp")
+        faults.add(f"{field}.format", wrong, f"leave it out, or declare {name} as timestamp")
+    names = {leaf.ddl() for leaf in leaves(of) if isinstance(leaf, Primitive)}
+    if column.unit is not None and not names & set(_TIMELY):
+        faults.add(f"{field}.unit", f"a unit reads a number as a time, and {name} is of type {of.ddl()}", times)
+    if column.round and not any(isinstance(leaf, Decimal) for leaf in leaves(of)) and names <= _NEVER_ROUNDED:
+        wrong = f"a value of type {of.ddl()} has no digits that could be rounded"
+        faults.add(f"{field}.round", wrong, "remove it, or declare a number, a date or a time")
 
 
 def _check_owned(faults: Faults, field: str, source: Source, name: str, draft: Dimension) -> None:
@@ -269,7 +277,7 @@ def _check_owned(faults: Faults, field: str, source: Source, name: str, draft: D
 
 def _column_types(draft: Dimension) -> dict[str, DataType | None]:
     texts = {key.name: key.type for key in draft.business_key}
-    texts |= {attribute.name: attribute.type for attribute in draft.attributes}
+    texts |= {attribute.name: attribute.type for attribute in draft.attributes if not attribute.derived}
     return {name: _type_or_none(text) for name, text in texts.items()}
 
 

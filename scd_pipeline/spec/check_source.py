@@ -14,6 +14,7 @@ from scd_pipeline.spec.patterns import pattern_fault
 from scd_pipeline.spec.source import (
     DATED_PLACEHOLDERS,
     PLACEHOLDERS,
+    UNITS,
     Channel,
     Column,
     Feed,
@@ -124,11 +125,7 @@ def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snaps
             "there is no `sequence` that it speaks of",
             "name the column in `sequence`",
         )
-    if draft.effective_at_format is not None and draft.effective_at is None:
-        wrong = "there is no `effective_at` that it speaks of"
-        faults.add(f"{path}.effective_at_format", wrong, "name the column in `effective_at`")
-    else:
-        _check_pattern(faults, f"{path}.effective_at_format", draft.effective_at_format)
+    _check_effective_at(faults, path, draft)
     if isinstance(draft, Feed):
         _check_feed(faults, path, draft)
     else:
@@ -138,6 +135,33 @@ def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snaps
             wrong = "a snapshot states each entity once, unless its rows have times of their own"
             faults.add(f"{path}.sequence", wrong, "name their column in `effective_at`, or remove `sequence`")
     return draft
+
+
+def _check_effective_at(faults: Faults, path: str, channel: Channel) -> None:
+    """Check how the business time of a row is read."""
+    declared = {
+        "effective_at_format": channel.effective_at_format is not None,
+        "effective_at_unit": channel.effective_at_unit is not None,
+        "effective_at_round": channel.effective_at_round,
+    }
+    if channel.effective_at is None:
+        wrong = "there is no `effective_at` that it speaks of"
+        for word in (word for word, is_declared in declared.items() if is_declared):
+            faults.add(f"{path}.{word}", wrong, "name the column in `effective_at`")
+        return
+    _check_time_reading(faults, path, channel.effective_at_format, channel.effective_at_unit, "effective_at_")
+
+
+def _check_time_reading(faults: Faults, path: str, pattern: str | None, unit: str | None, prefix: str = "") -> None:
+    """Check a pattern for text and a unit for numbers, of which a time takes one."""
+    _check_pattern(faults, f"{path}.{prefix}format", pattern)
+    if unit is None:
+        return
+    field = f"{path}.{prefix}unit"
+    faults.choice(field, unit, UNITS)
+    if pattern is not None:
+        wrong = f"excludes `{prefix}format`: a unit reads numbers, a format reads text"
+        faults.add(field, wrong, "keep the one that fits the column")
 
 
 def _check_feed(faults: Faults, path: str, feed: Feed) -> None:
@@ -256,9 +280,10 @@ def _check_column(faults: Faults, path: str, column: Any) -> Column | None:
         faults.add(path, f"{shown(column)} is not a column", "give the column's name, or a Column")
         return None
     draft = faults.sound(path, column, COLUMN)
-    if draft.from_ is not None and draft.expression is not None:
+    if draft.from_ and draft.expression is not None:
         faults.add(path, "has both `from` and `expression`", "keep one: the expression may name any column")
-    _check_pattern(faults, f"{path}.format", draft.format)
+    faults.unique(f"{path}.from", [name.casefold() for name in draft.from_])
+    _check_time_reading(faults, path, draft.format, draft.unit)
     return draft
 
 

@@ -51,7 +51,7 @@ def _key(key: tuple[KeyColumn, ...]) -> Any:
 
 
 def _attribute(attribute: Attribute) -> Any:
-    words = _given(attribute, but=("name",))
+    words = _given(attribute, but=("name", "derived"))
     return words["scd"] if len(words) == 1 else words
 
 
@@ -73,6 +73,8 @@ def _channel(channel: Channel) -> Any:
 
 def _column(column: Column) -> Any:
     words = _given(column)
+    if len(column.from_) == 1:
+        words["from"] = column.from_[0]
     return words["from"] if list(words) == ["from"] else words
 
 

@@ -110,7 +110,7 @@ class Fact:
         """The fact's rows as entities that only ever have their latest values.
 
         So a fact takes in its deliveries as a dimension does: retries, revisions, late and bad rows included. The
-        surrogate keys are columns that no source states.
+        surrogate keys are derived: no delivery provides them.
         """
         time = Column(expression=DELIVERY_TIME) if self.event_at == "delivery" else None
         columns = {**self.source.columns, **({self.event_time: time} if time else {})}
@@ -139,8 +139,7 @@ class Fact:
 def _attribute(fact: Fact, name: str, data_type: str) -> Attribute:
     if name == fact.event_time:
         return Attribute(ScdType.OVERWRITE, data_type, required=True)
-    # What a feed states of a fact it states wholly; only the keys are never stated.
-    return Attribute(ScdType.OVERWRITE, data_type, optional=name in fact.key_columns)
+    return Attribute(ScdType.OVERWRITE, data_type, derived=name in fact.key_columns)
 
 
 def _columns(fact: Fact) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from scd_pipeline.spec.names import shown
 
@@ -35,6 +36,35 @@ def pattern_fault(pattern: str) -> tuple[str, str] | None:
 def zone_letters(pattern: str) -> str:
     """The letters of the pattern that read a zone or an offset."""
     return "".join(letter for letter in dict.fromkeys(_plain(pattern)) if letter in ZONE_LETTERS)
+
+
+def without_optional_zone(pattern: str) -> str | None:
+    """Return the pattern without the optional sections that read a zone; None if it has none, or another zone too."""
+    kept, depth, section = "", 0, ""
+    for quoted, text in _tokens(pattern):
+        depth += not quoted and text == "["
+        if depth:
+            section += text
+        else:
+            kept += text
+        depth -= not quoted and text == "]"
+        if section and not depth:
+            kept, section = kept + ("" if zone_letters(section) else section), ""
+    return None if kept == pattern or zone_letters(kept) else kept
+
+
+def reads_nanoseconds(pattern: str) -> bool:
+    """Return whether the pattern reads more digits of a second than microseconds have."""
+    return "S" * 7 in _plain(pattern)
+
+
+def _tokens(pattern: str) -> Iterator[tuple[bool, str]]:
+    """Yield each quoted text of the pattern, and each character outside of quotes."""
+    for at, part in enumerate(_QUOTED.split(pattern)):
+        if at % 2:
+            yield True, part
+        else:
+            yield from ((False, character) for character in part)
 
 
 def _plain(pattern: str) -> str:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from scd_pipeline.spec.frozen import FrozenMapping, as_tuple, settle
 
 Kind = Literal["snapshot", "feed"]
 Default = str | int | float | bool
+Unit = Literal["s", "ms", "us"]
+UNITS: tuple[str, ...] = get_args(Unit)
 
 DATED_PLACEHOLDERS = ("date", "datetime")
 PLACEHOLDERS = (*DATED_PLACEHOLDERS, "delivery")
@@ -27,18 +29,36 @@ _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Column:
     """How a source's physical column becomes an attribute or a key column.
 
-    `from_` (in YAML `from`) names the column; `expression` is SQL over the delivery's columns, and
-    excludes it. `format` reads text as a date or time, by Spark's patterns. `default` stands for NULL.
+    - `from_` (in YAML `from`): the column's name, or several names, of which the first that a delivery has is read
+    - `expression`: SQL over the delivery's columns; excludes `from_`
+    - `format`: reads text as a date or time, by Spark's patterns
+    - `unit`: reads a number as a time that counts seconds, milliseconds or microseconds from 1970 in UTC
+    - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off (S26)
+    - `default`: replaces NULL
     """
 
-    from_: str | None = None
+    from_: tuple[str, ...] = ()
     format: str | None = None
     expression: str | None = None
     default: Default | None = None
+    unit: Unit | None = None
+    round: bool = False
+
+    def __init__(
+        self,
+        from_: str | Sequence[str] = (),
+        format: str | None = None,
+        expression: str | None = None,
+        default: Default | None = None,
+        unit: Unit | None = None,
+        round: bool = False,
+    ) -> None:
+        settle(self, from_=() if from_ is None else as_tuple(from_), format=format, expression=expression)
+        settle(self, default=default, unit=unit, round=round)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +71,8 @@ class Channel:
     - `options`: reader options, stored as sorted pairs
     - `partition`, `versions`: one delivery for each value of a partition column, or for each version,
       of the table at `path`
-    - `effective_at`: column of the business time of a row, read by `effective_at_format` (S4)
+    - `effective_at`: column of the business time of a row, read by `effective_at_format` or, where it is a number, as
+      so many of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
     - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
     """
@@ -65,6 +86,8 @@ class Channel:
     versions: bool = False
     effective_at: str | None = None
     effective_at_format: str | None = None
+    effective_at_unit: Unit | None = None
+    effective_at_round: bool = False
     sequence: str | None = None
     sequence_type: Literal["bigint", "timestamp"] = "bigint"
     reason: str | None = None
@@ -173,7 +196,7 @@ class Source:
         attributes: str | Sequence[str] | None = None,
         existence: bool | None = None,
         timezone: str = "UTC",
-        columns: Mapping[str, Column | str] | None = None,
+        columns: Mapping[str, Column | str | Sequence[str]] | None = None,
         bad_row_limit: float = 0.05,
         retire_guard: RetireGuard | float = DEFAULT_RETIRE_GUARD,
         overdue_after_hours: float | None = None,
@@ -198,7 +221,7 @@ class Source:
     def column(self, name: str) -> Column:
         """How the attribute or key column is read: where nothing is said, from the column of its name."""
         found = self.columns.get(name, Column())
-        return found if found.from_ or found.expression else replace(found, from_=name)
+        return found if found.from_ or found.expression else replace(found, from_=(name,))
 
 
 def _retire_guard(declared: Any) -> Any:
@@ -235,4 +258,4 @@ def _columns(columns: Any) -> Any:
     if not isinstance(columns, Mapping):
         return columns
     items = columns.items()
-    return FrozenMapping({name: Column(from_=of) if isinstance(of, str) else of for name, of in items})
+    return FrozenMapping({name: Column(from_=of) if isinstance(of, (str, list, tuple)) else of for name, of in items})

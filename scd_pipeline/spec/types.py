@@ -105,6 +105,19 @@ class Struct:
 DataType = Primitive | Decimal | Array | Map | Struct
 
 
+def leaves(data_type: DataType) -> tuple[DataType, ...]:
+    """Return the types without parts that the type consists of."""
+    match data_type:
+        case Array(element=element):
+            return leaves(element)
+        case Map(key=key, value=value):
+            return (*leaves(key), *leaves(value))
+        case Struct(fields=fields):
+            return tuple(leaf for _, inner in fields for leaf in leaves(inner))
+        case _:
+            return (data_type,)
+
+
 def _quoted(name: str) -> str:
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     return name if plain else "`" + name.replace("`", "``") + "`"

@@ -15,12 +15,13 @@ class Kind(enum.Enum):
     FLAG = "true or false"
     NUMBER = "a number"
     SCALAR = "text, a number, or true or false"
+    CHOICE = "one of its choices"
     PART = "a part with words of its own"
 
     def accepts(self, value: object) -> bool:
         """Whether the value is of this kind; parts are judged where they are read."""
         match self:
-            case Kind.TEXT | Kind.TIME:
+            case Kind.TEXT | Kind.TIME | Kind.CHOICE:
                 return isinstance(value, str)
             case Kind.NAMES:
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
@@ -42,15 +43,18 @@ ATTRIBUTE: Words = {
     "source": Kind.TEXT,
     "former_names": Kind.NAMES,
     "retired": Kind.FLAG,
-    "optional": Kind.FLAG,
+    "missing": Kind.CHOICE,
+    "on_bad_value": Kind.CHOICE,
     "required": Kind.FLAG,
     "personal": Kind.FLAG,
     "previous": Kind.FLAG,
     "description": Kind.TEXT,
 }
 COLUMN: Words = {
-    "from": Kind.TEXT,
+    "from": Kind.NAMES,
     "format": Kind.TEXT,
+    "unit": Kind.TEXT,
+    "round": Kind.FLAG,
     "expression": Kind.TEXT,
     "default": Kind.SCALAR,
 }
@@ -62,6 +66,8 @@ _CHANNEL: Words = {
     "versions": Kind.FLAG,
     "effective_at": Kind.TEXT,
     "effective_at_format": Kind.TEXT,
+    "effective_at_unit": Kind.TEXT,
+    "effective_at_round": Kind.FLAG,
     "sequence": Kind.TEXT,
     "sequence_type": Kind.TEXT,
     "reason": Kind.TEXT,
@@ -115,3 +121,6 @@ FACT: Words = {
 
 # The words that Python keeps for itself.
 PYTHON_NAMES = {"from": "from_"}
+
+# What other tools call a thing, by the words that declare it here.
+MEANT = {"optional": "missing: not_provided"}

@@ -32,6 +32,7 @@ from scd_pipeline.spec.yaml_nodes import (
 
 _CHANNELS: dict[str, tuple[Any, Words]] = {"snapshot": (Snapshot, words.SNAPSHOT), "feed": (Feed, words.FEED)}
 _ENTRY = "write `name: value`"
+_NULL = ("null", "Null", "NULL")
 
 
 class DimensionReader:
@@ -162,7 +163,7 @@ class DimensionReader:
 
     def column(self, path: str, node: Node) -> Column:
         if not isinstance(node, MappingNode):
-            return Column(self.value(path, node, Kind.TEXT))
+            return Column(self.value(path, node, Kind.NAMES))
         given = self.words(path, node, words.COLUMN)
         return Column(**{words.PYTHON_NAMES.get(word, word): value for word, value in given.items()})
 
@@ -176,7 +177,7 @@ class DimensionReader:
             if field in self.spoilt:
                 continue
             if word not in known:
-                self.tell(field, f"{shown(word)} is not a word that stands here", did_you_mean(word, known))
+                self.tell(field, f"{shown(word)} is not a word that stands here", _hint(word, known))
                 continue
             found = self.part(field, value) if known[word] is Kind.PART else self.value(field, value, known[word])
             if found is not None:
@@ -259,6 +260,8 @@ class DimensionReader:
             return None
         if isinstance(found, Stamp) and kind in (Kind.TIME, Kind.SCALAR):
             found = found.text
+        if found is None and kind is Kind.CHOICE and node.value in _NULL:
+            found = "null"  # a choice that YAML reads as no value
         fits = isinstance(found, str) if kind is Kind.NAMES else kind.accepts(found)
         if fits:
             return found
@@ -270,6 +273,12 @@ class DimensionReader:
         else:
             self.tell(path, f"{shown(node.value)} is not {kind.value}", f"write {kind.value}")
         return None
+
+
+def _hint(word: str, known: Words) -> str:
+    """Return what to write in place of an unknown word."""
+    meant = words.MEANT.get(word, "")
+    return f"did you mean `{meant}`?" if meant.partition(":")[0] in known else did_you_mean(word, known)
 
 
 def _unquoted(node: ScalarNode, wanted: str) -> tuple[str, str]:

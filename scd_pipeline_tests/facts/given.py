@@ -31,7 +31,7 @@ PLAYER_SINCE = replace(
         "level": Attribute(2, former_names="tier"),
         "email": Attribute(1),
         "born": Attribute(0),
-        "phone": Attribute(2, optional=True),
+        "phone": Attribute(2, missing="not_provided"),
     },
 )
 """The player as declared since the last delivery: an attribute renamed, and a new one."""

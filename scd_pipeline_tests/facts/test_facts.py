@@ -49,19 +49,22 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) 
             plays(
                 "1",
                 """
-                | play | played_at                  | player_id | partner_id | coins |
-                | 1    | 2019-02-28                 | p         | NULL       | 1     |
-                | 2    | 2019-03-05                 | p         | p          | 2     |
-                | 3    | 2019-05-31T23:59:59.999999 | p         | q          | 3     |
-                | 4    | 2019-06-01                 | p         | NULL       | 4     |
-                | 5    | 2019-10-01                 | p         | NULL       | 5     |
-                | 6    | 2019-12-01                 | p         | NULL       | 6     |
-                | 7    | NULL                       | p         | NULL       | 7     |
+                | play | played_at                  | player_id | partner_id | coins | player_key | play_row |
+                | 1    | 2019-02-28                 | p         | NULL       | 1     | 1          | 1        |
+                | 2    | 2019-03-05                 | p         | p          | 2     | 1          | 1        |
+                | 3    | 2019-05-31T23:59:59.999999 | p         | q          | 3     | 1          | 1        |
+                | 4    | 2019-06-01                 | p         | NULL       | 4     | 1          | 1        |
+                | 5    | 2019-10-01                 | p         | NULL       | 5     | 1          | 1        |
+                | 6    | 2019-12-01                 | p         | NULL       | 6     | 1          | 1        |
+                | 7    | NULL                       | p         | NULL       | 7     | key        | row      |
+                | 8    | 2019-12-01                 | p         | NULL       | 7.5   | 1          | 1        |
                 """,
             )
         ],
     )
     assert result.rows == {"open": 6}
+    (batch,) = result.batches
+    assert batch.undeclared == ("player_key", "play_row"), "derived columns are never read"
     assert_same_rows(
         """
         | play | coins | player_tier | partner_tier |
@@ -78,7 +81,7 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) 
     unknown = {row["play"] for row in facts(recorded) if row["player_key"] == -1}
     assert unknown == {1, 5}
     bad = reading.quarantine(recorded, PLAY.name).select("reason").toArrow().to_pylist()
-    assert [row["reason"] for row in bad] == ["played_at is missing"]
+    assert sorted(row["reason"] for row in bad) == ["coins: '7.5' is no int", "played_at is missing"]
 
 
 @rule("S22", "S24", "S25")

@@ -44,7 +44,7 @@ def _attribute(shape: Shape, dim: o.Dim, attr: o.Attr) -> Attribute:
         type=shape.types.attributes[attr.name],
         source=attr.source if several else None,
         former_names=attr.former_names,
-        optional=attr.name in shape.optional,
+        missing="not_provided" if attr.name in shape.optional else "reject",
         previous=attr.previous,
     )
 

@@ -337,7 +337,7 @@ _SOURCES = (
         "bad_value_is_null",
         "S26",
         "customer pass, partner pass",
-        Edit("history.statements:_cast", "given.isNotNull() & value.isNull()", "F.lit(False) & value.isNull()"),
+        Edit("history.casts:cast", "value.isNotNull() & leaf.isNull()", "F.lit(False) & leaf.isNull()"),
     ),
     _fault(
         "any_time_taken",
@@ -350,9 +350,9 @@ _SOURCES = (
         "S1",
         "player pass, machine pass",
         Edit(
-            "history.statements:_timestamp",
-            'return value if zone == "UTC" else F.when(zoned',
-            'return F.date_trunc("second", value) if zone == "UTC" else F.when(zoned',
+            "history.casts:_timestamp",
+            'return moment if rules.zone == "UTC" else F.when(_has_zone',
+            'return F.date_trunc("second", moment) if rules.zone == "UTC" else F.when(_has_zone',
         ),
     ),
     _fault(
@@ -361,8 +361,8 @@ _SOURCES = (
         "customer pass, country pass",
         Edit(
             "history.statements:_or_delivery",
-            'return F.coalesce(col(physical).cast("string"), told) if physical else told',
-            'return col(physical).cast("string") if physical else told',
+            "return F.coalesce(text, told)",
+            "return text",
         ),
     ),
     _fault(
@@ -371,8 +371,8 @@ _SOURCES = (
         "customer pass, country pass",
         Edit(
             "history.statements:_or_delivery",
-            'F.coalesce(col(physical).cast("string"), told)',
-            'F.coalesce(told, col(physical).cast("string"))',
+            "F.coalesce(text, told)",
+            "F.coalesce(told, text)",
         ),
     ),
 )
@@ -537,7 +537,7 @@ _LOG = (
         "first_null_is_a_repeat",
         "S9",
         "customer pass redeclared, customer halves redeclared",
-        Edit("history.differences:_differs", "(before.isNull() | ~equal)", "~equal"),
+        Edit("history.differences:_differs", "before.isNull() | ~equal", "~equal"),
     ),
     _fault(
         "history_forgotten",
@@ -822,9 +822,10 @@ _EQUALITY = (
         "S8",
         "customer pass, country pass",
         Edit(
-            "history.statements:_cast",
-            "ddl = target.ddl()",
-            'ddl = target.ddl()\n    given = F.nullif(given, F.lit("")) if ddl == "string" else given',
+            "history.casts:cast",
+            "leaf = _leaf(value, physical, target, rules)",
+            'value = F.nullif(value, F.lit("")) if target.ddl() == "string" else value\n'
+            "    leaf = _leaf(value, physical, target, rules)",
         ),
     ),
     _fault(

@@ -18,12 +18,12 @@ CUSTOMER = declared(
         feed: {effective_at: time, sequence: seq, reason: reason, deletes: "op = 'D'"}
         bad_row_limit: 0.5
     attributes:
-      born: {scd: 0, type: date, optional: true}
-      email: {scd: 1, optional: true}
-      city: {scd: 2, optional: true}
-      score: {scd: 2, type: int, optional: true}
-      manager: {scd: 3, optional: true}
-      tier: {scd: 6, previous: true, optional: true}
+      born: {scd: 0, type: date, missing: not_provided}
+      email: {scd: 1, missing: not_provided}
+      city: {scd: 2, missing: not_provided}
+      score: {scd: 2, type: int, missing: not_provided}
+      manager: {scd: 3, missing: not_provided}
+      tier: {scd: 6, previous: true, missing: not_provided}
     """
 )
 
@@ -37,8 +37,8 @@ CONTRACT = declared(
         feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
         bad_row_limit: 0.5
     attributes:
-      city: {scd: 2, optional: true}
-      email: {scd: 1, optional: true}
+      city: {scd: 2, missing: not_provided}
+      email: {scd: 1, missing: not_provided}
     """
 )
 
@@ -57,12 +57,12 @@ ACCOUNT = declared(
         snapshot: {}
         feed: {effective_at: time, states: some}
     attributes:
-      city: {scd: 2, source: crm, optional: true}
-      name: {scd: 1, source: crm, optional: true}
+      city: {scd: 2, source: crm, missing: not_provided}
+      name: {scd: 1, source: crm, missing: not_provided}
       limit: {scd: 2, type: int, source: erp}
       owner: {scd: 1, source: erp}
-      note: {scd: 2, source: desk, optional: true}
-      agent: {scd: 3, source: desk, optional: true}
+      note: {scd: 2, source: desk, missing: not_provided}
+      agent: {scd: 3, source: desk, missing: not_provided}
     """
 )
 
@@ -76,8 +76,8 @@ STORE = declared(
         feed: {effective_at: time, deletes: "op = 'D'"}
         bad_row_limit: 0.5
     attributes:
-      city: {scd: 2, optional: true}
-      staff: {scd: 1, type: int, optional: true}
+      city: {scd: 2, missing: not_provided}
+      staff: {scd: 1, type: int, missing: not_provided}
     """
 )
 
@@ -91,8 +91,8 @@ PRODUCT = declared(
         feed: {effective_at: time, deletes: "op = 'D'"}
         bad_row_limit: 1
     attributes:
-      price: {scd: 2, type: "decimal(8,2)", optional: true}
-      title: {scd: 1, optional: true}
+      price: {scd: 2, type: "decimal(8,2)", missing: not_provided}
+      title: {scd: 1, missing: not_provided}
     open_end: 2999-12-31
     begin: {at: 2000-01-01, for_first_changes_until: 2024-01-01}
     """
@@ -107,9 +107,9 @@ COUNTRY = declared(
         snapshot: {}
         feed: {deletes: "op = 'D'"}        # no times of its own: the delivery's
     attributes:
-      founded: {scd: 0, type: int, optional: true}
-      name: {scd: 1, optional: true}
-      capital: {scd: 3, optional: true}
+      founded: {scd: 0, type: int, missing: not_provided}
+      name: {scd: 1, missing: not_provided}
+      capital: {scd: 3, missing: not_provided}
     deleted_at: true
     """
 )

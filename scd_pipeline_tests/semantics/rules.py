@@ -274,12 +274,18 @@ RULES: dict[str, Rule] = {
         - A new attribute is added to the table by naming it in the declaration; earlier versions have NULL in it.
         - One that is renamed, with the old name in `former_names`, keeps its history under the new name.
         - One that is `retired` is no longer read: it keeps its values and opens no versions.
-        - One that is `optional` may be missing in a delivery; it is then not stated, which is not NULL.
-        - Any other declared column that is missing stops the batch, and so does one of the key or of the channel.
-        - Columns that nobody declared are reported with the result, and not taken.
+        - If a delivery lacks the column of an attribute, or one that its expression names, the batch is stopped,
+          unless the attribute declares otherwise. With `missing: not_provided` the delivery asserts nothing of the
+          attribute, so that its value goes on; with `missing: null` it asserts NULL.
+        - A column of the key or of the channel may never be missing.
+        - An attribute may name several source columns, as names differ between deliveries: the first that a delivery
+          has is read.
+        - Columns that are not declared are reported with the result, and never read. Neither are columns that the
+          pipeline derives, as the surrogate keys of a fact, whatever a delivery has under their names.
         """,
         (
-            "A feed that `states: some` may lack any attribute.",
+            "A feed that `states: some` may lack any attribute; it is then not provided.",
+            "The first NULL of an attribute that was not provided before is not counted as a change.",
             "An attribute that the table has and the declaration no longer names is refused: retire it, or name it "
             "in `former_names` of what it became.",
             "The table remembers the names that an attribute had: a former name may be left out once a load has "
@@ -307,7 +313,7 @@ RULES: dict[str, Rule] = {
         "Changed declarations",
         """
         A changed type, key or layout would be shown as a plan, and taken into the past from the log by one commit.
-        New, renamed, retired and optional attributes are built (S20), and so are surrogate keys with a salt for a new
+        New, renamed, retired and missing attributes are built (S20), and so are surrogate keys with a salt for a new
         table (S14); any other difference between the declaration and the table is refused before anything is read.
         """,
         built=False,
@@ -375,8 +381,17 @@ RULES: dict[str, Rule] = {
         its entity stays as it is. If more than the declared share (`bad_row_limit`, 5 % unless told otherwise) of a
         batch is bad, the batch is stopped before anything is written; it can be let through. Mended rows come in by a
         higher revision of their delivery, at its own position.
+
+        A value casts only if its type holds all of it, whatever type it is delivered in: a fraction is no whole number,
+        1.005 no `decimal(10,2)`, a time of day no date, `2024-01-01 junk` neither, a number no time, and bytes that are
+        not UTF-8 no text; dates and times are of the years 1 to 9999. What may be lost or assumed is declared:
+        `round: true`, and the `unit` of a number that counts time since 1970. An attribute with `on_bad_value: null`
+        is NULL in place of a bad value, and its row goes on.
         """,
         (
+            "A bad value deep inside another makes all of it bad. Spaces around numbers and times do not.",
+            "A text or a decimal is read into `double` or `float` as the nearest number, if it has no more digits than "
+            "the type can tell apart (17 or 9).",
             "Bad rows are rows of the change log, and those of a superseded revision are superseded with it.",
             "In a feed a bad row has no effect at all.",
             "A line of a CSV file with fewer or more fields than the header, or of a JSON file that is no object, is a "

@@ -35,12 +35,12 @@ EVENT = declared(
           offset: {format: dd.MM.yyyy HH:mm XXX}
           clock: {format: dd.MM.yyyy HH:mm}
     attributes:
-      day: {scd: 2, type: date, optional: true}
-      minute: {scd: 2, type: timestamp, optional: true}
-      offset: {scd: 2, type: timestamp, optional: true}
-      plain: {scd: 2, type: timestamp, optional: true}
-      wall: {scd: 2, type: timestamp_ntz, optional: true}
-      clock: {scd: 2, type: timestamp_ntz, optional: true}
+      day: {scd: 2, type: date, missing: not_provided}
+      minute: {scd: 2, type: timestamp, missing: not_provided}
+      offset: {scd: 2, type: timestamp, missing: not_provided}
+      plain: {scd: 2, type: timestamp, missing: not_provided}
+      wall: {scd: 2, type: timestamp_ntz, missing: not_provided}
+      clock: {scd: 2, type: timestamp_ntz, missing: not_provided}
     """
 )
 

@@ -65,8 +65,8 @@ def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Wa
 @pytest.mark.rule("S20")
 def test_a_schema_step_that_a_rival_took_first_is_planned_anew(loaded: Warehouse) -> None:
     """By the columns as they are then, it is no step any more."""
-    town = Attribute(2, former_names=("city",), optional=True)
-    renamed, more = {"email": 1, "town": town}, {"email": 1, "town": town, "tier": Attribute(2, optional=True)}
+    town = Attribute(2, former_names=("city",), missing="not_provided")
+    renamed, more = {"email": 1, "town": town}, {"email": 1, "town": town, "tier": Attribute(2, missing="not_provided")}
     for attributes, month in ((renamed, 2), (more, 3)):
         changed = replace(CUSTOMER, attributes=attributes)
         made = plan(loaded, changed, [feed("one", ("a", month, "Oslo"))])

@@ -96,7 +96,7 @@ def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_t
     """What the table was made by: without it a declaration that leaves the new attribute out again would do."""
     opened = Warehouse(spark, warehouse)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, optional=True)})
+    more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, missing="not_provided")})
     for step in plan(opened, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
         carry_out(step, opened, more)  # killed here
     load(opened, more, [feed("one", ("a", 2, "Oslo"))])

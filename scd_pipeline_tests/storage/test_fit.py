@@ -66,7 +66,9 @@ def test_a_plan_tells_its_schema_steps_and_takes_none(spark: SparkSession, wareh
     opened = Warehouse(spark, warehouse)
     load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
     changed = declared(
-        email=1, town=Attribute(2, former_names=("city",), optional=True), tier=Attribute(2, optional=True)
+        email=1,
+        town=Attribute(2, former_names=("city",), missing="not_provided"),
+        tier=Attribute(2, missing="not_provided"),
     )
     steps = [str(step) for step in plan(opened, changed, [snapshot(2, {"a": "Oslo"})]).schema_steps]
     assert steps == [

@@ -157,6 +157,25 @@ def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None
     assert taken.to_pylist()[0]["uint64"] == 2**64 - 1
 
 
+def test_times_finer_than_microseconds_are_handed_over_as_text() -> None:
+    """At any depth, so that they are judged as text is; others of their column too."""
+    fine, whole = 1_704_067_200_000_000_001, 1_704_067_200_000_001_000
+    tokyo = pa.timestamp("ns", "Asia/Tokyo")
+    table = pa.table(
+        {
+            "fine": pa.array([fine, None], tokyo),
+            "whole": pa.array([whole, None], tokyo),
+            "deep": pa.array([[{"at": fine}], None], pa.list_(pa.struct([("at", tokyo)]))),
+        }
+    )
+    converted = as_arrow(table)
+    assert converted.column("fine").to_pylist() == ["2024-01-01 00:00:00.000000001Z", None]
+    assert converted.column("whole").type == pa.timestamp("us", "UTC")
+    assert converted.column("deep").to_pylist() == [[{"at": "2024-01-01 00:00:00.000000001Z"}], None]
+    frame = pd.DataFrame({"at": [pd.Timestamp(fine)]})
+    assert as_arrow(frame).to_pylist() == [{"at": "2024-01-01 00:00:00.000000001"}]
+
+
 @pytest.mark.rule("S20", "S27")
 def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) -> None:
     """It names columns in its rows alone: a day without changes, and a snapshot of nobody. A row of none lacks them."""
@@ -181,7 +200,7 @@ def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) 
         "2024-01-06": ("accepted", 0, 1),
     }
     done = load(opened, dimension, late)
-    assert [batch.error for batch in done.stopped] == ["it lacks id, city; it has none"]
+    assert [batch.error for batch in done.stopped] == ["it lacks id, op (in `deletes`), city; it has none"]
 
 
 @pytest.mark.rule("S27", "S29")

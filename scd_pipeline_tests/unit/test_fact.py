@@ -100,6 +100,11 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
         ('  floor: {feed: "plays_{date}.csv"}', "  {}", "13: sources: is missing; write `sources:`"),
         ("  floor: {", "  floor: {retire_guard: 0.5, ", "14: sources.floor.retire_guard: is a word for the sources of"),
         ("  floor: {", "  floor: {attributes: coins, ", "14: sources.floor.attributes: is a word for the sources of d"),
+        (
+            "  floor: {",
+            "  floor: {columns: {guest_key: GUEST}, ",
+            "14: sources.floor.columns.guest_key: 'guest_key' is neither an attribute nor in the business key; did you",
+        ),
         ("player: dim_player", "player:", "10: dimensions.player: has no value; write text, or remove the word"),
         ("player: dim_player", "player: {key: player}", "10: dimensions.player: names no dimension; write `dimension:"),
         ("  floor:", "  other: {feed: {}}\n  floor:", "13: sources: a fact has one source; declare a fact for each"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline.spec.patterns import pattern_fault
+from scd_pipeline.spec.patterns import pattern_fault, reads_nanoseconds, without_optional_zone, zone_letters
 
 FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
 
@@ -54,3 +54,25 @@ def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
 )
 def test_a_pattern_that_reads_nothing_or_wrong_is_told(pattern: str, wrong: str, right: str) -> None:
     assert pattern_fault(pattern) == (f"{pattern!r} {wrong}", right)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "letters", "local"),
+    [
+        ("dd.MM.yyyy 'godz.' HH:mm", "", None),
+        ("dd.MM.yyyy HH:mm", "", None),
+        ("dd.MM.yyyy 'o''clock' HH:mm z", "z", None),
+        ("yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]", "X", "yyyy-MM-dd'T'HH:mm:ss[.SSS]"),
+        ("yyyy-MM-dd'['HH:mm']'[ [OOOO][VV]]", "OV", "yyyy-MM-dd'['HH:mm']'"),
+        ("yyyy-MM-dd[ HH:mm 'Z']", "", None),
+        ("yyyy-MM-dd HH:mm x[VV]", "xV", None),
+    ],
+)
+def test_the_zone_of_a_pattern(pattern: str, letters: str, local: str | None) -> None:
+    """Quoted letters read no zone; where the zone is optional, text without one is read by the rest of the pattern."""
+    assert (zone_letters(pattern), without_optional_zone(pattern)) == (letters, local)
+
+
+def test_fractions_of_a_second_finer_than_microseconds() -> None:
+    assert reads_nanoseconds("yyyy-MM-dd HH:mm:ss.SSSSSSSSS")
+    assert not reads_nanoseconds("yyyy-MM-dd HH:mm:ss.SSSSSS 'SSSSSSSSS'")

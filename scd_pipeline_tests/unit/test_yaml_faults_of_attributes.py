@@ -146,10 +146,41 @@ ONE | city: 2 | city: {scd: 2, previous: true}
 9: attributes.city.previous: type 2 takes no `previous`; write scd: 6, or remove it (type 3 always has its
 previous value)
 
-# retired optional
-ONE | city: 2 | city: {scd: 2, retired: true, optional: true}
-9: attributes.city.optional: a retired attribute is no longer stated at all; remove either `optional` or
-`retired`
+# retired but not missing
+ONE | city: 2 | city: {scd: 2, retired: true, missing: not_provided}
+9: attributes.city.missing: a retired attribute is no longer read; remove either `missing` or `retired`
+
+# retired bad value
+ONE | city: 2 | city: {scd: 2, retired: true, on_bad_value: null}
+9: attributes.city.on_bad_value: a retired attribute is no longer read; remove either `on_bad_value` or `retired`
+
+# required and NULL where missing
+ONE | city: 2 | city: {scd: 2, required: true, missing: null}
+9: attributes.city.missing: a required attribute cannot become NULL; remove either `missing` or `required`
+
+# required and NULL where bad
+ONE | city: 2 | city: {scd: 2, required: true, on_bad_value: null}
+9: attributes.city.on_bad_value: a required attribute cannot become NULL; remove either `on_bad_value` or `required`
+
+# what a missing column is
+ONE | city: 2 | city: {scd: 2, missing: not_stated}
+9: attributes.city.missing: 'not_stated' is not a choice; allowed: reject, not_provided, null
+
+# missing without a choice
+ONE | city: 2 | city: {scd: 2, missing: }
+9: attributes.city.missing: has no value; write one of its choices, or remove the word
+
+# missing as a flag
+ONE | city: 2 | city: {scd: 2, missing: true}
+9: attributes.city.missing: 'true' is not one of its choices; write one of its choices
+
+# what a bad value does
+ONE | city: 2 | city: {scd: 2, on_bad_value: NULL!}
+9: attributes.city.on_bad_value: 'NULL!' is not a choice; allowed: quarantine, null
+
+# optional
+ONE | city: 2 | city: {scd: 2, optional: true}
+9: attributes.city.optional: 'optional' is not a word that stands here; did you mean `missing: not_provided`?
 
 # former name own
 ONE | city: 2 | city: {scd: 2, former_names: city}

@@ -139,6 +139,33 @@ column
 ONE |     snapshot: |     columns: {city: {expression: ' '}}\n    snapshot:
 5: sources.crm.columns.city.expression: is empty; give text, or leave it out
 
+# column names twice
+ONE |     snapshot: |     columns: {city: [City, CITY]}\n    snapshot:
+5: sources.crm.columns.city.from: names city twice; name it once
+
+# unit
+ONE |     snapshot: |     columns: {birthday: {unit: sec}}\n    snapshot:
+5: sources.crm.columns.birthday.unit: 'sec' is not a choice; allowed: s, ms, us
+
+# unit and format
+ONE |     snapshot: |     columns: {birthday: {unit: s, format: yyyy}}\n    snapshot:
+5: sources.crm.columns.birthday.unit: excludes `format`: a unit reads numbers, a format reads text; keep the
+one that fits the column
+
+# unit of a text
+ONE |     snapshot: |     columns: {city: {unit: s}}\n    snapshot:
+5: sources.crm.columns.city.unit: a unit reads a number as a time, and city is of type string; remove it, or
+declare city as date or timestamp or timestamp_ntz
+
+# round of a text
+ONE |     snapshot: |     columns: {city: {round: true}}\n    snapshot:
+5: sources.crm.columns.city.round: a value of type string has no digits that could be rounded; remove it, or
+declare a number, a date or a time
+
+# round as text
+ONE |     snapshot: |     columns: {birthday: {round: 'yes'}}\n    snapshot:
+5: sources.crm.columns.birthday.round: 'yes' is not true or false; write true or false
+
 # format of a text
 ONE |     snapshot: |     columns: {city: {format: yyyy-MM-dd}}\n    snapshot:
 5: sources.crm.columns.city.format: a format reads text as a date or a time, and city is of type string;
@@ -268,6 +295,25 @@ FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_fo
 FEED |       effective_at |       effective_at_format: yyyy-MM-ddTHH:mm:ss\n      effective_at
 7: sources.crm.feed.effective_at_format: 'yyyy-MM-ddTHH:mm:ss' has T, by which nothing can be read; did you
 mean yyyy-MM-dd'T'HH:mm:ss?
+
+# effective_at_unit alone
+FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_unit:
+7: sources.crm.feed.effective_at_unit: there is no `effective_at` that it speaks of; name the column in
+`effective_at`
+
+# effective_at_round alone
+FEED | {delivery}.json\n      effective_at: changed_at | {date}.json\n      effective_at_round: true
+7: sources.crm.feed.effective_at_round: there is no `effective_at` that it speaks of; name the column in
+`effective_at`
+
+# effective_at_unit
+FEED |       effective_at |       effective_at_unit: seconds\n      effective_at
+7: sources.crm.feed.effective_at_unit: 'seconds' is not a choice; allowed: s, ms, us
+
+# effective_at_unit and format
+FEED |       effective_at |       effective_at_unit: s\n      effective_at_format: yyyy\n      effective_at
+7: sources.crm.feed.effective_at_unit: excludes `effective_at_format`: a unit reads numbers, a format reads
+text; keep the one that fits the column
 
 # nulls
 FEED |       effective_at |       nulls: not_stated\n      effective_at

@@ -122,11 +122,11 @@ dimension's words>
 # column unknown word
 ONE |     snapshot: |     columns: {city: {form: C}}\n    snapshot:
 5: sources.crm.columns.city.form: 'form' is not a word that stands here; did you mean format? allowed:
-from, format, expression, default
+from, format, unit, round, expression, default
 
 # column number
 ONE |     snapshot: |     columns: {city: 3}\n    snapshot:
-5: sources.crm.columns.city: 3 is read as a number, not as text; put it in quotes: "3"
+5: sources.crm.columns.city: 3 is read as a number, not as a name or a list of names; put it in quotes: "3"
 
 # default mapping
 ONE |     snapshot: |     columns: {city: {default: {a: b}}}\n    snapshot:

@@ -63,8 +63,10 @@ sources:
       unreadable_keys: retire
     columns:
       region: REGION
-      customer_id: {from: CUST_NO, default: -1}
+      customer_id: {from: [CUST_NO, cust no], default: -1, round: true}
       birthday: {from: BORN, format: dd.MM.yyyy, default: 1900-01-01}
+      joined: {unit: ms}
+      rank: [RANK, Position]
       city: {expression: "upper(city)"}
   web:
     attributes: [email, phone]
@@ -84,9 +86,11 @@ sources:
 attributes:
   birthday: {scd: 0, type: date, source: crm, personal: true}
   email: {scd: 1, former_names: [mail, e_mail], description: Where to write}
-  phone: {scd: 3, optional: true}
+  phone: {scd: 3, missing: not_provided}
   city: {scd: 6, previous: true, source: crm}
   fax: {scd: 2, retired: true}
+  joined: {scd: 0, type: timestamp, source: crm, missing: null}
+  rank: {scd: 1, type: int, source: crm, on_bad_value: null}
 """
 
 
@@ -122,8 +126,10 @@ def long_in_python() -> Dimension:
         timezone="Europe/Oslo",
         columns={
             "region": "REGION",
-            "customer_id": Column("CUST_NO", default=-1),
+            "customer_id": Column(["CUST_NO", "cust no"], default=-1, round=True),
             "birthday": Column("BORN", format="dd.MM.yyyy", default="1900-01-01"),
+            "joined": Column(unit="ms"),
+            "rank": ["RANK", "Position"],
             "city": Column(expression="upper(city)"),
         },
         bad_row_limit=0,
@@ -150,9 +156,11 @@ def long_in_python() -> Dimension:
         {
             "birthday": Attribute(0, "date", source="crm", personal=True),
             "email": Attribute(1, former_names=["mail", "e_mail"], description="Where to write"),
-            "phone": Attribute(3, optional=True),
+            "phone": Attribute(3, missing="not_provided"),
             "city": Attribute(6, previous=True, source="crm"),
             "fax": Attribute(2, retired=True),
+            "joined": Attribute(0, "timestamp", source="crm", missing="null"),
+            "rank": Attribute(1, "int", source="crm", on_bad_value="null"),
         },
         [crm, Source("web", feed=feed, attributes=["email", "phone"])],
         surrogate_key="customer_sk",

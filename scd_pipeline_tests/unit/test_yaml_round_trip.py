@@ -63,6 +63,11 @@ CHANNEL: dict[str, st.SearchStrategy[Any]] = {
     "correlation_id": MAYBE,
 }
 PATTERNS = ["dd.MM.yyyy HH:mm:ss[.SSS]", "yyyy-MM-dd'T'hh:mm a XXX", "''yyyyDDD''"]
+TIME_READINGS = [
+    {},
+    {"effective_at_unit": "ms", "effective_at_round": True},
+    *({"effective_at_format": pattern} for pattern in PATTERNS),
+]
 PLACES = [
     {},
     {"path": "landing/{date}.csv"},
@@ -79,7 +84,7 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
     places = [*PLACES, *(ANY_NAME if kind == "feed" and row_times else [])]
     words = {**draw(st.sampled_from(places)), **draw(given_some(**CHANNEL))}
     if row_times:
-        words |= {"effective_at": draw(TEXT), "effective_at_format": draw(st.none() | st.sampled_from(PATTERNS))}
+        words |= {"effective_at": draw(TEXT), **draw(st.sampled_from(TIME_READINGS))}
     if (kind == "feed" or "effective_at" in words) and draw(st.booleans()):
         words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":
@@ -93,7 +98,11 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
 def attributes(draw: st.DrawFn, source: str | None, former: str) -> Attribute:
     words = draw(given_some(personal=st.booleans(), description=st.just("") | TEXT, type=st.sampled_from(TYPES)))
     scd = draw(st.sampled_from([0, 1, 2, 3, 6]))
-    fate = draw(st.sampled_from([{}, {"retired": True}, {"optional": True}]))
+    fate = draw(
+        st.sampled_from(
+            [{}, {"retired": True}, {"missing": "not_provided"}, {"missing": "null"}, {"on_bad_value": "null"}]
+        )
+    )
     names = draw(st.sampled_from([(), (former,)]))
     return Attribute(scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **words, **fate)
 
@@ -102,7 +111,10 @@ def attributes(draw: st.DrawFn, source: str | None, former: str) -> Attribute:
 def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, default: Any) -> Source:
     kinds = draw(st.sampled_from([("snapshot",), ("feed",), ("snapshot", "feed")]))
     words = {kind: draw(channels(keys, kind)) for kind in kinds}
-    column = st.one_of(TEXT.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default)))
+    names = TEXT | st.lists(TEXT, min_size=1, max_size=3, unique_by=str.casefold)
+    column = st.one_of(
+        names.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default))
+    )
     columns = draw(st.dictionaries(st.sampled_from(keys), column))
     guards = st.sampled_from([0, 1, 0.25, RetireGuard(0.25, at_least=7)])
     shares = {"bad_row_limit": st.floats(0, 1), "retire_guard": guards}
