@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import textwrap
 import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ _FONT_SIZE, _LETTER = 11.0, 0.62
 _LABEL_WIDTH, _MAX_LANES = 250.0, 12
 _PADDING, _ROW, _TOP, _AXIS, _LINE = 14, 26, 36, 46, 14
 """Heights in pixels: around a plot, of a row, above the rows, of the time axis, and of a line of the caption."""
+_CAPTION_LETTERS, _CAPTION_LINES = 115, 3
 _BACKGROUND, _INK, _MUTED, _GRID = "#fcfcfd", "#22313f", "#55636f", "#d5dce2"
 _OPENED, _CLOSED, _NULL, _VERSIONS = "#2f6f9f", "#d1703c", "#eef1f4", ("#c3d3e2", "#dfe8f0")
 _BANDS = ("#8fb8de", "#f2b880", "#a3cfa0", "#d7a9d3", "#e6d27a", "#93d0cf", "#e59a96", "#c3b4e8", "#bfc7cd", "#c9b199")
@@ -118,24 +120,28 @@ def timeline(title: str, versions: Sequence[Version], caption: str = "") -> str:
     Returns:
         An SVG. Of more than twelve attributes it shows those that differ between versions.
     """
-    lanes, omitted = _lanes(versions)
+    names, omitted = _lanes(versions)
+    rows = ["version", *(_shortened(name) for name in names)]
+    axis = _time_axis(versions)
+    pixels_per_second = _axes_width(rows) / (axis[1] - axis[0]).total_seconds()
+    lanes = [_versions(versions), *(_bands(versions, name) for name in names)]
+    drawn = [[_drawn(band, axis, pixels_per_second) for band in lane] for lane in lanes]
     notes = ["A band is a period with one value. Equal colors in a lane: equal values. A gap: the entity is deleted."]
+    notes += _in_full(names, drawn[1:])
     notes += [f"{omitted} further attributes are not shown."] if omitted else []
     notes += [caption] if caption else []
-    axis = _time_axis(versions)
 
     def draw(axes: Axes) -> None:
         axes.set_xlim(*axis)
-        per_second = axes.get_window_extent().width / (axis[1] - axis[0]).total_seconds()
-        for row, bands in enumerate([_versions(versions), *(_bands(versions, name) for name in lanes)]):
+        for row, bands in enumerate(drawn):
             for band in bands:
-                _draw_band(axes, row, band, axis, per_second)
+                _draw_band(axes, row, band)
         if _known_times(versions):
             _time_ticks(axes)
         else:
             axes.set_xticks([])
 
-    return _plot(title, ["version", *(_shortened(name) for name in lanes)], draw, "\n".join(notes))
+    return _plot(title, rows, draw, "\n".join(notes))
 
 
 # -- the bands of a timeline
@@ -180,14 +186,40 @@ def _bands(versions: Sequence[Version], name: str) -> list[_Band]:
     return bands
 
 
-def _draw_band(axes: Axes, row: int, band: _Band, axis: tuple[datetime, datetime], pixels_per_second: float) -> None:
-    """Draw a band, and its text if the band has room for some of it."""
+@dataclass(frozen=True, slots=True)
+class _DrawnBand:
+    """A band with the times between which it is drawn, and as much of its text as it has room for."""
+
+    band: _Band
+    start: datetime
+    end: datetime
+    text: str
+
+
+def _drawn(band: _Band, axis: tuple[datetime, datetime], pixels_per_second: float) -> _DrawnBand:
     start, end = max(axis[0], band.start or axis[0]), min(axis[1], band.end or axis[1])
-    seconds = (end - start).total_seconds()
-    axes.barh(row, end - start, left=start, height=0.78, color=band.color, edgecolor=_BACKGROUND, linewidth=0.8)
-    text = _fitting(band.text, seconds * pixels_per_second - 6)
-    if text:
-        axes.text(start + timedelta(seconds=seconds / 2), row, text, ha="center", va="center_baseline")
+    return _DrawnBand(band, start, end, _fitting(band.text, (end - start).total_seconds() * pixels_per_second - 6))
+
+
+def _draw_band(axes: Axes, row: int, drawn: _DrawnBand) -> None:
+    length, color = drawn.end - drawn.start, drawn.band.color
+    axes.barh(row, length, left=drawn.start, height=0.78, color=color, edgecolor=_BACKGROUND, linewidth=0.8)
+    if drawn.text:
+        axes.text(drawn.start + length / 2, row, drawn.text, ha="center", va="center_baseline")
+
+
+def _in_full(names: Sequence[str], lanes: Sequence[Sequence[_DrawnBand]]) -> list[str]:
+    """Return lines of the caption with the values that their bands have no room for, in order of time."""
+    hidden: dict[str, list[str]] = {}
+    for name, lane in zip(names, lanes, strict=True):
+        written = {drawn.band.text for drawn in lane if drawn.text == _printable(drawn.band.text)}
+        values = dict.fromkeys(drawn.band.text for drawn in lane if drawn.band.text not in written)
+        if values:
+            hidden[name] = [_fitting(value, _LABEL_WIDTH) for value in values]
+    text = "; ".join(f"{name}: {', '.join(values)}" for name, values in hidden.items())
+    return (
+        textwrap.wrap(f"In full: {text}.", _CAPTION_LETTERS, max_lines=_CAPTION_LINES, placeholder=" …") if text else []
+    )
 
 
 def _time_axis(versions: Sequence[Version]) -> tuple[datetime, datetime]:
@@ -222,7 +254,6 @@ def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    label = max(_width(name) for name in [*rows, "0" * 6])
     below = _AXIS + _LINE * len(caption.splitlines()) + _PADDING / 2
     height = _TOP + _ROW * max(len(rows), 1) + below
     with mpl.rc_context(), warnings.catch_warnings():
@@ -230,8 +261,9 @@ def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
         figure = Figure(figsize=(_WIDTH / _DOTS, height / _DOTS), dpi=_DOTS)
-        left = (label + 30 + _PADDING) / _WIDTH
-        axes = figure.add_axes((left, below / height, 1 - left - _PADDING / _WIDTH, 1 - (below + _TOP) / height))
+        width = _axes_width(rows)
+        left = (_WIDTH - width - _PADDING) / _WIDTH
+        axes = figure.add_axes((left, below / height, width / _WIDTH, 1 - (below + _TOP) / height))
         axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
         draw(axes)
         axes.set_yticks(range(len(rows)), rows)
@@ -247,6 +279,12 @@ def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     # In points it would be a third larger on the page.
     return re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', file.getvalue(), count=2)
+
+
+def _axes_width(rows: Sequence[str]) -> float:
+    """Return the pixels that the labels of the rows leave for the axes."""
+    label = max(_width(name) for name in [*rows, "0" * 6])
+    return _WIDTH - label - 30 - 2 * _PADDING
 
 
 def _printable(text: str) -> str:

@@ -120,13 +120,19 @@ def test_of_many_attributes_those_are_plotted_that_differ() -> None:
     assert "20 further attributes are not shown." in shown
 
 
-def test_a_value_without_room_is_shortened_or_not_written() -> None:
+def test_a_value_without_room_is_in_the_caption() -> None:
+    """In its band it is shortened, or not written at all; one that another band has room for is written there."""
     versions = [
-        Version(1, at(2020, 1, 1), at(2020, 1, 3), {"a": "short period"}),
-        Version(2, at(2020, 1, 3), at(2030, 1, 1), {"a": "long period with a long text " * 20}),
+        Version(1, at(2020, 1, 1), at(2020, 1, 3), {"a": "short period", "b": "same", "c": "Graz"}),
+        Version(2, at(2020, 1, 3), at(2020, 1, 5), {"a": "long period with a long text " * 20, "b": "x", "c": None}),
+        Version(3, at(2020, 1, 5), at(2030, 1, 1), {"a": "long period with a long text " * 20, "b": "same", "c": None}),
     ]
-    (shown,) = [text for text in texts(timeline("t", versions)) if "period" in text and "band" not in text]
-    assert shown.startswith("long period") and shown.endswith("…")
+    shown = texts(timeline("t", versions))
+    (shortened,) = [text for text in shown if text.startswith("long period")]
+    assert shortened.endswith("…")
+    (caption,) = [text for text in shown if text.startswith("In full: a: short period, long period with")]
+    assert caption.endswith("; b: x; c: Graz.")
+    assert shown.count("same") == 1
 
 
 @pytest.mark.parametrize("name", ["2024-01-01", "2024-01-01T00-00-00", "a delivery with a name of its own " * 3])
