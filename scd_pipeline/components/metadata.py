@@ -258,14 +258,17 @@ def of_table(result: LoadResult, audit: AuditResult | None = None) -> dict[str, 
 
 
 def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:
-    """Return some changed rows as a table, and a plot of the versions that each delivery opened and closed."""
+    """Return some changed rows as a table, and a plot of the versions that each delivery opened and closed.
+
+    A table without windows, as that of a fact, has no versions to plot (S33).
+    """
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
     told: dict[str, Any] = {}
     if result.examples:
         told["examples"] = dg.MetadataValue.table([_example(row, dimension) for row in result.examples])
     shown = accepted[-_SHOWN_BATCHES:]
     bars = [(label, *_versions(batch, audit)) for label, batch in zip(_labels(shown), shown, strict=True)]
-    if bars:
+    if bars and dimension.has_windows:
         plot = pictures.versions_per_delivery(dimension.name, bars)
         told["versions_per_delivery"] = dg.MetadataValue.md(
             pictures.as_markdown(plot, "versions opened and closed per delivery")

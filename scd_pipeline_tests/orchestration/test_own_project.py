@@ -201,3 +201,6 @@ def test_a_fact_may_follow_by_an_automation_condition() -> None:
             assert evaluate() == 0
             instance.add_dynamic_partitions("fct_sale_deliveries", [EVERYTHING])
             assert evaluate() == 0
+        sensor = defs.get_repository_def().get_sensor_def("fct_sale_automation")
+        with dg.build_sensor_context(instance=instance, definitions=defs, sensor_name=sensor.name) as context:
+            assert sensor.evaluate_tick(context).run_requests == [], "the sensor evaluates it as the daemon does"

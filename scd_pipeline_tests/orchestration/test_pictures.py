@@ -14,7 +14,7 @@ import pytest
 from scd_pipeline.components.metadata import _plotted, examples
 from scd_pipeline.components.pictures import Version, as_markdown, timeline, versions_per_delivery
 from scd_pipeline.load import BatchResult, LoadResult
-from scd_pipeline.spec import Begin, Dimension, Source
+from scd_pipeline.spec import Begin, Dimension, Fact, Source
 
 MAX_BYTES = 60_000
 
@@ -152,6 +152,13 @@ def test_deliveries_of_one_name_are_labeled_with_their_channels() -> None:
     shown = examples(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["versions_per_delivery"].value
     plot = base64.b64decode(re.findall(r"base64,([\w+/=]+)", shown)[0]).decode()
     assert {"crm.feed.a", "crm.snapshot.a", "b"} <= set(texts(plot))
+
+
+def test_a_table_without_versions_has_no_plot_of_them() -> None:
+    source, batch = Source("s", feed="s_{date}.csv"), BatchResult("s/feed/a/1", "s", "a", "accepted")
+    sale = Fact("fct_sale", {"n": "int"}, "at", {"customer": Dimension("d", "id", {"a": 2}, source)}, source)
+    for shape in (sale.as_dimension(), Dimension("d", "id", {"a": 1}, source)):
+        assert examples(LoadResult(shape.name, (batch,), {}, 1, 1, 0.1), shape) == {}
 
 
 def test_a_history_from_the_declared_beginning_has_no_known_one() -> None:
