@@ -59,7 +59,11 @@ _LET_THROUGH = (
 _REMEDIES = {
     "bad rows": f"mend the rows and deliver a higher revision, or {_LET_THROUGH.format('bad rows')}",
     "retire guard": f"deliver the whole snapshot again, or {_LET_THROUGH.format('retire guard')}",
-    "unordered changes": "declare a `sequence` column that orders the changes, or deliver one change per key",
+    "unordered changes": (
+        "declare a `sequence` column that orders the changes, or `ties` that decide between them, or deliver one "
+        "change per key"
+    ),
+    "row order": "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `last_row`",
     "no time": "deliver it under a date, as 2024-01-31, or as a feed whose rows have times of their own",
     "open end": "deliver it under the time that it is of, or declare a later `open_end`",
     "revision": "give a revision higher than the standing one, or withdraw the delivery first",

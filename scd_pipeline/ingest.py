@@ -27,6 +27,8 @@ from scd_pipeline.frames import no_rows, settled, united
 from scd_pipeline.history.statements import (
     HASH,
     KEY_READABLE,
+    ROW_ORDER,
+    ROW_ORDER_TYPE,
     STATEMENT_TYPES,
     Reading,
     analyse_expressions,
@@ -223,7 +225,7 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
     source = dimension.source(first.batch.source)
     with _unfit("unreadable", "it cannot be read"):
         frame, by_file = _frame(spark, first, [entry for _, entry in members])
-        fields = [field for field in frame.schema.fields if field.name != "_scd_file"]
+        fields = [field for field in frame.schema.fields if field.name not in ("_scd_file", ROW_ORDER)]
         if not fields and _is_of_json(first) and frame.isEmpty():
             return _entered(members, _no_rows(spark, dimension), _of_no_rows(source, dimension))
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
@@ -301,20 +303,33 @@ def _signature(spark: SparkSession, number: int, entry: Entry) -> tuple[str, ...
 
 
 def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry]) -> tuple[DataFrame, bool]:
-    """The rows of the members, and whether a column `_scd_file` tells them apart."""
+    """The rows of the members, and whether a column `_scd_file` tells them apart.
+
+    Where the last row decides (S5) the column `_scd_row_order` says where in its file each row is.
+    Errors: _Unfit for rows whose order would not be the same at the next read.
+    """
     delivery = first.delivery
+    is_in_order = first.channel.ties == "last_row"
     if delivery.frame is not None:
-        return _handed_in(spark, delivery.frame), False
+        return _handed_in(spark, delivery.frame, is_in_order=is_in_order), False
     if delivery.path is None or first.channel.format == "delta" or delivery.partition is not None:
         return read_delta(spark, first.channel, delivery), False
     frame = read_path(spark, first.channel, [str(entry.delivery.path) for entry in members])
+    if is_in_order:
+        if Path(str(delivery.path)).is_dir():
+            raise _Unfit("row order", "a folder of files has no order of rows by which the last one could decide")
+        # Rows of a file are in order in each block of it that a task reads.
+        order = F.struct(
+            F.col("_metadata.file_block_start").alias("block"), F.monotonically_increasing_id().alias("row")
+        )
+        return frame.select("*", F.col("_metadata.file_path").alias("_scd_file"), order.alias(ROW_ORDER)), True
     if len(members) == 1:
         return frame, False
     return frame.select("*", F.col("_metadata.file_path").alias("_scd_file")), True
 
 
-def _handed_in(spark: SparkSession, given: Any) -> DataFrame:
-    """A Spark, pandas or Arrow frame as one of Spark.
+def _handed_in(spark: SparkSession, given: Any, *, is_in_order: bool) -> DataFrame:
+    """A Spark, pandas or Arrow frame as one of Spark; `is_in_order` adds the order of its rows.
 
     Errors: _Unfit, which does not say what pandas or Arrow say: they repeat values, maybe personal ones (S31).
     """
@@ -323,6 +338,8 @@ def _handed_in(spark: SparkSession, given: Any) -> DataFrame:
     if repeated := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:
         raise _Unfit("repeated column", f"it has {listed(repeated)}, which are one name: case does not count")
     if hasattr(given, "sparkSession"):
+        if is_in_order:
+            raise _Unfit("row order", "a Spark frame has no order of rows by which the last one could decide")
         return given  # type: ignore[no-any-return]
     try:
         table = as_arrow(given)
@@ -331,9 +348,16 @@ def _handed_in(spark: SparkSession, given: Any) -> DataFrame:
         where = f"column {told['name']}" if told else "a column"
         raise _Unfit(_OTHER_TYPE[0], f"the values of {where} are not of one type: {type(error).__name__}") from None
     try:
-        return spark.createDataFrame(table)
+        return _in_row_order(spark, table) if is_in_order else spark.createDataFrame(table)
     except PySparkTypeError as error:
         raise _Unfit(_OTHER_TYPE[0], f"a column is of a type that Spark has not: {first_line(error)}") from error
+
+
+def _in_row_order(spark: SparkSession, table: pyarrow.Table) -> DataFrame:
+    numbers = pyarrow.array(range(table.num_rows), pyarrow.int64())
+    frame = spark.createDataFrame(table.append_column(ROW_ORDER, numbers))
+    block = F.lit(0).cast("bigint").alias("block")
+    return frame.withColumn(ROW_ORDER, F.struct(block, F.col(ROW_ORDER).alias("row")))
 
 
 def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
@@ -341,4 +365,5 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
     keys = {key.name: key.type for key in dimension.business_key}
     columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
+    columns[ROW_ORDER] = ROW_ORDER_TYPE
     return no_rows(spark, columns)

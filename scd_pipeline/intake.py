@@ -7,7 +7,7 @@ later, batch by batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -18,19 +18,23 @@ from scd_pipeline.batch import Batch, Lineage, from_micros_or_none, rank, region
 from scd_pipeline.columns import BATCH, KIND, col, key_text
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import BatchStopped, SourceDataError
-from scd_pipeline.frames import small_frame
+from scd_pipeline.frames import small_frame, united
 from scd_pipeline.history.casts import Rules, cast
 from scd_pipeline.history.statements import (
     HASH,
     KEY_READABLE,
+    ROW_ORDER,
     batch_counts,
     collapse,
+    collapse_to_last,
     conflicts,
+    without_deleted,
 )
 from scd_pipeline.ingest import BatchResult, Entry, read_all
 from scd_pipeline.spec import Dimension, RetireGuard, Snapshot
 
 _SHOWN_KEYS = 10
+_OF_THE_FILE = (HASH, KEY_READABLE, ROW_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +83,18 @@ class Taken:
         if mine is None:
             return None
         mine = mine.where(F.col(KEY_READABLE))
-        repeated = [entry.batch.id for entry in self.entries if entry.repeated]
-        if not repeated:
-            return mine.drop(HASH, KEY_READABLE)
-        collapses = F.col(BATCH).isin(repeated) & (F.col(KIND) != "bad")
-        single = collapse(mine.where(collapses), self.dimension)
-        return mine.where(~collapses).unionByName(single).drop(HASH, KEY_READABLE)
+        rest, parts = F.lit(True), []
+        for rule, ids in _by_tie_rule((entry.batch.id, entry) for entry in self.entries).items():
+            has_ties = F.col(BATCH).isin(ids) & (F.col(KIND) != "bad")
+            parts.append(_WITHOUT_TIES[rule](mine.where(has_ties), self.dimension))
+            rest = rest & ~has_ties
+        return united([mine.where(rest), *parts]).drop(*_OF_THE_FILE)
 
     def unreadable(self) -> DataFrame:
         """Bad rows whose key cannot be read."""
         mine = self._mine()
         rows = self.rows.limit(0) if mine is None else mine.where(~F.col(KEY_READABLE))
-        return rows.drop(HASH, KEY_READABLE)
+        return rows.drop(*_OF_THE_FILE)
 
     def _mine(self) -> DataFrame | None:
         ids = [batch.id for batch in self.accepted if not batch.withdrawn]
@@ -280,7 +284,8 @@ def _measured(rows: DataFrame, read: Sequence[tuple[int, Entry]], dimension: Dim
         if e.batch.scope_columns and e.batch.scope is None
     }
     micros = [F.unix_micros(name).alias(name) for name in ("earliest", "latest")]
-    counted = batch_counts(rows, scopes, dimension)
+    in_file_order = sorted({f"{e.batch.source}/{e.batch.channel}" for _, e in read if e.channel.ties == "last_row"})
+    counted = batch_counts(rows, scopes, in_file_order, dimension)
     plain = [c for c in counted.columns if c not in ("earliest", "latest")]
     found = {row[BATCH]: row for row in counted.select(*plain, *micros).collect()}
     if None in found:
@@ -315,13 +320,33 @@ def _with_content(entry: Entry, row: Row | None, scopes: Mapping[str, int], dime
     return replace(entry, batch=filled, repeated=int(told.get("repeated") or 0))
 
 
+def _by_tie_rule(entries: Iterable[tuple[str, Entry]]) -> dict[str, list[str]]:
+    """The ids of batches in which a key comes twice at one position, by the rule that decides between its rows (S5)."""
+    ids: dict[str, list[str]] = {}
+    for batch_id, entry in entries:
+        if entry.repeated:
+            ids.setdefault(entry.channel.ties, []).append(batch_id)
+    return ids
+
+
+def _collapse_without_deleted(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    return collapse(without_deleted(rows, dimension), dimension)
+
+
+_WITHOUT_TIES = {"reject": collapse, "delete_wins": _collapse_without_deleted, "last_row": collapse_to_last}
+
+
 def _unordered(rows: DataFrame, measured: Sequence[tuple[int, Entry]], dimension: Dimension) -> dict[str, str]:
     """Of batches in which a key comes twice at one time: the keys whose values nothing orders, as text (S5)."""
-    ids = [entry.mark for _, entry in measured if entry.repeated]
-    if not ids:
+    by_rule = _by_tie_rule((entry.mark, entry) for _, entry in measured)
+    candidates = [rows.where(F.col(BATCH).isin(ids)) for rule, ids in by_rule.items() if rule == "reject"]
+    if "delete_wins" in by_rule:
+        good = rows.where(F.col(BATCH).isin(by_rule["delete_wins"]) & (F.col(KIND) != "bad"))
+        candidates.append(without_deleted(good, dimension))
+    if not candidates:
         return {}
     found: dict[str, list[str]] = {}
-    for row in conflicts(rows.where(F.col(BATCH).isin(ids)), dimension, _SHOWN_KEYS + 1).collect():
+    for row in conflicts(united(candidates), dimension, _SHOWN_KEYS + 1).collect():
         found.setdefault(row[BATCH], []).append(row["key"])
     return {
         batch: "; ".join(sorted(keys)[:_SHOWN_KEYS]) + (" and more" if len(keys) > _SHOWN_KEYS else "")

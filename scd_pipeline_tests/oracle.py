@@ -50,12 +50,14 @@ class Attr:
 
 @dataclass(frozen=True)
 class Src:
-    """A source: whether it decides existence, and how its change feed is to be read (S30)."""
+    """A source: whether it decides existence, how its change feed is to be read (S30), and what decides ties (S5)."""
 
     name: str
     decides: bool
     feed_states: str = "all"
     feed_nulls: str = "value"
+    feed_ties: str = "reject"
+    snapshot_ties: str = "reject"
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a source delivers at once.
+    """What a source delivers at once; `rows` are in the order of the file.
 
     `declared` names the attribute columns that it delivers, under the names that the declaration of then
     gave them (None: whatever its rows hold). `row_times`: the channel has a column with each row's own time.
@@ -322,9 +324,27 @@ def changes(dim: Dim, batch: Batch) -> dict[tuple[Key, dt.datetime, int | None],
     return groups
 
 
-def contradict(dim: Dim, batch: Batch, rows: Iterable[Row]) -> bool:
-    """S5: rows of one position give one attribute different values, or delete and do not."""
-    rows = list(rows)
+def tie_rule(dim: Dim, batch: Batch) -> str:
+    """S5: what decides between changes that nothing orders, as the batch's channel declares it."""
+    source = dim.source(batch.source)
+    return source.feed_ties if batch.channel == "feed" else source.snapshot_ties
+
+
+def decisive(dim: Dim, batch: Batch, rows: Sequence[Row]) -> list[Row]:
+    """S5: of the rows of one position, in the order of the file, those that the tie rule leaves."""
+    rule = tie_rule(dim, batch)
+    if rule == "delete_wins" and any(row.kind == "gone" for row in rows):
+        return [row for row in rows if row.kind == "gone"]
+    if rule == "last_row":
+        return [row for row in rows if row.kind == rows[-1].kind]
+    return list(rows)
+
+
+def contradict(dim: Dim, batch: Batch, rows: Sequence[Row]) -> bool:
+    """S5: rows of one position give one attribute different values, or delete and do not, and no rule decides."""
+    if tie_rule(dim, batch) == "last_row":
+        return False
+    rows = decisive(dim, batch, rows)
     given: dict[str, set[Any]] = {}
     for row in rows:
         for name, value in stated(dim, batch, row).items():
@@ -440,9 +460,15 @@ def quarantine(dim: Dim, batches: Iterable[Batch]) -> list[tuple[str, Key | None
 
 
 def merged(dim: Dim, batch: Batch, rows: Sequence[Row]) -> Statement:
-    """S5: rows that nothing orders and that agree are one statement (of several reasons, the least)."""
+    """S5: rows that nothing orders and that agree are one statement (of several reasons, the least).
+
+    Where the last row decides, it does so for each attribute that it provides, and its reason is the statement's.
+    """
+    rows = decisive(dim, batch, rows)
     values = {name: value for row in rows for name, value in stated(dim, batch, row).items()}
     reason = min((row.reason for row in rows if row.reason is not None), default=None)
+    if tie_rule(dim, batch) == "last_row":
+        reason = rows[-1].reason
     time = row_time(batch, rows[0])
     assert time is not None
     return Statement(batch, rows[0].key, rows[0].kind, time, rows[0].sequence, values, reason)

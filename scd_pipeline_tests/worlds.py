@@ -134,7 +134,7 @@ CUSTOMER = _shape(
 STORE = _shape(
     "store",
     {"world": "bigint", "region": "string", "id": "int"},
-    (Src("crm", True), Src("erp", False, feed_states="some", feed_nulls="not_stated")),
+    (Src("crm", True), Src("erp", False, feed_states="some", feed_nulls="not_stated", feed_ties="last_row")),
     (
         _attr("name", 1, "string", "crm"),
         _attr("status", 2, "string", "crm"),
@@ -186,7 +186,7 @@ COUNTRY = _shape(
 PARTNER = _shape(
     "partner",
     {"world": "bigint", "id": "int"},
-    (Src("sap", True), Src("desk", False, feed_states="some")),
+    (Src("sap", True), Src("desk", False, feed_states="some", feed_ties="delete_wins")),
     (
         _attr("name", 1, "string", "sap"),
         _attr("since", 0, "date", "sap"),
@@ -200,7 +200,16 @@ PARTNER = _shape(
 MACHINE = _shape(
     "machine",
     {"world": "bigint", "region": "string", "id": "int"},
-    (Src("floor", True, feed_states="some", feed_nulls="not_stated"),),
+    (
+        Src(
+            "floor",
+            True,
+            feed_states="some",
+            feed_nulls="not_stated",
+            feed_ties="delete_wins",
+            snapshot_ties="last_row",
+        ),
+    ),
     (
         _attr("load", 2, "double", "floor"),
         _attr("price", 2, "decimal(10,2)", "floor"),
@@ -359,6 +368,7 @@ LATER_SWITCHES: dict[str, float] = {
     "wrong_file": 0.2,
     "cut_short": 0.6,
     "late_row": 0.6,
+    "ties": 0.5,
 }
 
 
@@ -654,6 +664,28 @@ def second_sequence(draft: Draft, batch: Batch) -> Batch | None:
     return _replaced(batch, row, later, earlier)
 
 
+def tie(draft: Draft, batch: Batch) -> Batch | None:
+    """S5: two or three rows of one position between which the channel's rule decides."""
+    rule = o.tie_rule(draft.shape.final, batch)
+    rows = draft.good(batch)
+    if rule == "reject" or not rows:
+        return None
+    row, columns = draft.rng.choice(rows), draft.columns(batch)
+    others = [replace(row, values=draft.values(row.key, columns)) for _ in range(draft.rng.randint(1, 2))]
+    delete = replace(row, kind="gone", values={})
+    if rule == "delete_wins":
+        others = [*others, delete]
+    elif batch.channel == "feed" and draft.rng.random() < 0.5:
+        others[draft.rng.randrange(len(others))] = delete
+    # Anywhere in the file: what is last among them counts, not what is next to them.
+    group = draft.rng.sample([row, *others], len(others) + 1)
+    rest = [other for other in batch.rows if other is not row]
+    places = sorted(draft.rng.choices(range(len(rest) + 1), k=len(group)))
+    for place, member in reversed(list(zip(places, group, strict=True))):
+        rest.insert(place, member)
+    return replace(batch, rows=tuple(rest))
+
+
 def _given(row: Row) -> list[str]:
     return [name for name, value in row.values.items() if value is not None]
 
@@ -682,6 +714,7 @@ ROW_TWISTS: dict[str, Twist] = {
     "bad_time": spoil_time,
     "bad_twin": spoil_twin,
     "two_sequences": second_sequence,
+    "ties": tie,
 }
 GUARD_TWISTS = (spoil_value, spoil_twin, repeat_row, stray)
 
@@ -782,7 +815,8 @@ def _editions_of(draft: Draft, batch: Batch, switch: str) -> list[Batch]:
 
 def refuse_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
     """S5: of some delivery the last edition is one that has to be refused."""
-    last = {b.run_id: b for b in sorted(batches, key=lambda b: b.revision)}
+    refusing = [batch for batch in batches if o.tie_rule(draft.shape.final, batch) == "reject"]
+    last = {b.run_id: b for b in sorted(refusing, key=lambda b: b.revision)}
     for batch in draft.rng.sample(list(last.values()), len(last)):
         changed = contradict(draft, batch)
         if changed is not None:
@@ -1031,6 +1065,16 @@ class Look:
         groups = o.changes(self.seen.dim, self.batch).values()
         return any(len({repr(row) for row in group}) > 1 for group in groups)
 
+    def decides_by(self, rule: str) -> bool:
+        """Rows of one position of which the channel's rule leaves some, or of which the last one decides."""
+        if o.tie_rule(self.seen.dim, self.batch) != rule:
+            return False
+        groups = [group for group in o.changes(self.seen.dim, self.batch).values() if len({*map(repr, group)}) > 1]
+        rejecting = replace(self.source, feed_ties="reject", snapshot_ties="reject")
+        others = tuple(rejecting if s.name == rejecting.name else s for s in self.seen.dim.sources)
+        strict = replace(self.seen.dim, sources=others)
+        return any(o.contradict(strict, self.batch, group) for group in groups)
+
     @property
     def changes_one_key_twice(self) -> bool:
         return len({row.key for row in self.good}) < len({(row.key, row.effective_at) for row in self.good})
@@ -1142,6 +1186,8 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "identical duplicates": lambda x: any(x.batch.rows.count(row) > 1 for row in x.batch.rows),
     "two rows of a snapshot at one time": lambda x: x.snapshot and x.orders_one_key_twice,
     "rows merged": lambda x: x.merges,
+    "delete wins": lambda x: x.decides_by("delete_wins"),
+    "last row decides": lambda x: x.decides_by("last_row"),
     "let through the guard": lambda x: x.is_let_through,
     "just not stopped by the guard": lambda x: x.is_just_not_stopped,
     "withdrawn": lambda x: x.batch.withdrawn,

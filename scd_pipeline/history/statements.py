@@ -8,7 +8,7 @@ Out: statements (differences.py); a row that cannot be taken has kind "bad", its
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException
@@ -47,6 +47,9 @@ DELIVERY = "_scd"
 LINE = "_scd_line"
 HASH = "_scd_hash"
 KEY_READABLE = "_key_readable"
+ROW_ORDER = "_scd_row_order"
+"""Where a row is in its file, as far as its channel's tie rule asks for it: a struct that sorts (S5)."""
+ROW_ORDER_TYPE = "struct<block:bigint,row:bigint>"
 OUTSIDE_OF_SCOPE = "outside of the delivery's scope"
 _CAST_FAULTS = "_cast_faults"
 _NO_ROW = {"csv": "the line has fewer or more fields than the header", "json": "the line is no JSON object"}
@@ -245,7 +248,9 @@ def _is_nested(data_type: T.DataType) -> bool:
 def conform(
     frame: DataFrame, read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> DataFrame:
-    """The rows of some deliveries with the same columns, as statements, with `_scd_hash` and `_key_readable`.
+    """The rows of some deliveries with the same columns, as statements.
+
+    Beside them `_scd_hash`, `_key_readable` and `_scd_row_order`, which is NULL where the frame has none.
 
     A line that is no row, NULL in the business key, a value that does not cast, a missing or impossible time and a
     key outside of the batch's scope make a bad row; a default stands in for NULL before that.
@@ -254,13 +259,15 @@ def conform(
     values = _values(read, source, channel, dimension)
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
     text = F.coalesce(read.line, _text_of(read)).alias(BAD_ROW)
-    typed = frame.select(DELIVERY, HASH, *values.columns, faults, text, read.line.alias(LINE))
+    row_order = F.col(ROW_ORDER) if channel.ties == "last_row" else F.lit(None).cast(ROW_ORDER_TYPE)
+    order = row_order.alias(ROW_ORDER)
+    typed = frame.select(DELIVERY, HASH, order, *values.columns, faults, text, read.line.alias(LINE))
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _key_readable(dimension))
     cast_faults = F.when(F.col(_CAST_FAULTS) != "", F.col(_CAST_FAULTS))
     reason = F.concat_ws("; ", cast_faults, *_time_faults(channel, dimension), *_scope_faults(channel))
     no_row = F.when(F.col(LINE).isNotNull(), F.lit(_NO_ROW.get(str(channel.format))))
     typed = typed.withColumn(BAD_REASON, F.coalesce(no_row, F.when(reason != "", reason)))
-    return typed.select(*_statement_columns(read, source, channel, dimension), HASH, KEY_READABLE)
+    return typed.select(*_statement_columns(read, source, channel, dimension), HASH, KEY_READABLE, ROW_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,18 +446,22 @@ def _group(dimension: Dimension) -> list[Column]:
     return [F.col(BATCH), *[col(name) for name in dimension.key_names], F.col(EFFECTIVE_AT), F.col(SEQUENCE)]
 
 
-def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension) -> DataFrame:
+def batch_counts(
+    rows: DataFrame, scopes: Mapping[str, Sequence[str]], in_file_order: Sequence[str], dimension: Dimension
+) -> DataFrame:
     """One row per batch: what a load has to know of it before anything else.
 
     Out: `_batch`, `rows`, `bad_rows`, `unreadable` (bad rows without a key), `entities` (distinct key and time of
     good rows), `repeated` (how many of those came more than once), `hash`, `earliest`, `latest` (times of good rows),
     and `scope_<n>` for the n-th scope asked for: the distinct encoded values of rows whose key can be read; a bad row
     among them counts as present (S26), so its delivery speaks of its scope.
+    The hash does not depend on the order of the rows; of the channels `in_file_order` (source/channel) it does among
+    rows that only their place in the file orders, as that is then part of what they assert (S5, S34).
     """
     good = F.col(KIND) != "bad"
     groups = rows.groupBy(
         *_group(dimension), good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)
-    ).agg(F.count(F.lit(1)).alias("_n"), F.sum(F.col(HASH).cast("decimal(38,0)")).alias("_h"))
+    ).agg(F.count(F.lit(1)).alias("_n"), _group_hash(in_file_order).alias("_h"))
     whole = F.when(F.col("_good"), F.lit(1)).otherwise(0)
     wanted = {
         f"scope_{number}": F.collect_set(
@@ -469,6 +480,17 @@ def batch_counts(rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension
         F.max(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("latest"),
         *[value.alias(name) for name, value in wanted.items()],
     )
+
+
+def _group_hash(in_file_order: Sequence[str]) -> Column:
+    """The hash of the rows of one position."""
+    unordered = F.sum(F.col(HASH).cast("decimal(38,0)"))
+    if not in_file_order:
+        return unordered
+    is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & (F.col(KIND) != "bad")
+    hashes = F.array_sort(F.collect_list(F.when(is_tie, F.struct(ROW_ORDER, HASH))))
+    in_order = F.xxhash64(F.transform(hashes, lambda row: row[HASH])).cast("decimal(38,0)")
+    return F.when(F.size(hashes) > 1, in_order).otherwise(unordered)
 
 
 def conflicts(rows: DataFrame, dimension: Dimension, most: int) -> DataFrame:
@@ -495,16 +517,44 @@ def collapse(rows: DataFrame, dimension: Dimension) -> DataFrame:
     Of several reasons, actors and correlation ids the least.
     """
     types = attribute_types(dimension)
+
+    def merged(name: str) -> Column:
+        if name in types and has_map(types[name]):
+            return F.first(quoted(name), ignorenulls=True)
+        return (F.min if name in (REASON, ACTOR, CORRELATION_ID) else F.max)(quoted(name))
+
+    return _one_of_each_group(rows, dimension, merged)
+
+
+def collapse_to_last(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Of rows of one batch with the same key, time and sequence one, as the last row of the file decides (S5).
+
+    Where that is a delete, the others assert nothing; else each attribute has the value of the last row that provides
+    it. Reason, actor and correlation id are those of the last row.
+    """
+    group = Window.partitionBy(*_group(dimension))
+    is_of_last_kind = F.col(KIND) == F.max_by(KIND, ROW_ORDER).over(group)
+    decisive = rows.withColumn("_decides", is_of_last_kind).where("_decides").drop("_decides")
+    types = attribute_types(dimension)
+
+    def merged(name: str) -> Column:
+        provided = F.when(col(name).isNotNull(), F.col(ROW_ORDER)) if name in types else F.col(ROW_ORDER)
+        return F.max_by(quoted(name), provided)
+
+    return _one_of_each_group(decisive, dimension, merged)
+
+
+def without_deleted(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """The rows without those that have a delete at their position in their batch: the delete decides (S5)."""
+    group = Window.partitionBy(*_group(dimension))
+    is_beside_a_delete = (F.col(KIND) != "gone") & F.max(F.col(KIND) == "gone").over(group)
+    return rows.withColumn("_is_out", is_beside_a_delete).where(~F.col("_is_out")).drop("_is_out")
+
+
+def _one_of_each_group(rows: DataFrame, dimension: Dimension, merged: Callable[[str], Column]) -> DataFrame:
     names = [name for name in rows.columns if name not in set(_group_names(dimension))]
-    merged = [
-        (
-            F.first(quoted(name), ignorenulls=True)
-            if name in types and has_map(types[name])
-            else (F.min if name in (REASON, ACTOR, CORRELATION_ID) else F.max)(quoted(name))
-        ).alias(name)
-        for name in names
-    ]
-    return rows.groupBy(*_group(dimension)).agg(*merged).select(*[col(name) for name in rows.columns])
+    single = rows.groupBy(*_group(dimension)).agg(*[merged(name).alias(name) for name in names])
+    return single.select(*[col(name) for name in rows.columns])
 
 
 def _group_names(dimension: Dimension) -> list[str]:

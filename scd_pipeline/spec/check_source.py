@@ -125,6 +125,7 @@ def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snaps
             "there is no `sequence` that it speaks of",
             "name the column in `sequence`",
         )
+    _check_ties(faults, f"{path}.ties", draft)
     _check_effective_at(faults, path, draft)
     if isinstance(draft, Feed):
         _check_feed(faults, path, draft)
@@ -162,6 +163,17 @@ def _check_time_reading(faults: Faults, path: str, pattern: str | None, unit: st
     if pattern is not None:
         wrong = f"excludes `{prefix}format`: a unit reads numbers, a format reads text"
         faults.add(field, wrong, "keep the one that fits the column")
+
+
+def _check_ties(faults: Faults, field: str, channel: Snapshot | Feed) -> None:
+    """A rule for ties needs what it decides by: deletes, or rows in an order that every read repeats."""
+    faults.choice(field, channel.ties, ("reject", "delete_wins", "last_row"))
+    if channel.ties == "delete_wins" and not (isinstance(channel, Feed) and channel.deletes):
+        right = "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject or last_row"
+        faults.add(field, f"no row of this {channel.kind} is a delete", f"{right}, or remove `ties`")
+    if channel.ties == "last_row" and (channel.format == "delta" or channel.partition is not None):
+        fix = "name a column that orders them in `sequence`, or deliver files"
+        faults.add(field, "the rows of a table have no order", fix)
 
 
 def _check_feed(faults: Faults, path: str, feed: Feed) -> None:

@@ -74,6 +74,8 @@ class Channel:
     - `effective_at`: column of the business time of a row, read by `effective_at_format` or, where it is a number, as
       so many of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
     - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
+    - `ties`: what decides where nothing orders two changes of one batch (S5): they are rejected, or `delete_wins`, or
+      the `last_row` of the file
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
     """
 
@@ -90,6 +92,7 @@ class Channel:
     effective_at_round: bool = False
     sequence: str | None = None
     sequence_type: Literal["bigint", "timestamp"] = "bigint"
+    ties: Literal["reject", "delete_wins", "last_row"] = "reject"
     reason: str | None = None
     actor: str | None = None
     correlation_id: str | None = None

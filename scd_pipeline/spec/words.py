@@ -70,6 +70,7 @@ _CHANNEL: Words = {
     "effective_at_round": Kind.FLAG,
     "sequence": Kind.TEXT,
     "sequence_type": Kind.TEXT,
+    "ties": Kind.TEXT,
     "reason": Kind.TEXT,
     "actor": Kind.TEXT,
     "correlation_id": Kind.TEXT,

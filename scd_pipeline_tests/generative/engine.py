@@ -59,6 +59,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
             scope=channels["snapshot"].scope,
             effective_at="updated_at" if timed else None,
             sequence="seq" if timed else None,
+            ties=source.snapshot_ties,  # type: ignore[arg-type]
         )
     if "feed" in channels:
         feed = Feed(
@@ -69,6 +70,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
             deletes="op = 'D'",
             states=source.feed_states,  # type: ignore[arg-type]
             nulls=source.feed_nulls,  # type: ignore[arg-type]
+            ties=source.feed_ties,  # type: ignore[arg-type]
         )
     decides = source.decides if several else None
     return Source(source.name, snapshot, feed, existence=decides, bad_row_limit=1.0)

@@ -93,7 +93,27 @@ _ORDER = (
         "unordered_taken",
         "S5",
         "customer pass, country pass",
-        Edit("intake:_unordered", "if not ids:", "if True:"),
+        Edit("intake:_unordered", "if not candidates:", "if True:"),
+    ),
+    _fault(
+        "first_row_decides",
+        "S5",
+        "store pass, machine pass",
+        Edit("history.statements:collapse_to_last", "F.max_by(KIND, ROW_ORDER)", "F.min_by(KIND, ROW_ORDER)"),
+    ),
+    _fault(
+        "last_row_decides_for_what_it_does_not_provide",
+        "S5",
+        "store pass",
+        Edit(
+            "history.statements:collapse_to_last", "F.when(col(name).isNotNull(), F.col(ROW_ORDER))", "F.col(ROW_ORDER)"
+        ),
+    ),
+    _fault(
+        "delete_does_not_win",
+        "S5",
+        "machine pass",
+        Edit("history.statements:without_deleted", ' & F.max(F.col(KIND) == "gone").over(group)', " & F.lit(False)"),
     ),
     _fault(
         "unordered_but_for_one_attribute",

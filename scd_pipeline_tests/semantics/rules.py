@@ -107,8 +107,8 @@ RULES: dict[str, Rule] = {
         All changes in one batch become history, in the order of their positions: time, then the declared sequence
         (none comes first), then the delivery's name and its channel. Of several at one time the last one wins,
         attribute by attribute as far as they state them, and what held for no time is not seen. When nothing orders
-        two rows that give one attribute different values, the whole batch is refused and the keys are named. Rows
-        that agree are one statement.
+        two rows that give one attribute different values, the whole batch is rejected and the keys are named, unless
+        the channel declares what decides (`ties`). Rows that agree are one change record.
         """,
         (
             "Names of deliveries, and revisions, are compared as dates where they are dates, as numbers where they "
@@ -117,6 +117,14 @@ RULES: dict[str, Rule] = {
             "A snapshot and a feed of one source with the same name and time: the feed comes first, whatever their "
             "revisions. Of a delivery one revision counts, so that no revision orders anything.",
             "NULL and a value are different values. A delete and a row that is none contradict each other too.",
+            "`ties: delete_wins`: of the rows of one position a delete decides, and the others have no effect. Without "
+            "a delete among them, different values are still rejected.",
+            "`ties: last_row`: the last row of the file decides, for each attribute that it provides; for the others "
+            "the last row that provides them. If it is a delete, the others have no effect; if it is not, deletes of "
+            "its position have none. The order of such rows is then part of what a batch contains.",
+            "`last_row` needs rows whose order is the same at each read: those of a file, or of a pandas or Arrow "
+            "frame. A table is rejected by the declaration; a folder of files or a Spark frame is rejected when it is "
+            "delivered.",
         ),
     ),
     "S6": Rule(

@@ -128,8 +128,8 @@ def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:
 
 
 def _src(source: Source, decides: bool) -> o.Src:
-    feed = source.feed or Feed()
-    return o.Src(source.name, decides, feed.states, feed.nulls)
+    feed, snapshot = source.feed or Feed(), source.snapshot or Snapshot()
+    return o.Src(source.name, decides, feed.states, feed.nulls, feed.ties, snapshot.ties)
 
 
 def _naive(moment: dt.datetime) -> dt.datetime:

@@ -1,7 +1,7 @@
 """S5: the order of changes, inside a batch and between batches."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, declared, feed, rule, snapshots
 
 
 @rule("S5")
@@ -251,5 +251,181 @@ def test_deleted_and_back_at_one_time_is_no_gap() -> Case:
         becomes="""
         | city | effective_from | effective_to | version | load_run_id |
         | Bonn | 2024-01-01     | OPEN         | 1       | crm/feed/1  |
+        """,
+    )
+
+
+BY_DELETES = declared(
+    """
+    dimension: dim_ordered_by_deletes
+    business_key: {id: int}
+    sources:
+      crm:
+        feed: {effective_at: time, sequence: seq, reason: reason, deletes: "op = 'D'", ties: delete_wins}
+    attributes: {city: 2}
+    """
+)
+
+BY_ROWS = declared(
+    """
+    dimension: dim_ordered_by_rows
+    business_key: {id: int}
+    sources:
+      crm:
+        snapshot: {ties: last_row}
+        feed:
+          effective_at: time
+          sequence: seq
+          reason: reason
+          deletes: "op = 'D'"
+          states: some
+          nulls: not_stated
+          ties: last_row
+    attributes: {city: 2, email: 1}
+    """
+)
+
+
+@rule("S5")
+@case
+def test_where_it_is_declared_a_delete_wins() -> Case:
+    """Wherever in the file it is. What the other rows of its position assert has no effect."""
+    return Case(
+        BY_DELETES,
+        feed(
+            """
+            | delivery | id | time       | seq | op | city | reason |
+            | 1        | 1  | 2024-01-01 |     |    | Bonn |        |
+            | 1        | 2  | 2024-01-01 |     |    | Bonn |        |
+            | 2        | 1  | 2024-02-01 |     |    | Kiel |        |
+            | 2        | 1  | 2024-02-01 |     | D  |      |        |
+            | 2        | 1  | 2024-02-01 |     |    | Ulm  |        |
+            | 2        | 2  | 2024-02-01 | 1   | D  |      |        |
+            | 2        | 2  | 2024-02-01 | 2   |    | Jena |        |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-02-01   |
+        | 2  | Bonn | 2024-01-01     | 2024-02-01   |
+        | 2  | Jena | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_where_deletes_win_different_values_are_still_rejected() -> Case:
+    return Case(
+        BY_DELETES,
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 1        | 1  | 2024-01-01 |    | Bonn |
+            | 1        | 1  | 2024-01-01 |    | Kiel |
+            | 1        | 2  | 2024-01-01 |    | Ulm  |
+            | 1        | 2  | 2024-01-01 | D  |      |
+            """
+        ),
+        becomes="| id | city |",
+        results="""
+        | batch        | outcome | rule              | error                                    |
+        | crm/feed/1/1 | stopped | unordered changes | nothing orders different changes of id=1 |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_where_it_is_declared_the_last_row_decides() -> Case:
+    """For each attribute that it provides: of entity 1 the last row provides no email. Its reason is the record's."""
+    return Case(
+        BY_ROWS,
+        feed(
+            """
+            | delivery | id | time       | op | city | email | reason |
+            | 1        | 1  | 2024-01-01 |    | Bonn | a     | x      |
+            | 1        | 2  | 2024-01-01 | D  |      |       |        |
+            | 1        | 1  | 2024-01-01 | D  |      |       |        |
+            | 1        | 1  | 2024-01-01 |    | Kiel | b     | y      |
+            | 1        | 2  | 2024-01-01 |    | Ulm  | c     |        |
+            | 1        | 1  | 2024-01-01 |    | Jena | NULL  | z      |
+            | 1        | 3  | 2024-01-01 |    | Ulm  | c     |        |
+            | 1        | 3  | 2024-01-01 | D  |      |       |        |
+            """
+        ),
+        becomes="""
+        | id | city | email | effective_from | effective_to | change_reason |
+        | 1  | Jena | b     | 2024-01-01     | OPEN         | z             |
+        | 2  | Ulm  | c     | 2024-01-01     | OPEN         | source_load   |
+        """,
+        results="""
+        | batch        | outcome  | rule | rows | new |
+        | crm/feed/1/1 | accepted | ''   | 8    | 2   |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_in_a_snapshot_too_the_last_row_decides() -> Case:
+    return Case(
+        BY_ROWS,
+        snapshots(
+            """
+            | delivery | at         | id | city | email |
+            | 1        | 2024-01-01 | 1  | Bonn | a     |
+            | 1        | 2024-01-01 | 2  | Ulm  | c     |
+            | 1        | 2024-01-01 | 1  | Kiel | NULL  |
+            """
+        ),
+        becomes="""
+        | id | city | email | version |
+        | 1  | Kiel | NULL  | 1       |
+        | 2  | Ulm  | c     | 1       |
+        """,
+    )
+
+
+@rule("S5", "S34")
+@case
+def test_where_the_last_row_decides_the_order_of_its_rows_is_part_of_a_batch() -> Case:
+    """A batch with other rows last is another batch; where no row but its place orders, an equal one is a retry."""
+    return Case(
+        BY_ROWS,
+        feed(
+            """
+            | delivery | revision | id | time       | city | email |
+            | 1        | 1        | 1  | 2024-01-01 | Bonn | a     |
+            | 1        | 1        | 1  | 2024-01-01 | Kiel | b     |
+            | 1        | 1        | 2  | 2024-01-01 | Ulm  | c     |
+            """
+        ),
+        feed(
+            """
+            | delivery | revision | id | time       | city | email |
+            | 1        | 2        | 2  | 2024-01-01 | Ulm  | c     |
+            | 1        | 2        | 1  | 2024-01-01 | Bonn | a     |
+            | 1        | 2        | 1  | 2024-01-01 | Kiel | b     |
+            """
+        ),
+        feed(
+            """
+            | delivery | revision | id | time       | city | email |
+            | 1        | 2        | 1  | 2024-01-01 | Kiel | b     |
+            | 1        | 2        | 1  | 2024-01-01 | Bonn | a     |
+            | 1        | 2        | 2  | 2024-01-01 | Ulm  | c     |
+            """
+        ),
+        becomes="""
+        | id | city | email |
+        | 1  | Kiel | b     |
+        | 2  | Ulm  | c     |
+        """,
+        results="""
+        | arrives | batch        | outcome   | rule     |
+        | 1       | crm/feed/1/1 | accepted  | ''       |
+        | 2       | crm/feed/1/2 | unchanged | ''       |
+        | 3       | crm/feed/1/2 | stopped   | revision |
         """,
     )

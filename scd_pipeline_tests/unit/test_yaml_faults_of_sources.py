@@ -286,6 +286,28 @@ FEED |       effective_at |       sequence: seq\n      sequence_type: int\n     
 FEED |       effective_at |       sequence_type: timestamp\n      effective_at
 7: sources.crm.feed.sequence_type: there is no `sequence` that it speaks of; name the column in `sequence`
 
+# ties
+FEED |       effective_at |       ties: last\n      effective_at
+7: sources.crm.feed.ties: 'last' is not a choice; did you mean last_row? allowed: reject, delete_wins, last_row
+
+# ties by deletes that are not declared
+FEED |       effective_at |       ties: delete_wins\n      effective_at
+7: sources.crm.feed.ties: no row of this feed is a delete; name their condition in `deletes`, or remove `ties`
+
+# ties by deletes of a snapshot
+ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", ties: delete_wins}
+5: sources.crm.snapshot.ties: no row of this snapshot is a delete; write reject or last_row, or remove `ties`
+
+# ties by the order of a table
+ONE | landing/customers_{date}.csv | {path: a.delta, versions: true, ties: last_row}
+5: sources.crm.snapshot.ties: the rows of a table have no order; name a column that orders them in `sequence`, or
+deliver files
+
+# ties by the order of a partition
+ONE | landing/customers_{date}.csv | {path: a.parquet, partition: day, ties: last_row}
+5: sources.crm.snapshot.ties: the rows of a table have no order; name a column that orders them in `sequence`, or
+deliver files
+
 # effective_at_format alone
 FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_format:
 7: sources.crm.feed.effective_at_format: there is no `effective_at` that it speaks of; name the column in

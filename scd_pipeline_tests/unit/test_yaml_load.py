@@ -78,6 +78,7 @@ sources:
       sequence: lsn
       sequence_type: timestamp
       deletes: op = 'D'
+      ties: delete_wins
       states: some
       nulls: not_stated
       reason: why
@@ -144,6 +145,7 @@ def long_in_python() -> Dimension:
         sequence="lsn",
         sequence_type="timestamp",
         deletes="op = 'D'",
+        ties="delete_wins",
         states="some",
         nulls="not_stated",
         reason="why",

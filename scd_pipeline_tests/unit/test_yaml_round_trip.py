@@ -91,7 +91,9 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
         return Snapshot(**words, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"])))
     states = draw(st.sampled_from([("all", "value"), ("some", "value"), ("some", "not_stated")]))
-    return Feed(**words, deletes=draw(MAYBE), states=states[0], nulls=states[1])
+    deletes = draw(MAYBE)
+    ties = draw(st.sampled_from(["reject", "delete_wins"] if deletes else ["reject"]))
+    return Feed(**words, deletes=deletes, states=states[0], nulls=states[1], ties=ties)
 
 
 @st.composite
