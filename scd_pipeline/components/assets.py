@@ -19,10 +19,13 @@ from dagster._core.events import AssetMaterializationPlannedData
 from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 from pydantic import Field
 
+from scd_pipeline.check import Finding, check_dimension, check_fact
 from scd_pipeline.components import metadata
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
+from scd_pipeline.components.results import as_evaluation
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
+from scd_pipeline.errors import ScdError
 from scd_pipeline.facts import add_reserved_member, load_fact
 from scd_pipeline.landing import EVERYTHING, deliveries, keys_meant, mark, partition_key
 from scd_pipeline.load import BatchResult, LoadResult
@@ -42,7 +45,7 @@ class LoadConfig(dg.Config):
 
     allow: list[str] = Field(
         default=[],
-        description="Rules that the deliveries of this run are let through: 'bad rows', 'retire guard'.",
+        description="Rules that this run overrides: 'bad rows', 'retire guard'.",
     )
     take: dict[str, str] | None = Field(
         default=None,
@@ -79,6 +82,8 @@ class Loaded:
     """Tables and plots of the whole load, which one event of each asset carries."""
     of_delivery: Callable[[BatchResult], metadata.Figures]
     """The effect of one delivery alone."""
+    check: Callable[[Collection[str]], Sequence[Finding]]
+    """Run checks of some names on the table as it is now."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The marks of the files that were read, by partition."""
 
@@ -131,6 +136,7 @@ def dimension_assets(
                 "": {**metadata.examples(result, dimension, audit), **metadata.member(opened, dimension, result)},
             },
             of_delivery=partial(metadata.of_delivery, audit=audit),
+            check=lambda names: check_dimension(opened, dimension, names),
         )
 
     return _step(dimension, specs, run)
@@ -169,6 +175,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
             figures={LOG_SUFFIX: metadata.of_log(result, entities="facts"), "": metadata.of_table(result)},
             shown={LOG_SUFFIX: metadata.last_deliveries(result), "": metadata.examples(result, shape)},
             of_delivery=partial(metadata.of_delivery, entities="facts"),
+            check=lambda names: check_fact(opened, fact, names),
         )
 
     return _step(shape, specs, run)
@@ -226,6 +233,7 @@ def _materialized(
         yield from _events(context, dimension, suffix, loaded, logged, yielded)
     _record_rejected(context, dimension, loaded.figures, rejected, planned=named)
     if failed:
+        _run_planned_checks(context, dimension, loaded)
         raise _failure(batches, missing)
 
 
@@ -310,15 +318,15 @@ def _load(
     before another channel came; of those that mean several deliveries now it is told which.
     """
     with told_as_failure():
-        context.log.info(f"{dimension.name}: asking for {warehouse.place}")
+        context.log.info(f"{dimension.name}: opening the warehouse with {warehouse.place}")
         opened = warehouse.open()
-        context.log.info(f"Spark {opened.spark.version} is there")
+        context.log.info(f"{dimension.name}: connected to Spark {opened.spark.version}")
         found = deliveries(dimension, opened.spark, allow=config.allow)
         keyed = {partition_key(delivery, dimension): delivery for delivery in found}
         keys, lacking, known = _meant(opened, dimension, keyed, named - {EVERYTHING})
         asked = None if _asked(named) is None else set(keys.values())
         chosen = {key: of for key, of in keyed.items() if _is_asked_for(key, of, asked, config.take)}
-        context.log.info(f"{dimension.name}: {len(chosen)} of {len(keyed)} deliveries found")
+        context.log.info(f"{dimension.name}: loading {len(chosen)} of {len(keyed)} available deliveries")
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, list(chosen.values()), how)
     context.log.info(summary(loaded.result))
@@ -367,6 +375,28 @@ def _taken_in(opened: Warehouse, dimension: Dimension) -> dict[str, tuple[Delive
         for b in open_log(opened, dimension).batches()
     ]
     return {partition_key(delivery, dimension): (delivery, result) for delivery, result in known}
+
+
+def _run_planned_checks(context: dg.AssetExecutionContext, dimension: Dimension, loaded: Loaded) -> None:
+    """Run the table's checks that the run has planned: their own step is skipped once this one fails.
+
+    Dagster would show them as failed, though the table that the run leaves may violate nothing.
+    """
+    asset, run_id = dg.AssetKey(dimension.name), context.run.run_id
+    logged = context.instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED)
+    planned = [entry.get_dagster_event().asset_check_planned_data for entry in logged]
+    names = [data.check_name for data in planned if data.asset_key == asset]
+    if not names:
+        return
+    try:
+        findings = {finding.rule: finding for finding in loaded.check(names)}
+    except ScdError as error:
+        context.log.warning(f"{dimension.name}: its checks did not run: {error}")
+        return
+    for name in names:
+        evaluation = as_evaluation(dimension.name, name, findings.get(name))
+        event = dg.DagsterEvent.asset_check_evaluation(context.get_step_execution_context(), evaluation)
+        context.instance.report_dagster_event(event, run_id)
 
 
 def _failure(batches: Mapping[str, BatchResult], missing: Mapping[str, Sequence[str]]) -> dg.Failure:

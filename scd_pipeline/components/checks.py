@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import dagster as dg
 
@@ -17,6 +16,7 @@ from scd_pipeline.check import FACT_RULES, Finding, check_dimension, check_fact,
 from scd_pipeline.components.alerts import NOT_BY, tell
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
+from scd_pipeline.components.results import check_result, described
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.status import last_deliveries
@@ -40,19 +40,6 @@ def fact_checks(fact: Fact, *, docs_url: str = "") -> dg.AssetChecksDefinition:
     return _checks(fact.name, FACT_RULES, lambda w, names: check_fact(w, fact, names), docs_url)
 
 
-def described(name: str, docs_url: str = "") -> str:
-    """Return the property that a check verifies, with links to its rules where their address is known (Markdown)."""
-    verified = PROPERTIES[name]
-    if not docs_url:
-        return verified.description
-    links = [f"[{rule}]({_address(rule, docs_url)})" for rule in verified.rules]
-    return f"{verified.sentence} ({', '.join(links)})." if links else verified.description
-
-
-def _address(rule: str, docs_url: str) -> str:
-    return f"{docs_url.rstrip('/')}/semantics.md#{rule.lower()}"
-
-
 def _checks(name: str, rules: Sequence[str], ask: Ask, docs_url: str) -> dg.AssetChecksDefinition:
     specs = [dg.AssetCheckSpec(rule, asset=name, description=described(rule, docs_url)) for rule in rules]
 
@@ -66,7 +53,7 @@ def _checks(name: str, rules: Sequence[str], ask: Ask, docs_url: str) -> dg.Asse
             text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in broken)
             _tell(context, f"checks of {name} failed", text, f"{len(broken)} checks")
         for rule in [rule for rule in rules if rule in asked]:
-            yield _result(name, rule, found.get(rule), docs_url)
+            yield check_result(name, rule, found.get(rule), docs_url)
 
     return check
 
@@ -75,26 +62,6 @@ def _tell(context: dg.AssetCheckExecutionContext, subject: str, text: str, of: s
     ways = tell(subject, text, {"run_id": context.run.run_id}, os.environ)
     log = context.log.warning if any(way.startswith(NOT_BY) for way in ways) else context.log.info
     log(f"told of {of}: {', '.join(ways) or 'nobody is named'}")
-
-
-def _result(table: str, name: str, finding: Finding | None, docs_url: str) -> dg.AssetCheckResult:
-    """Return a check's result; each rule is linked where its address is known, else its place in the docs is named."""
-    metadata: dict[str, dg.MetadataValue[Any]] = {}
-    for rule in PROPERTIES[name].rules:
-        address = _address(rule, docs_url or "docs")
-        metadata[f"rule {rule}"] = dg.MetadataValue.url(address) if docs_url else dg.MetadataValue.text(address)
-    if finding is None:
-        metadata["note"] = dg.MetadataValue.text("nothing to check before the first load")
-    else:
-        metadata["violations"] = dg.MetadataValue.int(finding.count)
-        metadata |= {"violated_by": dg.MetadataValue.text("; ".join(finding.keys))} if finding.keys else {}
-    return dg.AssetCheckResult(
-        asset_key=table,
-        check_name=name,
-        passed=finding is None or finding.passed,
-        severity=dg.AssetCheckSeverity.ERROR,
-        metadata=metadata,
-    )
 
 
 def overdue_check(

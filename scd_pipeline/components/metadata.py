@@ -70,35 +70,42 @@ def declaration(dimension: Dimension) -> dict[str, Any]:
     return told
 
 
+_ALL = "Partitions are deliveries; materialize the partition `everything` to load all of them."
+
+
 def log_description(dimension: Dimension) -> str:
     sources = ", ".join(source.name for source in dimension.sources)
     return (
-        f"What was stated of {dimension.name}, and by which batches: the canonical source, append-only. "
-        f"Sources: {sources}."
+        f"Change log of {dimension.name}: what each batch asserts about each entity, append-only. All other tables are "
+        f"derived from it.\n\nSources: {sources}. {_ALL}"
     )
 
 
 def audit_description(dimension: Dimension) -> str:
     return (
-        f"What happened to whom in {dimension.name}, when, by whom and why, and since when that is known. From it "
-        f"alone the dimension is rebuilt as it was known at any past moment."
+        f"Audit of {dimension.name}: each transition of an entity with its time, actor, reason and delivery, and when "
+        f"it was recorded. The dimension as it was known at any past time is rebuilt from it alone.\n\n{_ALL}"
     )
 
 
 def table_description(dimension: Dimension) -> str:
     text = dimension.description or f"The dimension {dimension.name}."
-    return f"{text}\n\nOne row for each version of a `{', '.join(dimension.key_names)}`."
+    return f"{text}\n\nOne row for each version of a `{', '.join(dimension.key_names)}`. {_ALL}"
 
 
 def fact_description(fact: Fact) -> str:
     text = fact.description or f"The fact {fact.name}."
     grain = ", ".join(column.name for column in fact.grain)
-    return f"{text}\n\nOne row for each `{grain}`, with the keys of the versions that held at `{fact.event_time}`."
+    return (
+        f"{text}\n\nOne row for each `{grain}`, with the surrogate keys of the versions in force at "
+        f"`{fact.event_time}`. {_ALL}"
+    )
 
 
 def log_table(dimension: Dimension) -> dict[str, Any]:
     """Of the change log of a dimension or a fact: its columns."""
-    return _plain_table(dimension, LOG_SUFFIX, log_schema(dimension), descriptions.log_columns(dimension))
+    columns = [(name, ddl, True) for name, ddl in log_schema(dimension)]
+    return _plain_table(dimension, LOG_SUFFIX, columns, descriptions.log_columns(dimension))
 
 
 def audit_table(dimension: Dimension) -> dict[str, Any]:
@@ -107,18 +114,19 @@ def audit_table(dimension: Dimension) -> dict[str, Any]:
     values = [dg.TableColumnDep(log, attribute.name) for attribute in dimension.attributes]
     deps: dict[str, Sequence[dg.TableColumnDep]] = {n: [dg.TableColumnDep(log, n)] for n in dimension.key_names}
     deps |= {OLD_VALUES: values, NEW_VALUES: values}
-    columns = [(name, ddl) for name, ddl, _ in audit_schema(dimension)]
     lineage = {"dagster/column_lineage": dg.TableColumnLineage(deps)}
-    return {**_plain_table(dimension, AUDIT_SUFFIX, columns, descriptions.audit_columns(dimension)), **lineage}
+    return {
+        **_plain_table(dimension, AUDIT_SUFFIX, audit_schema(dimension), descriptions.audit_columns(dimension)),
+        **lineage,
+    }
 
 
 def _plain_table(
-    dimension: Dimension, suffix: str, columns: Sequence[tuple[str, str]], descriptions: Mapping[str, str]
+    dimension: Dimension, suffix: str, columns: Sequence[tuple[str, str, bool]], texts: Mapping[str, str]
 ) -> dict[str, Any]:
-    schema = dg.TableSchema([dg.TableColumn(name, ddl, descriptions.get(name)) for name, ddl in columns])
     return {
         "dagster/table_name": dimension.name + suffix,
-        "dagster/column_schema": schema,
+        "dagster/column_schema": column_schema(columns, texts),
         **declaration(dimension),
     }
 
@@ -127,7 +135,7 @@ def dimension_table(dimension: Dimension) -> dict[str, Any]:
     """Of the table of a dimension: its columns, and where each comes from."""
     return {
         "dagster/table_name": dimension.name,
-        "dagster/column_schema": column_schema(dimension, descriptions.dimension_columns(dimension)),
+        "dagster/column_schema": column_schema(dimension_schema(dimension), descriptions.dimension_columns(dimension)),
         "dagster/column_lineage": _lineage(dimension, dimension.name + LOG_SUFFIX),
         "business_key": ", ".join(dimension.key_names),
         "surrogate_key": dimension.surrogate_key,
@@ -145,7 +153,7 @@ def fact_table(fact: Fact) -> dict[str, Any]:
         lineage[key] = sources
     return {
         "dagster/table_name": fact.name,
-        "dagster/column_schema": column_schema(shape, descriptions.fact_columns(fact)),
+        "dagster/column_schema": column_schema(dimension_schema(shape), descriptions.fact_columns(fact)),
         "dagster/column_lineage": dg.TableColumnLineage(lineage),
         "grain": ", ".join(column.name for column in fact.grain),
         "event_time": fact.event_time,
@@ -161,13 +169,14 @@ def _lineage(dimension: Dimension, log: str) -> dg.TableColumnLineage:
     return dg.TableColumnLineage(deps)
 
 
-def column_schema(dimension: Dimension, texts: Mapping[str, str]) -> dg.TableSchema:
-    """Return the table's columns with their descriptions."""
-    columns = [
-        dg.TableColumn(name, ddl, description=texts.get(name), constraints=dg.TableColumnConstraints(nullable=nullable))
-        for name, ddl, nullable in dimension_schema(dimension)
-    ]
-    return dg.TableSchema(columns)
+def column_schema(columns: Sequence[tuple[str, str, bool]], texts: Mapping[str, str]) -> dg.TableSchema:
+    """Return columns (name, type, nullable) with their descriptions."""
+    return dg.TableSchema(
+        [
+            dg.TableColumn(name, ddl, texts.get(name), dg.TableColumnConstraints(nullable=nullable))
+            for name, ddl, nullable in columns
+        ]
+    )
 
 
 # -- of each load

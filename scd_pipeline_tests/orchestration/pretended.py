@@ -10,11 +10,15 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from scd_pipeline.check import Finding
 from scd_pipeline.components import WarehouseResource, assets, metadata
+from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.load import BatchResult, LoadResult
 from scd_pipeline.record import AuditResult
 from scd_pipeline.spec import Dimension
+
+_TABLE = "dim_customer"
 
 
 class NoWarehouse(WarehouseResource):
@@ -50,6 +54,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
         return result, AuditResult(dimension.name, 1, of, 1)
 
     monkeypatch.setattr(assets, "load_and_record", load)
+    monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
+    monkeypatch.setattr(assets, "check_dimension", lambda *_: (Finding(_TABLE, "one_current_version", 1, ("id=7",)),))
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(metadata, "sizes", lambda _, versions: {name: {"dagster/row_count": 9} for name in versions})
     monkeypatch.setattr(metadata, "member", lambda *_: {})
@@ -72,11 +78,11 @@ def run(
     first, last = partitions[0], partitions[-1]
     of_range = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
     return dg.materialize(
-        [assets.dimension_assets(dimension)],
+        [assets.dimension_assets(dimension), asset_checks.dimension_checks(dimension)],
         resources={"warehouse": NoWarehouse(path="/nowhere")},
         instance=instance,
         partition_key=first if len(partitions) == 1 else None,
         tags=of_range if len(partitions) > 1 else None,
-        selection=dg.AssetSelection.assets(*select) if select else None,
+        selection=dg.AssetSelection.assets(*select) if select else dg.AssetSelection.all(),
         raise_on_error=False,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from scd_pipeline.check import dimension_rules
 from scd_pipeline.components.assets import delivery_partitions
 from scd_pipeline.landing import EVERYTHING
 from scd_pipeline.spec import Dimension, load_dimension
@@ -102,6 +103,21 @@ def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     reject([])
     assert run(customer, instance, EVERYTHING).success
     assert statuses(instance, "dim_customer") == ["MATERIALIZED"] * 3
+
+
+def test_a_run_that_fails_runs_the_checks_of_the_table_all_the_same(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster skips the step of the checks, and would show all of them as failed."""
+    pretend(monkeypatch, rejected=[DAYS[1]])
+    assert not run(customer, instance, EVERYTHING).success
+    names = dimension_rules(customer)
+    keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in names]
+    shown = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert {key.name: record.status.value for key, record in shown.items()} == {
+        **dict.fromkeys(names, "SUCCEEDED"),
+        "one_current_version": "FAILED",
+    }
 
 
 def test_the_reasons_of_many_rejected_deliveries_are_cut_in_the_headline(
