@@ -327,14 +327,15 @@ def _load(
         asked = None if _asked(named) is None else set(keys.values())
         chosen = {key: of for key, of in keyed.items() if _is_asked_for(key, of, asked, config.take)}
         context.log.info(f"{dimension.name}: loading {len(chosen)} of {len(keyed)} available deliveries")
+        # Before they are read: a file that is replaced meanwhile must not pass for one that was loaded.
+        files = {key: mark(of) for key, of in chosen.items() if _is_file(of)}
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, list(chosen.values()), how)
     context.log.info(summary(loaded.result))
     results = dict(zip(chosen, loaded.result.batches, strict=True))
     told = {**known, **results}
     of_named = {name: told[key] for name, key in keys.items() if key in told}
-    loaded = replace(loaded, files={key: mark(of) for key, of in chosen.items() if _is_file(of)})
-    return loaded, of_named if asked is not None else {**results, **of_named}, lacking
+    return replace(loaded, files=files), of_named if asked is not None else {**results, **of_named}, lacking
 
 
 def _meant(

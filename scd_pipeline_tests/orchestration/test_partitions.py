@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from scd_pipeline.check import dimension_rules
+from scd_pipeline.components import assets
 from scd_pipeline.components.assets import delivery_partitions
 from scd_pipeline.landing import EVERYTHING
 from scd_pipeline.spec import Dimension, load_dimension
@@ -103,6 +104,24 @@ def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     reject([])
     assert run(customer, instance, EVERYTHING).success
     assert statuses(instance, "dim_customer") == ["MATERIALIZED"] * 3
+
+
+def test_a_file_that_is_replaced_while_it_is_loaded_is_recorded_as_it_was(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So that the sensor requests it once more. One that is removed meanwhile fails no run."""
+    pretend(monkeypatch)
+    load = assets.load_and_record
+
+    def slow_load(*given: Any, **how: Any) -> Any:
+        (tmp_path / f"customers_{DAYS[0]}.csv").write_text("id,city\n1,Salzburg\n", encoding="utf-8")
+        (tmp_path / f"customers_{DAYS[1]}.csv").unlink()
+        return load(*given, **how)
+
+    monkeypatch.setattr(assets, "load_and_record", slow_load)
+    assert run(customer, instance, EVERYTHING).success
+    shown = events(instance, "dim_customer_changes")
+    assert [shown[day]["file"].partition(", ")[2] for day in DAYS] == ["15 bytes"] * 3
 
 
 def test_a_run_that_fails_runs_the_checks_of_the_table_all_the_same(
