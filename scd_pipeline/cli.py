@@ -37,10 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        told = commands.spark_message(error)
-        if told is None or options.debug:
+        message = commands.failure_message(error)
+        if message is None or options.debug:
             raise
-        commands.say(f"error: {told}")
+        commands.say(f"error: {message}")
         return 4
 
 

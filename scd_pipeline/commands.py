@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scd_pipeline.errors import UsageError
+from scd_pipeline.errors import UsageError, value_error_name
 from scd_pipeline.landing import EXAMPLE
 
 if TYPE_CHECKING:
@@ -106,6 +106,14 @@ def spark_message(error: BaseException) -> str | None:
     if "== SQL" in text:
         return text
     return re.split(r";?\n(?='|\+-|:|[A-Z]\w+ )", text)[0].strip()
+
+
+def failure_message(error: BaseException) -> str | None:
+    """Return Spark's message about a command that failed, without values of rows; None for another error."""
+    if (message := spark_message(error)) is None:
+        return None
+    name = value_error_name(error)
+    return f"{name}: a value of a row (not shown; --debug shows Spark's whole message)" if name else message
 
 
 # -- the machine

@@ -6,6 +6,7 @@ expected and what to do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -138,6 +139,16 @@ class SetupError(ScdError):
 def first_line(error: BaseException) -> str:
     """What an error says first, as Spark's go on for pages; its kind where it says nothing."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+_VALUE_ERROR = re.compile(r"\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?:22|23|P0)", re.DOTALL)
+"""Of Spark's errors those of values: data exceptions, broken constraints, and errors that an expression raised."""
+
+
+def value_error_name(error: BaseException) -> str | None:
+    """Return the name of an error of Spark whose message repeats values of rows (S31); None for any other error."""
+    found = _VALUE_ERROR.search(str(error))
+    return found["name"] if found else None
 
 
 def exit_code(error: BaseException) -> int:

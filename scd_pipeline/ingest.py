@@ -234,11 +234,30 @@ def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dim
         expressions = analyse_expressions(frame, source, first.channel, dimension)
     read = reading(fields, source, first.channel, dimension, expressions)
     if read.missing:
-        there = ", ".join(field.name for field in read.fields) or "none"
-        raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {there}")
+        raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {existing_columns(read)}")
     with _unfit(*_OTHER_TYPE):
         conformed = conform(content_hash(frame, read), read, source, first.channel, dimension)
     return _entered(members, conformed, read)
+
+
+def existing_columns(read: Reading) -> str:
+    """Name the columns whose names the declaration has too; only count the others.
+
+    The names of the others may be values: the first row of a file without a header (S31).
+    """
+    missing = {_folded(name) for name in read.missing}
+    names = [field.name for field in read.fields]
+    shown = [name for name in names if name not in read.undeclared or _folded(name) in missing]
+    others = len(names) - len(shown)
+    if not others:
+        return ", ".join(names) or "none"
+    if not shown:
+        return f"none of the declared columns and {others} others; a file of CSV needs a header"
+    return f"{', '.join(shown)} and {others} more"
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def _entered(members: Sequence[tuple[int, Entry]], conformed: DataFrame, read: Reading) -> _Group:
@@ -268,7 +287,8 @@ def _unfit(rule: str, wrong: str) -> Iterator[None]:
     try:
         yield
     except (AnalysisException, pyarrow.ArrowException, OSError) as error:
-        told = first_line(error)
+        # Spark suggests columns of the delivery, whose names may be values.
+        told = first_line(error).partition(" Did you mean")[0]
         raise _Unfit(rule, f"{wrong}: {told}") from error
     except (PySparkException, Py4JJavaError) as error:
         # An embedded session gives some errors as those of Java, behind a preamble.

@@ -40,6 +40,7 @@ _ADDRESS = re.compile(
     r"sc://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/(;[^;=/?#\s]+=[^;=/?#\s]+)*)?"
 )
 _STOP_SECONDS = 20
+_QUERY_LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
 _PORT_ATTEMPTS = 3
 
 
@@ -192,11 +193,12 @@ def connect_spark(url: str) -> SparkSession:
 def _quiet_query_logs() -> None:
     """Keep PySpark from writing failed queries to the standard error: their messages repeat values (S31).
 
-    Whoever called it has the exception.
+    Whoever called it has the exception. That of Connect is disabled by PySpark itself, but whatever configures Python's
+    logging later, as Dagster does, enables it.
     """
     from pyspark.logger import PySparkLogger
 
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    for name in _QUERY_LOGS:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 

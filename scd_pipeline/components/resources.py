@@ -19,7 +19,7 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field, PrivateAttr
 
 from scd_pipeline import session, setup
-from scd_pipeline.errors import ScdError, SetupError
+from scd_pipeline.errors import ScdError, SetupError, value_error_name
 from scd_pipeline.landing import schemas
 from scd_pipeline.warehouse import Warehouse
 
@@ -34,12 +34,17 @@ _SPARK_CONFIG = "Further settings of a Spark in the run's own process; they win.
 def told_as_failure() -> Iterator[None]:
     """Turn an error of this package into Dagster's own, which the interface shows by its message alone.
 
-    It is of no use to try such a step again as it is.
+    It is of no use to try such a step again as it is. Dagster stores messages: one of Spark that repeats values of rows
+    is replaced by its name.
     """
     try:
         yield
     except ScdError as error:
         raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
+    except Exception as error:
+        if (name := value_error_name(error)) is None:
+            raise
+        raise dg.Failure(f"{name}: Spark failed at a value of a row, which is not shown", allow_retries=False) from None
 
 
 def _setting(value: Any) -> str:

@@ -459,7 +459,7 @@ RULES: dict[str, Rule] = {
         """
         On request the values of an entity would leave every reading, and in time the files. Only one part is built:
         values of attributes declared `personal` are not repeated in the reasons of the quarantine and are left out
-        of plans, and a key cannot be personal.
+        of plans; errors, logs and what Dagster stores repeat no value of a row; and a key cannot be personal.
         """,
         built=False,
     ),

@@ -340,7 +340,7 @@ def test_a_column_that_an_expression_names_is_missed_too(own_tables: OwnTables) 
     told = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
     (batch,) = own_tables.load(dimension, told).batches
     assert (batch.outcome, batch.rule) == ("stopped", "missing column")
-    assert batch.error == "it lacks removed (in `deletes`); it has city, id, op, time"
+    assert batch.error == "it lacks removed (in `deletes`); it has city, id, time and 1 more"
 
 
 OFFICE = declared(

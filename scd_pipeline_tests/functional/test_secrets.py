@@ -1,0 +1,146 @@
+"""Neither secrets nor values of rows are written anywhere but into the tables (S31).
+
+They are planted in settings and deliveries, everything is run once, and all that was written is searched.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline import session, setup
+from scd_pipeline_tests import servers
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ("load", "plan", "status", "check")
+DECLARATION = """
+dimension: dim_person
+business_key: id
+sources:
+  crm: {snapshot: "people_{date}.csv", attributes: [birthday, email, city], existence: true, bad_row_limit: 0.9}
+  web: {feed: {path: "web_{date}.csv.gz", effective_at: at, deletes: "flag = 1"}, attributes: phone}
+  app: {feed: {path: "app_{date}.json", deletes: "removed = 'yes'"}, attributes: nick}
+attributes:
+  birthday: {scd: 0, type: date, personal: true}
+  email: {scd: 1, personal: true}
+  city: {scd: 2, personal: true}
+  phone: {scd: 2, personal: true}
+  nick: {scd: 2, type: int, personal: true}
+"""
+
+
+def deliver(folder: Path, value: str) -> None:
+    """Deliveries that are accepted, with and without bad rows, and one for each way of being rejected."""
+    (folder / "dim_person.yaml").write_text(DECLARATION, encoding="utf-8")
+    header = "id,birthday,email,city\n"
+    people = {
+        "2024-01-01": f"{header}1,1990-01-01,{value}1,{value}2\n",
+        "2024-02-01": f"{header}1,1990-01-01,{value}3,{value}2\n2,{value}4,{value}5,{value}6\n3,{value}7\n",
+        "without-header": f"4,1990-01-01,{value}8,{value}9\n",
+        "without-order": f"{header}5,1990-01-01,{value}10,{value}11\n5,1990-01-01,{value}12,{value}13\n",
+        "other-header": f"id,birthday,{value}14,city\n6,1990-01-01,{value}15,{value}16\n",
+    }
+    for number, (name, text) in enumerate(people.items(), 1):
+        day = name if name.startswith("2024") else f"2024-0{number}-01"
+        (folder / f"people_{day}.csv").write_text(text, encoding="utf-8")
+    rows = "".join(f"{n},2024-01-01,0,{value}{uuid.uuid4().hex}\n" for n in range(20_000))
+    web = ("1,2024-01-01,0,17\n", f"1,2024-01-02,{value}18,{value}19\n", rows)
+    for day, text in enumerate(web, 1):
+        packed = gzip.compress(f"id,at,flag,phone\n{text}".encode())
+        (folder / f"web_2024-01-0{day}.csv.gz").write_bytes(packed[: len(packed) // 2] if text is rows else packed)
+    (folder / "app_2024-01-01.json").write_text(f'{{"id": "1", "nick": "{value}20", "removed": "no"}}\n')
+
+
+def run_everything() -> None:
+    """Every command that loads or reports; then the load in Dagster, which fails, and its alert, which fails too."""
+    import dagster as dg
+
+    from scd_pipeline import cli
+    from scd_pipeline.components import alert_sensor
+    from scd_pipeline.definitions import defs
+    from scd_pipeline.landing import EVERYTHING
+
+    for command in COMMANDS:
+        print(f"$ {command}: {cli.main([command])}", flush=True)
+    job = defs.resolve_job_def("dim_person_job")
+    with dg.DagsterInstance.get() as instance:
+        instance.add_dynamic_partitions(str(getattr(job.partitions_def, "name", "")), [EVERYTHING])
+        result = job.execute_in_process(instance=instance, partition_key=EVERYTHING, raise_on_error=False)
+        context = dg.build_run_status_sensor_context(
+            sensor_name="alerts",
+            dagster_instance=instance,
+            dagster_run=result.dagster_run,
+            dagster_event=result.get_run_failure_event(),
+        ).for_run_failure()
+        try:
+            alert_sensor()(context)
+        except dg.Failure as failure:
+            print(f"$ alert: {failure.description}")
+
+
+@pytest.mark.rule("S31")
+@pytest.mark.slow
+@pytest.mark.parametrize("spark_of", ["server"])
+def test_nothing_planted_is_written(
+    spark_of: str, remote: str, installation: setup.Installation, tmp_path: Path
+) -> None:
+    if spark_of == "server" and not remote:
+        pytest.skip("the tests have no server")
+    value, secret = (f"{word}{uuid.uuid4().hex[:8]}x" for word in ("vAlUe", "tOkEn"))
+    landing, home, cwd = (tmp_path / name for name in ("landing", "dagster", "cwd"))
+    for folder in (landing, home, cwd):
+        folder.mkdir()
+    deliver(landing, value)
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
+    settings = {
+        "PYTHONPATH": str(ROOT),
+        "DAGSTER_HOME": str(home),
+        "SCD_DECLARATIONS": str(landing),
+        "SCD_WAREHOUSE": str(tmp_path / "warehouse"),
+        "SCD_REMOTE": f"{remote}/;x-key={secret}" if spark_of == "server" else "",
+        "SCD_ALERT_WEBHOOK": f"http://127.0.0.1:9/{secret}",
+        "SCD_ALERT_MAIL_TO": f"{value}@example.com",
+        "SCD_ALERT_SMTP": "127.0.0.1:9",
+        "SCD_ALERT_SMTP_USER": secret,
+        "SCD_ALERT_SMTP_PASSWORD": secret,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", __name__],
+        cwd=cwd,
+        # PySpark leaves in the environment which kind of session a process has.
+        env={**{name: given for name, given in os.environ.items() if not name.startswith("SPARK_")}, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=590,
+    )
+    written = {"stdout": done.stdout, "stderr": done.stderr}
+    for folder in (home, cwd):
+        for file in folder.rglob("*"):
+            if file.is_file():
+                written[str(file)] = file.read_bytes().decode("utf-8", "replace")
+    if server := session.find_server(servers.folder(), servers.settings(installation)):
+        written[server.log] = Path(server.log).read_text(encoding="utf-8", errors="replace")
+    leaks = [
+        f"{name}: {line[max(0, line.index(planted) - 200) : line.index(planted) + 50]}"
+        for name, text in written.items()
+        for line in text.splitlines()
+        for planted in (value, secret)
+        if planted in line
+    ]
+    assert not leaks, "\n".join(leaks)
+    assert done.returncode == 0, done.stderr
+    for shown in ("missing column", "unreadable", "CAST_INVALID_INPUT", "unordered changes", "$ load: 3", "$ check: 0"):
+        assert shown in done.stdout + done.stderr, f"{shown}\n{done.stdout}\n{done.stderr}"
+    assert "$ alert: run " in done.stdout and "not by webhook: ConnectionRefusedError" in done.stdout
+    assert "\tat " not in done.stderr
+
+
+if __name__ == "__main__":
+    run_everything()

@@ -1,0 +1,26 @@
+"""What an error of a missing column shows of a delivery's columns: no name that may be a value (S31)."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import StringType, StructField
+
+from scd_pipeline.history.statements import Reading
+from scd_pipeline.ingest import existing_columns
+
+
+@pytest.mark.rule("S20", "S31")
+@pytest.mark.parametrize(
+    ("columns", "undeclared", "shown"),
+    [
+        ("id city", "", "id, city"),
+        ("", "", "none"),
+        ("id Ann 1990-01-01", "Ann 1990-01-01", "id and 2 more"),
+        ("id E-Mail Ann", "E-Mail Ann", "id, E-Mail and 1 more"),
+        ("7 Ann Graz", "7 Ann Graz", "none of the declared columns and 3 others; a file of CSV needs a header"),
+    ],
+)
+def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, undeclared: str, shown: str) -> None:
+    """One that is called like a missing one, but for case and punctuation, is named: it may be meant."""
+    fields = tuple(StructField(name, StringType()) for name in columns.split())
+    assert existing_columns(Reading(fields, (), ("email",), tuple(undeclared.split()))) == shown
