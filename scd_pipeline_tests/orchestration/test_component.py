@@ -141,3 +141,10 @@ def test_checks_link_to_their_rules() -> None:
         made = ScdDimension(docs_url=url).definitions(declared)
         (spec,) = [s for c in made.asset_checks or () for s in c.check_specs if s.name == "windows_do_not_overlap"]
         assert spec.description == f"The validity windows of one entity do not overlap {text}."
+
+
+def test_the_location_of_the_project_takes_the_address_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCD_DOCS_URL", raising=False)
+    assert template_vars.docs_url() == ""
+    monkeypatch.setenv("SCD_DOCS_URL", "https://docs")
+    assert template_vars.docs_url() == "https://docs"

@@ -24,3 +24,9 @@ def overdue_after_hours() -> float | None:
         return float(hours) if hours else None
     except ValueError:
         raise SetupError(f"SCD_OVERDUE_HOURS={hours}: this is no number; expected hours, as 26 or 0.5") from None
+
+
+@dg.template_var
+def docs_url() -> str:
+    """$SCD_DOCS_URL, the address at which the folder `docs` is served; empty if it is not set."""
+    return os.environ.get("SCD_DOCS_URL", "")
