@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from scd_pipeline import intake
 from scd_pipeline.deliveries import Delivery, as_arrow, discover
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load import BatchResult, load
-from scd_pipeline.spec import Attribute, Dimension, Feed, Snapshot, Source
+from scd_pipeline.spec import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -403,17 +404,44 @@ def test_each_batch_is_asked_for_changes_without_an_order(
     ]
 
 
-@pytest.mark.rule("S1")
-def test_a_number_is_an_instant_whatever_the_sources_zone(spark: SparkSession, tmp_path: Path) -> None:
-    """And what is finer than a microsecond is cut off."""
-    source = Source("crm", feed=Feed(effective_at="changed"), timezone="Europe/Vienna")
-    dimension = Dimension("dim_c", "id", {"seen": Attribute(2, type="timestamp")}, source)
-    seen = pa.array([1_719_835_200_000_000_001], pa.timestamp("ns", "UTC"))
-    frame = pa.table({"id": ["a"], "changed": [1_719_835_200], "seen": seen})
+@pytest.mark.rule("S1", "S26")
+def test_a_value_that_would_change_is_a_bad_value_in_every_column(spark: SparkSession, tmp_path: Path) -> None:
+    """In the key, the time and the sequence too. With a unit a number is an instant, whatever the source's zone."""
+    feed = Feed(effective_at="changed", effective_at_unit="s", sequence="n")
+    columns = {"seen": Column("seen", round=True), "paid": Column("paid", default=0.5)}
+    source = Source("crm", feed=feed, timezone="Europe/Vienna", columns=columns, bad_row_limit=1.0)
+    types = {"seen": "timestamp", "paid": "decimal(4,2)", "note": "string", "at": "timestamp"}
+    attributes = {name: Attribute(2, type=kind) for name, kind in types.items()}
+    dimension = Dimension("dim_c", {"id": "int"}, attributes, source)
+    noon = 1_719_835_200
+    table = pa.table(
+        {
+            "id": [1.0, 2.5, 3.0, 4.0, 5.0, 6.0],
+            "changed": [noon, noon, 253_402_300_800, noon, noon, noon],
+            "n": [1.0, 1.0, 1.0, 1.5, 1.0, 1.0],
+            "seen": pa.array([noon * 10**9 + 1] * 6, pa.timestamp("ns", "UTC")),
+            "paid": pa.array([None, 1.0, 1.0, 1.0, 1.005, 1.0]),
+            "note": pa.array([b"\xc3\xa4", b"", b"", b"", b"", b"a\xff"]),
+            "at": pa.array([None, None, None, None, None, noon]),
+        }
+    )
     opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, [Delivery("crm", "d1", frame=frame)])
-    (row,) = opened.table("dim_c").read().select("effective_from", "seen").toArrow().to_pylist()
-    assert row == {"effective_from": utc(2024, 7, 1, 12), "seen": utc(2024, 7, 1, 12)}
+    load(opened, dimension, [Delivery("crm", "d1", frame=table)])
+    (row,) = opened.table("dim_c").read().select("effective_from", "seen", "paid", "note").toArrow().to_pylist()
+    assert row == {
+        "effective_from": utc(2024, 7, 1, 12),
+        "seen": utc(2024, 7, 1, 12),
+        "paid": Decimal("0.50"),
+        "note": "ä",
+    }
+    bad = opened.table("dim_c_changes").read().where("_kind = 'bad'").orderBy("_bad_reason").select("_bad_reason")
+    assert [row["_bad_reason"] for row in bad.collect()] == [
+        "effective_at: '253402300800' is no timestamp; effective_at is missing",
+        "id: '2.5' is no int; the business key is NULL or cannot be read",
+        "note: 'a\ufffd' is no string; at: '1719835200' is no timestamp without a unit",
+        "paid: '1.005' is no decimal(4,2)",
+        "sequence: '1.5' is no bigint",
+    ]
 
 
 @pytest.mark.parametrize(
