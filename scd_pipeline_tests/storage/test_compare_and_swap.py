@@ -1,20 +1,17 @@
 from __future__ import annotations
 
-import shutil
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.errors import ConflictError, OwnCommitMissing, RetriesExhausted, UnsupportedDelta
 from scd_pipeline.load import Retry, commit_dimension, commit_log, load, plan
 from scd_pipeline.spec import Attribute
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 BOTH_CHANGES = """
@@ -25,21 +22,11 @@ BOTH_CHANGES = """
 """
 
 
-@pytest.fixture(scope="module")
-def in_rome(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A warehouse with one customer in Rome since January."""
-    opened = Warehouse(spark, tmp_path_factory.mktemp("rome") / "warehouse")
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    return opened
-
-
 @pytest.fixture(params=["replaceUsing", pytest.param("MERGE", marks=pytest.mark.slow)])
-def loaded(request: pytest.FixtureRequest, in_rome: Warehouse, tmp_path: Path) -> Warehouse:
-    """A copy of it, to be written in the fast way or in the slow one (S32)."""
-    shutil.copytree(in_rome.path, tmp_path / "copy")
-    opened = Warehouse(in_rome.spark, tmp_path / "copy")
-    opened.capabilities = replace(opened.capabilities, replaces=request.param == "replaceUsing")
-    return opened
+def loaded(request: pytest.FixtureRequest, in_rome: Warehouse) -> Warehouse:
+    """One customer in Rome since January, to be written in the fast way or in the slow one (S32)."""
+    in_rome.capabilities = replace(in_rome.capabilities, replaces=request.param == "replaceUsing")
+    return in_rome
 
 
 def test_a_log_write_computed_before_a_rivals_commit_is_refused(loaded: Warehouse) -> None:

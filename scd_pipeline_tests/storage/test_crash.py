@@ -8,18 +8,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load import load, plan
 from scd_pipeline.plan.schema import carry_out
 from scd_pipeline.spec import Attribute
 from scd_pipeline.warehouse import Warehouse
-from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 UNDISTURBED = """
@@ -65,64 +63,50 @@ def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["commit_log", "commit_dimension"])
 def test_the_next_run_ends_where_an_undisturbed_one_would(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, before: str
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
-    opened = Warehouse(spark, warehouse)
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
     with killed_before(before, monkeypatch):
-        load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    assert_same_rows(UNDISTURBED, history(opened))
+        load(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    load(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    assert_same_rows(UNDISTURBED, history(in_rome))
 
 
 @pytest.mark.slow
-def test_a_run_without_deliveries_continues_a_killed_one(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = Warehouse(spark, warehouse)
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+def test_a_run_without_deliveries_continues_a_killed_one(in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     with killed_before("commit_dimension", monkeypatch):
-        load(opened, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    result = load(opened, CUSTOMER)
+        load(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    result = load(in_rome, CUSTOMER)
     assert result.rows == {"close": 1, "open": 1}
-    assert_same_rows(UNDISTURBED, history(opened))
+    assert_same_rows(UNDISTURBED, history(in_rome))
 
 
 @pytest.mark.slow
 @pytest.mark.rule("S17")
-def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_table(
-    spark: SparkSession, warehouse: Path
-) -> None:
+def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_table(in_rome: Warehouse) -> None:
     """What the table was made by: without it a declaration that leaves the new attribute out again would do."""
-    opened = Warehouse(spark, warehouse)
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
     more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, missing="not_provided")})
-    for step in plan(opened, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
-        carry_out(step, opened, more)  # killed here
-    load(opened, more, [feed("one", ("a", 2, "Oslo"))])
+    for step in plan(in_rome, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
+        carry_out(step, in_rome, more)  # killed here
+    load(in_rome, more, [feed("one", ("a", 2, "Oslo"))])
     with pytest.raises(DeclarationError, match="the table has attribute tier, which the declaration does not name"):
-        plan(opened, CUSTOMER, [])
+        plan(in_rome, CUSTOMER, [])
 
 
-def test_a_feed_of_no_ops_is_not_read_again_and_again(spark: SparkSession, warehouse: Path) -> None:
+def test_a_feed_of_no_ops_is_not_read_again_and_again(in_rome: Warehouse) -> None:
     """S13, S15: the log takes it, the dimension makes no commit, and the next run finds nothing to do."""
-    opened = Warehouse(spark, warehouse)
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    version = opened.table("dim_customer").last_commit().table_version
-    load(opened, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
-    log, dimension = (opened.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
+    version = in_rome.table("dim_customer").last_commit().table_version
+    load(in_rome, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
+    log, dimension = (in_rome.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
     assert (log.number, dimension.table_version) == (2, version)
     assert log.took == {"dimension_commit": dimension.number, "dimension_log": 2}
 
 
-def test_a_real_process_killed_between_its_commits(spark: SparkSession, remote: str, warehouse: Path) -> None:
+def test_a_real_process_killed_between_its_commits(remote: str, in_rome: Warehouse) -> None:
     if not remote:
         pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
-    opened = Warehouse(spark, warehouse)
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
-    arguments = [sys.executable, "-c", SCRIPT, remote, str(warehouse), "commit_dimension"]
+    arguments = [sys.executable, "-c", SCRIPT, remote, in_rome.path, "commit_dimension"]
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert opened.table("dim_customer_changes").last_commit().number == 2
-    load(opened, CUSTOMER)
-    assert_same_rows(UNDISTURBED, history(opened))
+    assert in_rome.table("dim_customer_changes").last_commit().number == 2
+    load(in_rome, CUSTOMER)
+    assert_same_rows(UNDISTURBED, history(in_rome))

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.deliveries import discover
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.load import load
+from scd_pipeline.load import load, plan
 from scd_pipeline.spec import Dimension, Feed, Snapshot, Source, load_dimension
 from scd_pipeline.status import status
 from scd_pipeline.warehouse import Warehouse
@@ -32,9 +32,9 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     dimension = declared(path, versions=True)
     found = discover(dimension, spark)
     assert [(d.name, d.table_version) for d in found] == [("0", 0), ("1", 1)]
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    assert [batch.outcome for batch in load(opened, dimension, found).batches] == ["accepted", "accepted"]
-    rows = opened.table("dim_customer").read().orderBy("version").select("city", "current_flag").collect()
+    made = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, found)
+    assert [batch.outcome for batch in made.results] == ["accepted", "accepted"]
+    rows = made.actions.orderBy("version").select("city", "current_flag").collect()
     assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
 
 
@@ -238,10 +238,8 @@ def test_the_words_of_a_channel_and_of_its_columns_are_heeded(
         lines = [json.dumps({name: value or None for name, value in row.items()}) for row in ROWS]
     (tmp_path / f"items_2024-02-01.{kind}").write_text("\n".join(lines), encoding="utf-8")
     dimension = load_dimension(tmp_path / "dim_item.yaml")
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, discover(dimension, spark, base=tmp_path))
-    names = ("id", "label", "size", "effective_from")
-    rows = opened.table("dim_item").read().select(*names).toArrow().to_pylist()
+    made = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark, base=tmp_path))
+    rows = made.actions.select("id", "label", "size", "effective_from").toArrow().to_pylist()
     assert_same_rows(
         """
         | id  | label  | size | effective_from      |

@@ -1,4 +1,7 @@
-"""Deliveries that cannot be read as declared are left out and named; what can be read is read by its names."""
+"""Deliveries that cannot be read as declared are left out and named; what can be read is read by its names.
+
+What becomes of a delivery is decided in the plan, so most tests plan the load and write nothing: `planned`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline import intake
 from scd_pipeline.deliveries import Delivery, as_arrow, discover
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.load import BatchResult, load
+from scd_pipeline.load import BatchResult, LoadPlan, load, plan
 from scd_pipeline.spec import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -27,6 +30,16 @@ from scd_pipeline_tests.text_tables import assert_same_rows
 
 def utc(*moment: int) -> datetime:
     return datetime(*moment, tzinfo=timezone.utc)  # type: ignore[arg-type,misc]
+
+
+def planned(spark: SparkSession, folder: Path, dimension: Dimension, deliveries: Sequence[Delivery]) -> LoadPlan:
+    """Return the plan of a first load; its `actions` are the rows that the dimension would have."""
+    return plan(Warehouse(spark, folder / "warehouse"), dimension, deliveries)
+
+
+def rejected(made: LoadPlan) -> list[BatchResult]:
+    """Return the results of the batches that the load would leave out."""
+    return [batch for batch in made.results if batch.outcome == "stopped"]
 
 
 @pytest.mark.rule("S27")
@@ -74,8 +87,7 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
         packed = gzip.compress(f"id,at,flag,city\n{rows}".encode())
         cut = len(packed) // 2 if rows is wide else len(packed)
         (tmp_path / f"c_2024-01-0{day}.csv.gz").write_bytes(packed[:cut])
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
     assert_same_rows(
         """
         | delivery     | outcome  | rule       |
@@ -84,12 +96,12 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
         | '2024-01-03' | stopped  | unreadable |
         | '2024-01-04' | accepted | ''         |
         """,
-        told(done.batches),
+        told(made.results),
     )
-    flagged, broken = done.stopped
+    flagged, broken = rejected(made)
     assert flagged.error.endswith("fails for a row: CAST_INVALID_INPUT"), "and nothing of its value"
     assert "c_2024-01-03.csv.gz" in broken.error
-    rows = opened.table("dim_c").read().orderBy("version").select("city").collect()
+    rows = made.actions.orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 
 
@@ -103,14 +115,14 @@ def test_a_version_whose_files_are_gone_is_left_out(spark: SparkSession, tmp_pat
     for file in before:
         file.unlink()
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(str(path), versions=True)))
-    done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark))
+    made = planned(spark, tmp_path, dimension, discover(dimension, spark))
     assert_same_rows(
         """
         | delivery | outcome  | rule       |
         | '0'      | stopped  | unreadable |
         | '1'      | accepted | ''         |
         """,
-        told(done.batches),
+        told(made.results),
     )
 
 
@@ -129,16 +141,15 @@ def test_a_frame_that_cannot_be_taken_is_left_out_and_the_others_go_in(spark: Sp
         "period": numbered.assign(n=pd.period_range("2024", periods=1, freq="M")),
     }
     given = [Delivery("crm", name, at=utc(2024, 1, 1), frame=frame) for name, frame in frames.items()]
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, given)
-    errors = {batch.delivery: f"{batch.rule}: {batch.error}" for batch in done.stopped}
+    made = planned(spark, tmp_path, dimension, given)
+    errors = {batch.delivery: f"{batch.rule}: {batch.error}" for batch in rejected(made)}
     assert "UNSUPPORTED_DATA_TYPE" in errors.pop("period")
     assert errors == {
         "by case": "repeated column: it has mail and MAIL, which are one name: case does not count",
         "twice": "repeated column: it has mail and mail, which are one name: case does not count",
         "mixed": "other type: the values of column mail are not of one type: ArrowInvalid",
     }
-    assert opened.table("dim_c").read().select("id", "n").collect() == [("a", "7")]
+    assert made.actions.select("id", "n").collect() == [("a", "7")]
 
 
 def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None:
@@ -217,14 +228,13 @@ def test_a_snapshot_at_the_open_end_is_left_out_and_the_others_go_in(spark: Spar
             ("late", utc(2999, 12, 31), rows.slice(1)),
         )
     ]
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, given)
-    (late,) = done.stopped
+    made = planned(spark, tmp_path, dimension, given)
+    (late,) = rejected(made)
     assert (late.delivery, late.rule) == ("late", "open end")
     assert late.error == (
         "its time 2999-12-31 00:00:00 is not before the open end 2999-12-31 00:00:00: nobody can be gone then"
     )
-    assert opened.table("dim_c").read().select("city", "current_flag").collect() == [("Rome", True)]
+    assert made.actions.select("city", "current_flag").collect() == [("Rome", True)]
 
 
 @pytest.mark.rule("S30", "S34")
@@ -268,12 +278,12 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
     typed = pa.array(values, pa.list_(pa.struct([("of", pa.map_(pa.string(), pa.string()))])))
     texts = [json.dumps(value).replace('"1"', "1").replace('"2"', "2") if value else None for value in values]
     ids = ["full", "empty", "none", "wrong"]
-    opened = Warehouse(spark, tmp_path / "warehouse")
+    deliveries = []
     for day, given in enumerate((typed, pa.array([*texts, '[{"of": {}}', "{}"])), 1):
         table = pa.table({"id": [*ids, "broken", "no array"][: len(given)], "sizes": given})
-        load(opened, dimension, [Delivery("crm", f"d{day}", at=utc(2024, 1, day), frame=table)])
-    log = opened.table("dim_c_changes").read()
-    bad = log.where("_kind = 'bad'").selectExpr("id", "day(_effective_at) day", "_bad_reason reason")
+        deliveries.append(Delivery("crm", f"d{day}", at=utc(2024, 1, day), frame=table))
+    made = planned(spark, tmp_path, dimension, deliveries)
+    bad = made.statements.where("_kind = 'bad'").selectExpr("id", "day(_effective_at) day", "_bad_reason reason")
     told = bad.toArrow().to_pylist()
     assert_same_rows(
         """
@@ -286,7 +296,7 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
         [{"id": row["id"], "day": row["day"]} for row in told],
     )
     assert f"sizes: '{{}}' is no {sizes}" in [row["reason"] for row in told]
-    kept = opened.table("dim_c").read().selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
+    kept = made.actions.selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
     assert sorted((row["id"], row["sizes"]) for row in kept) == [
         ("empty", "[{}]"),
         ("full", '[{"of":{"small":1,"large":null}},null]'),
@@ -300,9 +310,8 @@ def test_a_column_may_have_a_name_that_begins_with_an_underscore(spark: SparkSes
     source = Source("crm", feed=Feed(deletes="_kind = 'D'"), columns={"mark": "_hash", "id": "_batch"})
     dimension = Dimension("dim_c", "id", {"mark": 2}, source)
     frame = pa.table({"_batch": ["a"], "_hash": ["4711"], "_kind": ["U"]})
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, [Delivery("crm", "d1", at=utc(2024, 1, 1), frame=frame)])
-    assert opened.table("dim_c").read().select("id", "mark").collect() == [("a", "4711")]
+    made = planned(spark, tmp_path, dimension, [Delivery("crm", "d1", at=utc(2024, 1, 1), frame=frame)])
+    assert made.actions.select("id", "mark").collect() == [("a", "4711")]
 
 
 @pytest.mark.rule("S26")
@@ -321,15 +330,13 @@ def test_an_object_of_a_json_file_can_be_a_map_or_a_text(spark: SparkSession, tm
     ]
     path = tmp_path / "d1.json"
     path.write_text("\n".join(json.dumps(line) for line in lines))
-    opened = Warehouse(spark, tmp_path / "warehouse")
     keyed = pa.array([[("1", 1.0)], [("one", 1.0)], None], pa.map_(pa.string(), pa.float64()))
     frame = pa.table({"id": ["d", "no number, mapped", "e"], "sizes": keyed, "note": [["x"], [], None]})
     at = utc(2024, 1, 1)
-    done = load(
-        opened, dimension, [Delivery("crm", "d1", at=at, path=str(path)), Delivery("crm", "d2", at=at, frame=frame)]
-    )
-    assert [b.bad_rows for b in done.batches] == [3, 1]
-    rows = opened.table("dim_c").read().orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
+    deliveries = [Delivery("crm", "d1", at=at, path=str(path)), Delivery("crm", "d2", at=at, frame=frame)]
+    made = planned(spark, tmp_path, dimension, deliveries)
+    assert [b.bad_rows for b in made.results] == [3, 1]
+    rows = made.actions.orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
     assert rows == [
         ("a", '{"1":0.5,"2":7.0}', '{"x":"1"}'),
         ("b", "{}", '{"y":"1"}'),
@@ -368,17 +375,16 @@ def test_a_line_that_is_no_row_of_the_columns_is_a_bad_row(spark: SparkSession, 
         (tmp_path / f"c_2024-01-0{day}.{kind}").write_text(text, encoding="utf-8")
     channel = Snapshot(f"c_{{date}}.{kind}", options={"sep": ";"})
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", channel, bad_row_limit=1.0))
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(b.rows, b.bad_rows, b.closed, b.undeclared) for b in done.batches] == [
+    made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(b.rows, b.bad_rows, b.closed, b.undeclared) for b in made.results] == [
         (4, 1, 0, ()),
         (3, 1, 0, ()),
         (3, 2, 0, ()),
     ]
-    log = opened.table("dim_c_changes").read().where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
+    log = made.statements.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
     reason, lines = BROKEN[kind]
     assert log.select("id", "_bad_reason", "_bad_row").collect() == [(None, reason, line) for line in lines]
-    rows = opened.table("dim_c").read().where("current_flag").orderBy("id").select("id", "city").collect()
+    rows = made.actions.where("current_flag").orderBy("id").select("id", "city").collect()
     assert rows == [("a", "Oslo"), ("b", "Kiel"), ("d", "Bonn")]
 
 
@@ -467,9 +473,9 @@ def test_a_path_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="[1]/c_{date}.csv"))
     found = discover(dimension, spark, base=tmp_path)
     for chosen in (found[:1], found):
-        opened = Warehouse(spark, tmp_path / f"warehouse{len(chosen)}")
-        assert not load(opened, dimension, chosen).stopped
-        rows = opened.table("dim_c").read().select("id", "city").collect()
+        made = planned(spark, tmp_path, dimension, chosen)
+        assert not rejected(made)
+        rows = made.actions.select("id", "city").collect()
         assert sorted(tuple(row) for row in rows) == [(str(n), "Graz") for n in range(1, len(chosen) + 1)]
 
 
@@ -484,10 +490,9 @@ def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
         (folder / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
         (folder / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot("c_{date}.csv")))
-    opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(batch.outcome, batch.rule) for batch in done.batches] == [("accepted", ""), ("stopped", "unreadable")]
-    assert "c_2024-02-01.csv/part-" in done.stopped[0].error
+    made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.outcome, batch.rule) for batch in made.results] == [("accepted", ""), ("stopped", "unreadable")]
+    assert "c_2024-02-01.csv/part-" in rejected(made)[0].error
 
 
 @pytest.mark.rule("S34")
@@ -544,13 +549,13 @@ def test_a_scope_is_one_that_its_channel_declares(source: str, channel: str, sco
 
 
 @pytest.mark.rule("S27")
-def test_a_scope_has_values_that_its_columns_can_have(spark: SparkSession, warehouse: Path) -> None:
+def test_a_scope_has_values_that_its_columns_can_have(spark: SparkSession, tmp_path: Path) -> None:
     by_id = Source("pos", Snapshot(scope=("id",)))
     shop = Dimension("dim_shop", {"id": "int"}, {"city": 2}, [by_id])
     frame = pa.table({"id": [7], "city": ["Rome"]})
     wrong = Delivery("pos", "d1", at=utc(2024, 1, 1), frame=frame, scope=[[7], ["7a"]])
     with pytest.raises(SourceDataError, match=r"dim_shop: '7a' in the scope of pos.* is no int; expected a value that"):
-        load(Warehouse(spark, warehouse), shop, [wrong])
+        planned(spark, tmp_path, shop, [wrong])
 
 
 @pytest.mark.rule("S27")
