@@ -9,7 +9,7 @@ PY    := .venv/bin/python
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
 # One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
-PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
+PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --durations=20
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 
@@ -21,9 +21,10 @@ help: ## Show the targets
 setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars
 	@$(PY) -m scd_pipeline.setup
 
+# Without --no-compile pip compiles 8,000 modules one after the other, most of which nothing ever imports.
 $(STAMP): | .venv/.made
 	@echo "installing the packages of requirements.lock into .venv (about a minute)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@rm -f .venv/.installed-*
 	@touch $@
