@@ -138,8 +138,9 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     from scd_pipeline.columns import col
     from scd_pipeline.deliveries import read_path
     from scd_pipeline.frames import settled
-    from scd_pipeline.history.statements import LINE
+    from scd_pipeline.history.statements import LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.spec import Snapshot
+    from scd_pipeline.text_files import FILE
 
     path = str(Path(file).absolute())
     channel = Snapshot(path)
@@ -153,7 +154,7 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     rows = settled(rows)  # Spark does not ask a file for its torn lines alone
     if torn := rows.where(col(LINE).isNotNull()).count():
         warn(f"{file}: {torn} of its lines are no rows of its columns; they are shown as rows of NULLs")
-    return rows.drop(LINE)
+    return rows.drop(LINE, PROBLEM, FILE, ROW_ORDER)
 
 
 def _declared_dimension(name: str, settings: Settings) -> Dimension:

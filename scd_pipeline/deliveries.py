@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,10 +18,23 @@ from pyspark.sql import types as T
 
 from scd_pipeline.batch import Batch, from_micros, rank, to_micros, token, utc
 from scd_pipeline.columns import col, quoted
+from scd_pipeline.delta.commits import CHANGES_NO_ROW
 from scd_pipeline.errors import STOPPING_RULES, SourceDataError, first_line
+from scd_pipeline.files import changed
 from scd_pipeline.frames import small_frame
-from scd_pipeline.history.statements import DELIVERY, LINE
+from scd_pipeline.history.statements import DELIVERY
 from scd_pipeline.spec import Dimension, Feed, Snapshot
+from scd_pipeline.text_files import (
+    FILE,
+    Layout,
+    json_fields,
+    layouts,
+    literal,
+    path_of,
+    plain_path,
+    read_csv,
+    read_json,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +60,8 @@ class Delivery:
     counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of; without any it
     speaks of nobody. `allow` lets through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the
     delivery back. A `sealed` one is not read again once it was accepted: its revision tells its content, as a file's
-    time of change does.
+    time of change does. `is_latest` says that the source has only the delivery's latest content, as a file or a
+    partition does: other content than that of the current revision is a higher one, whatever a clock says.
     """
 
     source: str
@@ -65,6 +80,7 @@ class Delivery:
     partition: str | None = None
     table_version: int | None = None
     sealed: bool = False
+    is_latest: bool = False
 
     def __post_init__(self) -> None:
         """Errors: SourceDataError for a time or a revision that is none, or a scope that is no list of lists."""
@@ -257,37 +273,35 @@ def _zoned(kind: pyarrow.DataType) -> pyarrow.DataType:
     return pyarrow.string() if pyarrow.types.is_timestamp(kind) and kind.tz is None else kind
 
 
-def read_path(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> DataFrame:
-    """The rows at these paths of one format; text stays text, so that a value that does not cast can be told.
+def read_path(
+    spark: SparkSession,
+    channel: Snapshot | Feed,
+    paths: Sequence[str],
+    *,
+    layout: Layout | None = None,
+    fields: Sequence[T.StructField] | None = None,
+) -> DataFrame:
+    """The rows at these paths of one format; text stays text, so that a value that does not cast is noticed.
 
-    A line of a text format that is no row of the columns that there are is a row of NULLs, and stands as it came in
-    the column `_scd_line`, which is NULL elsewhere: its parts may lie in the wrong columns.
+    Of text formats each row has its file in `_scd_file`. A line that is no row of the columns is a row of NULLs, and
+    is in the column `_scd_line` as it came, which is NULL elsewhere; `_scd_problem` says why. `layout` (CSV) and
+    `fields` (JSON) spare a look at the files where the caller has them.
+    Errors: SourceDataError for a CSV file that cannot be read whole, as one with a quote that is not closed.
     """
-    reader = spark.read.format(str(channel.format))
     if channel.format == "csv":
-        # Of a folder's files each has a header; else that of one is taken for all, and values go into others' columns.
-        one_header = "false" if any(Path(path).is_dir() for path in paths) else "true"
-        reader = reader.options(header="true", inferSchema="false", mode="PERMISSIVE", enforceSchema=one_header)
+        return read_csv(spark, channel, paths, layout or _one_layout(layouts(spark, channel, paths)))
     if channel.format == "json":
-        reader = reader.options(primitivesAsString="true")
-    reader = reader.options(**channel.reader_options)
-    places = [literal(path) for path in paths]
-    if channel.format not in ("csv", "json"):
-        return reader.load(places)
-    # Spark asks the files for their columns only while it is not told them, at each look at the frame.
-    reader = reader.options(columnNameOfCorruptRecord=LINE)
-    found = reader.load(places)
-    fields = [field for field in found.schema.fields if field.name != LINE]
-    if not fields:
-        return found
-    lines = reader.schema(T.StructType([*fields, T.StructField(LINE, T.StringType())])).load(places)
-    whole = col(LINE).isNull()
-    return lines.select(*[F.when(whole, col(field.name)).alias(field.name) for field in fields], LINE)
+        fields = json_fields(spark, channel, paths) if fields is None else fields
+        if fields:
+            return read_json(spark, channel, paths, fields)
+    reader = spark.read.format(str(channel.format)).options(**channel.reader_options)
+    return reader.load([literal(path) for path in paths])
 
 
-def literal(path: str) -> str:
-    """A path as Spark reads it: of one that is there no character makes a pattern."""
-    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path) if os.path.lexists(path) else path
+def _one_layout(found: Mapping[str, Layout]) -> Layout:
+    if problems := [layout.problem for layout in found.values() if layout.problem]:
+        raise SourceDataError(problems[0])
+    return next(iter(found.values()))
 
 
 def read_delta(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery) -> DataFrame:
@@ -312,22 +326,23 @@ _MARK = (
 )
 
 
-def marked(frame: DataFrame, entries: Sequence[tuple[Delivery, Batch, str]], file_path: Column | None) -> DataFrame:
-    """Add the column that says which batch a row is of: by its file where several are read at once.
+def marked(
+    frame: DataFrame, entries: Sequence[tuple[Delivery, Batch, str]], files: Sequence[str] | None = None
+) -> DataFrame:
+    """Add the column that says which batch a row is of: by its file in `_scd_file` where several are read at once.
 
-    The text in each entry names the batch: its id, or another where one run is given the same batch twice.
+    The text in each entry names the batch: its id, or another where one run is given the same batch twice. `files` are
+    those of the frame, as Spark names them; each is a delivery's own, or is in a delivery's folder.
     """
-    if file_path is None:
+    if files is None:
         return frame.withColumn(DELIVERY, _mark(*entries[0]))
-    rows = [(_plain(str(entry[0].path)), _facts(*entry)) for entry in entries]
+    by_path = {plain_path(str(entry[0].path)): entry for entry in entries}
+    owners = {file: path_of(file, {path: path for path in by_path}) for file in files}
+    rows = [(file, _facts(*by_path[path])) for file, path in owners.items() if path is not None]
     marks = small_frame(
-        frame.sparkSession, rows, f"_scd_path string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
+        frame.sparkSession, rows, f"{FILE} string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
     )
-    return (
-        frame.withColumn("_scd_path", _plain_column(file_path))
-        .join(F.broadcast(marks), "_scd_path", "left")
-        .drop("_scd_path")
-    )
+    return frame.join(F.broadcast(marks), FILE, "left")
 
 
 def _facts(delivery: Delivery, batch: Batch, named: str) -> tuple[object, ...]:
@@ -360,23 +375,12 @@ def instant(moment: datetime | None) -> Column:
     return F.timestamp_micros(F.lit(to_micros(moment)))
 
 
-def _plain(path: str) -> str:
-    """A path as one spells it: without the scheme of local files, and with blanks as blanks."""
-    # Links stay as they are: Spark names a file by the path that it was given.
-    return re.sub(r"^file:/+", "/", path if "://" in path else os.path.abspath(path))  # noqa: PTH100 (see above)
-
-
-def _plain_column(path: Column) -> Column:
-    decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
-    return F.regexp_replace(decoded, r"^file:/+", "/")
-
-
 def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | None = None) -> list[Delivery]:
     """The deliveries that lie at the paths of the dimension's channels, in order of their names; all of them sealed.
 
     Of files: a delivery's time is the date in its name, its revision when it was `changed`; paths are local, a
-    relative one is taken from `base`. Versions and partitions of tables (`table_deliveries`) are seen by
-    a session only, without one there are none.
+    relative one is taken from `base`. One that vanishes meanwhile is none. Versions and partitions of tables
+    (`table_deliveries`) are seen by a session only, without one there are none.
     """
     found: list[Delivery] = []
     for source in dimension.sources:
@@ -385,7 +389,7 @@ def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | N
                 continue
             place = channel.path if "://" in channel.path else str((base or Path()) / channel.path)
             if not (channel.versions or channel.partition):
-                found += [_found(source.name, kind, name, word, path) for name, word, path in _matches(place)]
+                found += _files(source.name, kind, place)
             elif spark is not None:
                 found += table_deliveries(spark, source.name, channel, place)
     return sorted(found, key=lambda d: (d.source, str(d.channel), rank(d.name)))
@@ -403,7 +407,8 @@ def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tu
 def table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
     """One delivery for each version, or for each partition, of the table at `path`.
 
-    A version's name is its number and its time that of its commit. A partition's name is its value, its time the date
+    A version's name is its number and its time that of its commit; commits that change no row, as OPTIMIZE, are none.
+    A partition's name is its value, its time the date
     that the value is, its revision the version of the table: where its content is the same, loading it again changes
     nothing. A partition of Parquet files has the time of its files' last change for a revision, and is read each time.
     Rows without a value are a partition too, which has no time.
@@ -432,7 +437,7 @@ def _lies_there(spark: SparkSession, path: str) -> bool:
 
 def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
     if channel.versions:
-        commits = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)}")
+        commits = _data_commits(spark, path)
         rows = commits.select("version", F.unix_micros("timestamp").alias("at")).orderBy("version").collect()
         return [
             Delivery(
@@ -458,14 +463,21 @@ def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed
             path=path,
             partition=name,
             sealed=versioned,
+            is_latest=True,
         )
         for name, revision in sorted(revisions.items())
     ]
 
 
+def _data_commits(spark: SparkSession, path: str) -> DataFrame:
+    """The commits of a Delta table that change its rows: no OPTIMIZE, VACUUM or new property."""
+    history = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)}")
+    return history.where(~F.col("operation").isin(sorted(CHANGES_NO_ROW)))
+
+
 def _versions(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, int]:
-    """The partitions of a Delta table, each with the version of the table."""
-    version = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)} LIMIT 1").collect()[0]["version"]
+    """The partitions of a Delta table, each with the version of the table's last change of data."""
+    version = _data_commits(spark, path).agg(F.max("version")).collect()[0][0] or 0
     names = spark.read.format("delta").load(path).select(_partition_name(channel)).distinct()
     return {row[0]: version for row in names.collect()}
 
@@ -474,12 +486,12 @@ def _times(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str
     """The partitions of a table of files, each with the last change of its files, or of their folders if seen here."""
     table = spark.read.format(str(channel.format)).load(literal(path))
     modified = F.unix_micros("_metadata.file_modification_time")
-    file = _plain_column(F.col("_metadata.file_path"))
-    folder = F.regexp_extract(file, "^(.*)/", 1)
+    folder = F.regexp_extract("_metadata.file_path", "^(.*)/", 1)
     rows = table.groupBy(_partition_name(channel), folder).agg(F.max(modified)).collect()
     times: dict[str, int] = {}
-    for name, place, at in rows:
-        times[name] = max(times.get(name, 0), changed(Path(place)) if Path(place).is_dir() else at)
+    for name, uri, at in rows:
+        place = Path(plain_path(unquote(uri)))
+        times[name] = max(times.get(name, 0), changed(place) if place.is_dir() else at)
     return times
 
 
@@ -493,25 +505,21 @@ def _date_of(name: str) -> datetime | None:
         return None
 
 
+def _files(source: str, kind: str, place: str) -> list[Delivery]:
+    """The deliveries at a path with a placeholder; a file that has vanished since it was listed is none."""
+    found = []
+    for name, word, path in _matches(place):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(_found(source, kind, name, word, path))
+    return found
+
+
 def _found(source: str, kind: str, name: str, word: str, path: Path) -> Delivery:
     text = f"{name[:10]}T{name[11:].replace('-', ':')}" if word == "datetime" else name
     at = _date_of(text) if word in _WORDS_OF_TIME else None
-    return Delivery(source, name, channel=kind, at=at, revision=changed(path), path=str(path), sealed=True)
-
-
-def changed(path: Path) -> int:
-    """When a file, or anything in a folder, last changed or was put there, in microseconds since 1970.
-
-    A file that is moved or copied there may bring an older time of its content along. So what counts is when its
-    system noted a change of it, which nobody can set back or ahead.
-    """
-    noted = [told for part in (path, *path.rglob("*")) for told in _told_of(part)]
-    return max(told.st_mtime_ns if os.name == "nt" else told.st_ctime_ns for told in noted) // 1000
-
-
-def _told_of(path: Path) -> list[os.stat_result]:
-    """Of a link what is told of itself and of what it leads to, if it leads anywhere."""
-    return [path.lstat(), path.stat()] if path.exists() else [path.lstat()]
+    return Delivery(
+        source, name, channel=kind, at=at, revision=changed(path), path=str(path), sealed=True, is_latest=True
+    )
 
 
 def _placeholder(word: str) -> str:

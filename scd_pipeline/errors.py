@@ -69,6 +69,8 @@ _REMEDIES = {
     "open end": "deliver it under the time that it is of, or declare a later `open_end`",
     "revision": "give a revision higher than the standing one, or withdraw the delivery first",
     "unreadable": "deliver it whole under a higher revision, or withdraw it",
+    "missing": "deliver it again, or leave it: the next load no longer finds it",
+    "lower revision": "if it is the corrected one, deliver it under a higher revision",
     "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
     "repeated column": "deliver each column under a name of its own",
     "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",

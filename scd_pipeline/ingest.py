@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from scd_pipeline.batch import Batch
 from scd_pipeline.columns import attribute_types
@@ -38,9 +39,17 @@ from scd_pipeline.history.statements import (
 )
 from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
 from scd_pipeline.spec.names import listed
+from scd_pipeline.text_files import FILE, Layout, file_column, file_name, json_fields, layouts, row_order
 
 _Item = TypeVar("_Item")
 _OTHER_TYPE = ("other type", "a column does not fit the declaration")
+_MISSING = ("missing", "its files are gone")
+_NO_VERSION = "nothing is loaded for it; keep the source's versions for longer than the time between two loads"
+# How Spark and Delta name what is no longer there, as after VACUUM.
+_GONE = re.compile(
+    r"\[(FAILED_READ_FILE\.FILE_NOT_EXIST|PATH_NOT_FOUND|DELTA_VERSION_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG"
+    r"|DELTA_(LOG_)?FILE_NOT_FOUND|DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION)\b"
+)
 # What Spark names comes with the class of its SQLSTATE.
 _NAMED = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\w\w)", re.DOTALL)
 # What pyarrow adds to an error of a column of a pandas frame; before it is what it says of the value.
@@ -51,7 +60,8 @@ _OF_THE_SERVER = ("", "08", "53", "57", "58", "HY", "XX")
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What became of one delivery: accepted, unchanged (a retry), superseded (a higher revision stands) or stopped.
+    """What became of one delivery: accepted, unchanged (a retry), superseded (a higher revision stands), missing (a
+    version of a table whose files are gone) or stopped.
 
     Of an accepted one: rows read and put aside; entities new, changed and closed, and versions opened and closed, each
     as its own source had stated them just before.
@@ -92,6 +102,7 @@ class Entry:
     channel: Snapshot | Feed
     reading: Reading | None = None
     repeated: int = 0
+    bad_reason: str = ""
     time: int = 0
 
     @property
@@ -132,42 +143,93 @@ def read_all(
 
 
 @dataclass(frozen=True, slots=True)
+class _Shape:
+    """What deliveries share that one frame can read; `layout` is of CSV files, `fields` of JSON files."""
+
+    key: tuple[str, ...]
+    layout: Layout | None = None
+    fields: tuple[StructField, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Group:
     """Deliveries of one channel with the same columns, read as one frame."""
 
     frame: DataFrame
     entries: list[tuple[int, Entry]]
+    shape: _Shape
 
 
 def _groups(
     spark: SparkSession, entries: Sequence[Entry], results: dict[int, BatchResult], dimension: Dimension
 ) -> list[_Group]:
     """Read the deliveries; one that lacks a column is stopped here, in `results` under its number."""
-    together: dict[tuple[str, ...], list[tuple[int, Entry]]] = {}
-    for number, entry in enumerate(entries):
-        if entry.batch.withdrawn or number in results:
+    members = [(n, e) for n, e in enumerate(entries) if not e.batch.withdrawn and n not in results]
+    layout_of = _layouts(spark, members, results)
+    together: dict[tuple[str, ...], tuple[_Shape, list[tuple[int, Entry]]]] = {}
+    for number, entry in members:
+        if number in results:
             continue
         try:
-            together.setdefault(_signature(spark, number, entry), []).append((number, entry))
+            shape = _shape(spark, number, entry, layout_of.get(number))
+            together.setdefault(shape.key, (shape, []))[1].append((number, entry))
         except _Unfit as unfit:
             _stop([(number, entry)], unfit, results)
-    return [group for members in together.values() for group in _grouped(spark, members, results, dimension)]
+    return [group for shape, same in together.values() for group in _grouped(spark, same, shape, results, dimension)]
+
+
+def _layouts(
+    spark: SparkSession, members: Sequence[tuple[int, Entry]], results: dict[int, BatchResult]
+) -> dict[int, Layout]:
+    """By their numbers the layouts of CSV deliveries; those of one channel are looked at together."""
+    channels: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
+    for number, entry in members:
+        if entry.channel.format == "csv" and _is_read_by_path(entry):
+            channels.setdefault((entry.batch.source, entry.batch.channel), []).append((number, entry))
+    return {n: at for same in channels.values() for n, at in _layouts_of(spark, same, results).items()}
+
+
+def _layouts_of(
+    spark: SparkSession, members: Sequence[tuple[int, Entry]], results: dict[int, BatchResult]
+) -> dict[int, Layout]:
+    """Where that fails each half is looked at by itself, down to the deliveries that it fails for."""
+    try:
+        with _unfit("unreadable", "it cannot be read"):
+            paths = sorted({str(entry.delivery.path) for _, entry in members})
+            by_path = layouts(spark, members[0][1].channel, paths)
+            return {number: by_path[str(entry.delivery.path)] for number, entry in members}
+    except _Unfit as unfit:
+        if len(members) == 1:
+            _stop(members, unfit, results)
+            return {}
+        return {n: at for half in _halves(members) for n, at in _layouts_of(spark, half, results).items()}
 
 
 def _grouped(
-    spark: SparkSession, members: list[tuple[int, Entry]], results: dict[int, BatchResult], dimension: Dimension
+    spark: SparkSession,
+    members: Sequence[tuple[int, Entry]],
+    shape: _Shape,
+    results: dict[int, BatchResult],
+    dimension: Dimension,
 ) -> list[_Group]:
-    """The members as one group; none where they are unfit, and are stopped."""
+    """The members as one group. Where that fails each half is asked for itself; the unfit ones are stopped."""
     try:
-        return [_group(spark, members, dimension)]
+        return [_group(spark, members, shape, dimension)]
     except _Unfit as unfit:
-        _stop(members, unfit, results)
-        return []
+        if len(members) == 1:
+            _stop(members, unfit, results)
+            return []
+        halves = _halves(members)
+        return [group for half in halves for group in _grouped(spark, half, shape, results, dimension)]
 
 
 def _stop(members: Sequence[tuple[int, Entry]], unfit: _Unfit, results: dict[int, BatchResult]) -> None:
+    """Reject the members; a version of a table whose files are gone is missing for good, and fails no load."""
     for number, entry in members:
-        results[number] = entry.result("stopped", BatchStopped(entry.batch.id, unfit.rule, str(unfit)))
+        is_past = unfit.rule == _MISSING[0] and entry.delivery.table_version is not None
+        outcome = "missing" if is_past else "stopped"
+        remedy = _NO_VERSION if is_past else ""
+        results[number] = entry.result(outcome, BatchStopped(entry.batch.id, unfit.rule, str(unfit), remedy))
 
 
 def _settled(
@@ -190,7 +252,8 @@ def _settled(
         elif not _fits(groups[0], results):
             return []
         elif len(members) > 1:
-            halves = [_grouped(spark, list(half), results, dimension) for half in _halves(members)]
+            shape = groups[0].shape
+            halves = [_grouped(spark, half, shape, results, dimension) for half in _halves(members)]
         else:
             _stop(members, unfit, results)
             return []
@@ -219,25 +282,26 @@ class _Unfit(Exception):
         super().__init__(wrong)
 
 
-def _group(spark: SparkSession, members: list[tuple[int, Entry]], dimension: Dimension) -> _Group:
+def _group(spark: SparkSession, members: Sequence[tuple[int, Entry]], shape: _Shape, dimension: Dimension) -> _Group:
     """Deliveries of the same columns as one frame.  Errors: _Unfit."""
     first = members[0][1]
     source = dimension.source(first.batch.source)
     with _unfit("unreadable", "it cannot be read"):
-        frame, by_file = _frame(spark, first, [entry for _, entry in members])
-        fields = [field for field in frame.schema.fields if field.name not in ("_scd_file", ROW_ORDER)]
+        frame = _frame(spark, first, [entry for _, entry in members], shape)
+        files = [file_name(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
+        fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if not fields and _is_of_json(first) and frame.isEmpty():
-            return _entered(members, _no_rows(spark, dimension), _of_no_rows(source, dimension))
+            return _entered(members, _no_rows(spark, dimension), _of_no_rows(source, dimension), shape)
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
     with _unfit(*_OTHER_TYPE):
-        frame = marked(frame, marks, F.col("_scd_file") if by_file else None).drop("_scd_file")
+        frame = marked(frame, marks, files).drop(FILE)
         expressions = analyse_expressions(frame, source, first.channel, dimension)
     read = reading(fields, source, first.channel, dimension, expressions)
     if read.missing:
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {existing_columns(read)}")
     with _unfit(*_OTHER_TYPE):
         conformed = conform(content_hash(frame, read), read, source, first.channel, dimension)
-    return _entered(members, conformed, read)
+    return _entered(members, conformed, read, shape)
 
 
 def existing_columns(read: Reading) -> str:
@@ -260,9 +324,9 @@ def _folded(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _entered(members: Sequence[tuple[int, Entry]], conformed: DataFrame, read: Reading) -> _Group:
+def _entered(members: Sequence[tuple[int, Entry]], conformed: DataFrame, read: Reading, shape: _Shape) -> _Group:
     entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
-    return _Group(conformed, entered)
+    return _Group(conformed, entered, shape)
 
 
 def _is_of_json(entry: Entry) -> bool:
@@ -289,6 +353,8 @@ def _unfit(rule: str, wrong: str) -> Iterator[None]:
     except (AnalysisException, pyarrow.ArrowException, OSError) as error:
         # Spark suggests columns of the delivery, whose names may be values.
         told = first_line(error).partition(" Did you mean")[0]
+        if isinstance(error, FileNotFoundError) or _GONE.search(told):
+            raise _Unfit(_MISSING[0], f"{_MISSING[1]}: {told}") from error
         raise _Unfit(rule, f"{wrong}: {told}") from error
     except (PySparkException, Py4JJavaError) as error:
         # An embedded session gives some errors as those of Java, behind a preamble.
@@ -301,29 +367,48 @@ def _unfit(rule: str, wrong: str) -> Iterator[None]:
             # Without what Spark says of the value, which may be a personal one (S31).
             fails = f"an expression of the declaration fails for a row: {named_as['name']}"
             raise _Unfit("expression", fails) from None
+        if _GONE.search(message or ""):
+            raise _Unfit(_MISSING[0], f"{_MISSING[1]}: {first_line(Exception(message))}") from error
         raise _Unfit(rule, f"{wrong}: {first_line(Exception(message))}") from error
 
 
-def _signature(spark: SparkSession, number: int, entry: Entry) -> tuple[str, ...]:
-    """What deliveries have to share so that one frame can read them: channel, and the columns of their files.
+def _is_read_by_path(entry: Entry) -> bool:
+    """Whether the delivery is files, whose format tells how they are read; no frame, and no part of a table."""
+    delivery = entry.delivery
+    by_table = entry.channel.format == "delta" or delivery.partition is not None
+    return delivery.frame is None and delivery.path is not None and not by_table
+
+
+def _shape(spark: SparkSession, number: int, entry: Entry, layout: Layout | None) -> _Shape:
+    """What the delivery shares with those that one frame can read: channel, and the columns of their files.
 
     Rows are told apart by their files. So a file that is given twice is read twice, each time by a frame of its own,
     and so is a folder.
+    Errors: _Unfit.
     """
     lineage = (entry.batch.source, entry.batch.channel, str(entry.time))
+    if not _is_read_by_path(entry):
+        return _Shape((*lineage, str(number)))
     path = str(entry.delivery.path)
-    alone = entry.delivery.frame is not None or entry.delivery.path is None or entry.channel.format == "delta"
-    if alone or entry.delivery.partition is not None or Path(path).is_dir():
-        return (*lineage, str(number))
+    alone = (str(number),) if Path(path).is_dir() else ()
     with _unfit("unreadable", f"{path} cannot be read"):
-        if entry.channel.format == "parquet" and Path(path).is_file():
+        if layout is not None:
+            if layout.problem:
+                raise _Unfit("unreadable", layout.problem)
+            return _Shape((*lineage, layout.header, str(layout.is_multi_line), *alone), layout=layout)
+        if entry.channel.format == "json":
+            fields = tuple(json_fields(spark, entry.channel, [path]))
+            return _Shape((*lineage, StructType(list(fields)).json(), *alone), fields=fields)
+        if alone:
+            return _Shape((*lineage, *alone))
+        if Path(path).is_file():
             schema = pyarrow.parquet.read_schema(path)
-            return (*lineage, json.dumps([[f.name, str(f.type)] for f in schema]))
-        return (*lineage, read_path(spark, entry.channel, [path]).schema.json())
+            return _Shape((*lineage, json.dumps([[f.name, str(f.type)] for f in schema])))
+        return _Shape((*lineage, read_path(spark, entry.channel, [path]).schema.json()))
 
 
-def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry]) -> tuple[DataFrame, bool]:
-    """The rows of the members, and whether a column `_scd_file` tells them apart.
+def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry], shape: _Shape) -> DataFrame:
+    """The rows of the members; a column `_scd_file` tells those of several apart.
 
     Where the last row decides (S5) the column `_scd_row_order` says where in its file each row is.
     Errors: _Unfit for rows whose order would not be the same at the next read.
@@ -331,21 +416,19 @@ def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry]) -> tuple
     delivery = first.delivery
     is_in_order = first.channel.ties == "last_row"
     if delivery.frame is not None:
-        return _handed_in(spark, delivery.frame, is_in_order=is_in_order), False
-    if delivery.path is None or first.channel.format == "delta" or delivery.partition is not None:
-        return read_delta(spark, first.channel, delivery), False
-    frame = read_path(spark, first.channel, [str(entry.delivery.path) for entry in members])
-    if is_in_order:
-        if Path(str(delivery.path)).is_dir():
-            raise _Unfit("row order", "a folder of files has no order of rows by which the last one could decide")
-        # Rows of a file are in order in each block of it that a task reads.
-        order = F.struct(
-            F.col("_metadata.file_block_start").alias("block"), F.monotonically_increasing_id().alias("row")
-        )
-        return frame.select("*", F.col("_metadata.file_path").alias("_scd_file"), order.alias(ROW_ORDER)), True
-    if len(members) == 1:
-        return frame, False
-    return frame.select("*", F.col("_metadata.file_path").alias("_scd_file")), True
+        return _handed_in(spark, delivery.frame, is_in_order=is_in_order)
+    if not _is_read_by_path(first):
+        return read_delta(spark, first.channel, delivery)
+    if is_in_order and Path(str(delivery.path)).is_dir():
+        raise _Unfit("row order", "a folder of files has no order of rows by which the last one could decide")
+    paths = [str(entry.delivery.path) for entry in members]
+    frame = read_path(spark, first.channel, paths, layout=shape.layout, fields=shape.fields)
+    if FILE in frame.columns:
+        return frame if is_in_order else frame.drop(ROW_ORDER)
+    if len(members) == 1 and not is_in_order:
+        return frame
+    order = [row_order().alias(ROW_ORDER)] if is_in_order else []
+    return frame.select("*", file_column(), *order)
 
 
 def _handed_in(spark: SparkSession, given: Any, *, is_in_order: bool) -> DataFrame:

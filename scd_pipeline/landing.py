@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.batch import from_micros
 from scd_pipeline.errors import SourceDataError
+from scd_pipeline.files import size
 from scd_pipeline.spec import Dimension
 
 if TYPE_CHECKING:
@@ -149,11 +150,6 @@ def mark(delivery: Delivery) -> str:
     """
     changed = from_micros(int(str(delivery.revision)))
     return f"{changed:%Y-%m-%dT%H:%M:%S.%fZ}, {size(Path(str(delivery.path)))} bytes"
-
-
-def size(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder."""
-    return sum(part.stat().st_size for part in (path, *path.rglob("*")) if part.is_file())
 
 
 def _paths(dimension: Dimension) -> str:

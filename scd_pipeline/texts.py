@@ -142,7 +142,11 @@ def _width(text: str) -> int:
 def summary(result: LoadResult) -> str:
     """What a load did, in one line."""
     outcomes = [batch.outcome for batch in result.batches]
-    told = [f"{outcomes.count(o)} {o}" for o in ("accepted", "unchanged", "superseded", "stopped") if o in outcomes]
+    told = [
+        f"{outcomes.count(o)} {o}"
+        for o in ("accepted", "unchanged", "superseded", "missing", "stopped")
+        if o in outcomes
+    ]
     words = {"open": "opened", "close": "closed", "overwrite": "overwritten", "remove": "removed"}
     rows = [f"{count} {words.get(action, action)}" for action, count in result.rows.items() if count]
     return (

@@ -220,8 +220,10 @@ def _materialized(
     by_partition = context.has_partition_key or context.has_partition_key_range
     named = set(context.partition_keys) if by_partition else set()
     loaded, batches, missing = _load(context, dimension, named, config, warehouse, run)
-    stored = {key: batch for key, batch in batches.items() if batch.outcome != "stopped"}
-    rejected = {key: batch for key, batch in batches.items() if batch.outcome == "stopped"}
+    stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("stopped", "missing")}
+    # A version of a table that is missing fails only the run that was asked for it.
+    rejecting = {key: ("stopped", "missing") if key in named else ("stopped",) for key in batches}
+    rejected = {key: batch for key, batch in sorted(batches.items()) if batch.outcome in rejecting[key]}
     failed = bool(missing or rejected)
     logged: dict[str | None, BatchResult | None] = {key: stored[key] for key in stored.keys() & named}
     if _asked(named) is None:
@@ -234,7 +236,7 @@ def _materialized(
     _record_rejected(context, dimension, loaded.figures, rejected, planned=named)
     if failed:
         _run_planned_checks(context, dimension, loaded)
-        raise _failure(batches, missing)
+        raise _failure(rejected, missing, others=len(batches) - len(rejected))
 
 
 def _events(
@@ -400,14 +402,12 @@ def _run_planned_checks(context: dg.AssetExecutionContext, dimension: Dimension,
         context.instance.report_dagster_event(event, run_id)
 
 
-def _failure(batches: Mapping[str, BatchResult], missing: Mapping[str, Sequence[str]]) -> dg.Failure:
+def _failure(rejected: Mapping[str, BatchResult], missing: Mapping[str, Sequence[str]], *, others: int) -> dg.Failure:
     """Return the failure of a run, whose text begins with the reason: partition, rule, problem and fix."""
-    rejected = {key: batch for key, batch in sorted(batches.items()) if batch.outcome == "stopped"}
     reasons = {key: f"rejected by rule {of.rule!r}: {of.error}; {of.remedy}" for key, of in rejected.items()}
     reasons |= {key: _why_missing(keys) for key, keys in missing.items()}
     lines = [f"{key}: {reason}" for key, reason in list(reasons.items())[:_REASONS]]
     lines += [f"and {len(reasons) - _REASONS} more deliveries, see below"] if len(reasons) > _REASONS else []
-    others = len(batches) - len(rejected)
     lines += [f"all other deliveries ({others}) were loaded"] if others else ["nothing was loaded"]
     return dg.Failure("\n".join(lines), metadata=reasons, allow_retries=False)
 

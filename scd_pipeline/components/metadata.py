@@ -31,7 +31,10 @@ from scd_pipeline.texts import telling
 from scd_pipeline.warehouse import Warehouse
 
 _SHOWN_BATCHES = 20
-_OUTCOMES = {"accepted": "accepted", "unchanged": "unchanged", "superseded": "superseded", "stopped": "rejected"}
+_OUTCOMES = {
+    **{name: name for name in ("accepted", "unchanged", "superseded", "missing")},
+    "stopped": "rejected",
+}
 """The outcome of a delivery in a result, and its name in metadata."""
 _READ = {"rows_read": "rows", "rows_quarantined": "bad_rows"}
 _VERSIONS = {"versions_opened": "versions_opened", "versions_closed": "versions_closed"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
@@ -14,8 +15,8 @@ import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
 from scd_pipeline.components.metadata import FILE, ROW_COUNTS
-from scd_pipeline.deliveries import changed
-from scd_pipeline.landing import EVERYTHING, declaration_folder, file_signatures, files, mark, partition_key, size
+from scd_pipeline.files import changed, size
+from scd_pipeline.landing import EVERYTHING, declaration_folder, file_signatures, files, mark, partition_key
 from scd_pipeline.reading import LOG_SUFFIX
 from scd_pipeline.spec import Dimension, Fact, Feed, Snapshot
 
@@ -245,7 +246,11 @@ def _tables(dimension: Dimension) -> dict[str, tuple[str, bool]]:
     folder = declaration_folder(dimension)
     paths = [channel.path for source in dimension.sources for _, channel in source.channels if _is_table(channel)]
     there = {path: folder / path for path in paths if path and (folder / path).exists()}
-    return {f"{_TABLE}{path}": (_change(table), _log(table).is_dir()) for path, table in there.items()}
+    found = {}
+    for path, table in there.items():
+        with contextlib.suppress(FileNotFoundError):  # the table has vanished since it was listed
+            found[f"{_TABLE}{path}"] = (_change(table), _log(table).is_dir())
+    return found
 
 
 def _is_table(channel: Snapshot | Feed) -> bool:

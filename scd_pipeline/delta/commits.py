@@ -23,7 +23,7 @@ from scd_pipeline.errors import OwnCommitMissing
 
 MARK = "scd_pipeline"
 _PAGES = (3, 50, 1000, 1_000_000)
-_CHANGES_NO_ROW = {
+CHANGES_NO_ROW = {
     "CREATE TABLE",
     "OPTIMIZE",
     "VACUUM START",
@@ -42,6 +42,7 @@ _CHANGES_NO_ROW = {
     "COMPUTE STATS",
     "REORG",
 }
+"""Operations in a Delta table's history that change none of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[st
     return [
         f"version {row['version']}: {row['operation']}"
         for row in rows
-        if row["operation"] not in _CHANGES_NO_ROW and _own(row, table) is None
+        if row["operation"] not in CHANGES_NO_ROW and _own(row, table) is None
     ]
 
 

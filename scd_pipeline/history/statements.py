@@ -45,6 +45,7 @@ from scd_pipeline.spec.types import DataType, parse_type
 
 DELIVERY = "_scd"
 LINE = "_scd_line"
+PROBLEM = "_scd_problem"
 HASH = "_scd_hash"
 KEY_READABLE = "_key_readable"
 ROW_ORDER = "_scd_row_order"
@@ -52,7 +53,6 @@ ROW_ORDER = "_scd_row_order"
 ROW_ORDER_TYPE = "struct<block:bigint,row:bigint>"
 OUTSIDE_OF_SCOPE = "outside of the delivery's scope"
 _CAST_FAULTS = "_cast_faults"
-_NO_ROW = {"csv": "the line has fewer or more fields than the header", "json": "the line is no JSON object"}
 STATEMENT_TYPES = {
     SOURCE: "string",
     CHANNEL: "string",
@@ -72,7 +72,7 @@ STATEMENT_TYPES = {
 _UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "FIELD_NOT_FOUND")
 _DELETES = "_deletes"
 # Columns that a load adds to a delivery; one that comes with such a name is never read.
-_INTERNAL = (DELIVERY, LINE, HASH)
+_INTERNAL = (DELIVERY, LINE, PROBLEM, HASH)
 _TIMELY = ("date", "timestamp", "timestamp_ntz")
 _WITH_NULLS = {"ignoreNullFields": "false"}
 
@@ -134,7 +134,8 @@ class Reading:
 
     `fields` are all that it has; asking a frame for them would have Spark analyse it once more. `columns` has for each
     key column and each provided attribute the column or expression that it is read from, and the type of that. With
-    `lines` the delivery also has the column `_scd_line`, with each line that is no row as it came.
+    `lines` the delivery also has the columns `_scd_line`, with each line that is no row as it came, and
+    `_scd_problem`, with why it is none.
     """
 
     fields: tuple[T.StructField, ...]
@@ -148,6 +149,11 @@ class Reading:
     def line(self) -> Column:
         """The line of a row that is none; NULL for a row."""
         return F.col(LINE) if self.lines else F.lit(None).cast("string")
+
+    @property
+    def problem(self) -> Column:
+        """Why a line is no row; NULL for a row."""
+        return F.col(PROBLEM) if self.lines else F.lit(None).cast("string")
 
     def type_of(self, name: str) -> T.DataType:
         """Return the type of a column that the delivery has; case does not matter."""
@@ -188,7 +194,7 @@ def reading(
             column = (Mapped(expression="NULL", default=source.column(attribute.name).default), T.NullType())
         columns[attribute.name] = column
         stated.append(attribute.name)
-    undeclared = _undeclared([of.name for of in fields if of.name != LINE], source, channel, dimension)
+    undeclared = _undeclared([of.name for of in fields if of.name not in (LINE, PROBLEM)], source, channel, dimension)
     return Reading(own, tuple(stated), tuple(lacking), undeclared, any(of.name == LINE for of in fields), columns)
 
 
@@ -260,13 +266,12 @@ def conform(
     faults = F.concat_ws("; ", *values.faults).alias(_CAST_FAULTS)
     text = F.coalesce(read.line, _text_of(read)).alias(BAD_ROW)
     row_order = F.col(ROW_ORDER) if channel.ties == "last_row" else F.lit(None).cast(ROW_ORDER_TYPE)
-    order = row_order.alias(ROW_ORDER)
-    typed = frame.select(DELIVERY, HASH, order, *values.columns, faults, text, read.line.alias(LINE))
+    lines = (read.line.alias(LINE), read.problem.alias(PROBLEM), row_order.alias(ROW_ORDER))
+    typed = frame.select(DELIVERY, HASH, *values.columns, faults, text, *lines)
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _key_readable(dimension))
     cast_faults = F.when(F.col(_CAST_FAULTS) != "", F.col(_CAST_FAULTS))
     reason = F.concat_ws("; ", cast_faults, *_time_faults(channel, dimension), *_scope_faults(channel))
-    no_row = F.when(F.col(LINE).isNotNull(), F.lit(_NO_ROW.get(str(channel.format))))
-    typed = typed.withColumn(BAD_REASON, F.coalesce(no_row, F.when(reason != "", reason)))
+    typed = typed.withColumn(BAD_REASON, F.coalesce(F.col(PROBLEM), F.when(reason != "", reason)))
     return typed.select(*_statement_columns(read, source, channel, dimension), HASH, KEY_READABLE, ROW_ORDER)
 
 
@@ -390,7 +395,7 @@ def _scope_faults(channel: Snapshot | Feed) -> list[Column]:
 
 def _text_of(read: Reading) -> Column:
     """The row as it came, for the quarantine; NULLs are told."""
-    return F.to_json(F.struct(*[col(field.name) for field in read.fields]), _WITH_NULLS)
+    return F.make_valid_utf8(F.to_json(F.struct(*[col(field.name) for field in read.fields]), _WITH_NULLS))
 
 
 def _statement_columns(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> list[Column]:
@@ -461,7 +466,7 @@ def batch_counts(
     good = F.col(KIND) != "bad"
     groups = rows.groupBy(
         *_group(dimension), good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)
-    ).agg(F.count(F.lit(1)).alias("_n"), _group_hash(in_file_order).alias("_h"))
+    ).agg(F.count(F.lit(1)).alias("_n"), _group_hash(in_file_order).alias("_h"), F.min(BAD_REASON).alias("_reason"))
     whole = F.when(F.col("_good"), F.lit(1)).otherwise(0)
     wanted = {
         f"scope_{number}": F.collect_set(
@@ -476,6 +481,7 @@ def batch_counts(
         F.sum(whole).alias("entities"),
         F.sum(F.when(F.col("_good") & (F.col("_n") > 1), 1).otherwise(0)).alias("repeated"),
         F.sum("_h").cast("string").alias("hash"),
+        F.min("_reason").alias("bad_reason"),
         F.min(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("earliest"),
         F.max(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("latest"),
         *[value.alias(name) for name, value in wanted.items()],

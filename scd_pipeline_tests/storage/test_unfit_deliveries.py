@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import intake
+from scd_pipeline import deliveries, intake
 from scd_pipeline.deliveries import Delivery, as_arrow, discover
 from scd_pipeline.errors import SourceDataError
+from scd_pipeline.landing import mark
 from scd_pipeline.load import BatchResult, LoadPlan, load, plan
 from scd_pipeline.spec import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.warehouse import Warehouse
@@ -106,12 +107,14 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
 
 
 @pytest.mark.rule("S27")
-def test_a_version_whose_files_are_gone_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    """The table still tells of it."""
+def test_a_version_whose_files_are_gone_is_missing(spark: SparkSession, tmp_path: Path) -> None:
+    """As after VACUUM: that fails no load. A version that OPTIMIZE made is no delivery: its rows are the same."""
     path = tmp_path / "customers"
     for city in ("Rome", "Oslo"):
         before = set(path.glob("*.parquet"))
-        spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(str(path))
+        rows = spark.sql(f"SELECT * FROM VALUES ('a', '{city}'), ('b', '{city}') AS (id, city)").repartition(2, "id")
+        rows.write.format("delta").mode("overwrite").save(str(path))
+    spark.sql(f"OPTIMIZE delta.`{path}`")
     for file in before:
         file.unlink()
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(str(path), versions=True)))
@@ -119,11 +122,51 @@ def test_a_version_whose_files_are_gone_is_left_out(spark: SparkSession, tmp_pat
     assert_same_rows(
         """
         | delivery | outcome  | rule       |
-        | '0'      | stopped  | unreadable |
+        | '0'      | missing  | missing    |
         | '1'      | accepted | ''         |
         """,
         told(made.results),
     )
+
+
+@pytest.mark.rule("S27")
+def test_files_that_vanish_keep_no_other_file_out(spark: SparkSession, tmp_path: Path) -> None:
+    """Nor do folders that are given by URLs, of which only the server knows that they are folders."""
+    for day in range(1, 5):
+        (tmp_path / f"c_2024-01-0{day}.csv").write_text(f"id,city\n{day},Graz\n")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
+    given = discover(dimension, spark, base=tmp_path)
+    (tmp_path / "c_2024-01-02.csv").unlink()
+    for name in ("a b", "c"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for part in (1, 2):
+            (folder / f"part-{part}.csv").write_text(f"id,city\n{name}{part},Linz\n")
+        given.append(Delivery("crm", name, at=utc(2024, 2, 1), path=f"file://{folder}/"))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    results = plan(opened, dimension, given).results
+    (missing,) = [batch for batch in results if batch.outcome == "stopped"]
+    assert (missing.delivery, missing.rule) == ("2024-01-02", "missing")
+    assert {batch.delivery: batch.rows for batch in results if batch.outcome == "accepted"} == {
+        "2024-01-01": 1,
+        "2024-01-03": 1,
+        "2024-01-04": 1,
+        "a b": 2,
+        "c": 2,
+    }
+
+
+def test_a_file_that_vanishes_while_it_is_listed_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a load nor a sensor fails."""
+    for day in (1, 2):
+        (tmp_path / f"c_2024-01-0{day}.csv").write_text("id,city\n")
+    listed = list(deliveries._matches(str(tmp_path / "c_{date}.csv")))
+    monkeypatch.setattr(deliveries, "_matches", lambda _: listed)
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
+    first, second = discover(dimension, None, base=tmp_path)
+    (tmp_path / "c_2024-01-01.csv").unlink()
+    assert [found.name for found in discover(dimension, None, base=tmp_path)] == [second.name]
+    assert mark(first).endswith("Z, 0 bytes")
 
 
 @pytest.mark.rule("S27", "S31")
@@ -361,7 +404,7 @@ LINES = {
 BROKEN = {
     "csv": ("the line has fewer or more fields than the header", ["c", "b;Kiel;1", "7", "a;Linz;"]),
     "json": (
-        "the line is no JSON object",
+        "the line is no JSON object, or has text after it",
         ['{"id": "c", "ci', '["b", "Kiel"]', '{"id": "a", "city": "Linz', '{"id": "b", "city": "Kiel'],
     ),
 }
@@ -402,8 +445,8 @@ def test_each_batch_is_asked_for_changes_without_an_order(
         for name, keys in ids.items()
     }
     days = enumerate(frames.items(), 1)
-    deliveries = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
-    done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
+    given = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
+    done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, given)
     assert [batch.error for batch in done.stopped] == [
         "nothing orders different changes of id=a and more",
         "nothing orders different changes of id=z",

@@ -1,0 +1,212 @@
+"""Text as other tools write it: quotes, line breaks, encodings, and what follows a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.deliveries import Delivery, read_path
+from scd_pipeline.load import BatchResult, load
+from scd_pipeline.spec import Dimension, Feed, Source
+from scd_pipeline.warehouse import Warehouse
+
+AT = datetime(2024, 1, 1, tzinfo=timezone.utc)
+NOT_UTF8 = "the line has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"
+QUOTES = "a quoted field of the line is not closed, or a quote in it is not doubled"
+FIELDS = "the line has fewer or more fields than the header"
+OBJECT = "the line is no JSON object, or has text after it"
+
+Rows = list[tuple[str | None, str | None]]
+GOOD_CSV: dict[str, tuple[bytes, Rows, Rows]] = {
+    # name: (content, rows in the dimension, bad rows with their reason)
+    "line break": (
+        b'id,city\n1,"Bad\nIschl"\n2,"Wels\r\n\r\nStadt"\n',
+        [("1", "Bad\nIschl"), ("2", "Wels\r\n\r\nStadt")],
+        [],
+    ),
+    "in the header": (b'id,"city","the\nnote"\n3,Linz,"a\nb"\n', [("3", "Linz")], []),
+    "doubled quotes": (b'id,city\n4,"the ""Ring"""\n5,"""x"", y"\n', [("4", 'the "Ring"'), ("5", '"x", y')], []),
+    "mark, CRLF, empty lines": (b"\xef\xbb\xbfid,city\r\n\r\n6,Graz\r\n\r\n", [("6", "Graz")], []),
+    "carriage returns": (b"id,city\r7,Steyr\r", [("7", "Steyr")], []),
+    "header alone": (b"id,city\n", [], []),
+    "inches": (b'id,city\n8,5" pipe\n', [("8", '5" pipe')], []),
+    "backslashes": (
+        b'id,city\n9,"C:\\dir\\"\n10,"say \\"hi\\""\n',
+        [("9", "C:\\dir\\")],
+        [('10,"say \\"hi\\""', QUOTES)],
+    ),
+    "latin-1": ("id,city\n11,Wien\n12,Mödling\n".encode("latin-1"), [("11", "Wien")], [("12,M�dling", NOT_UTF8)]),
+    "replacement characters": ("id,city\n13,M�dling\n".encode(), [("13", "M�dling")], []),
+    "NUL": (b"id,city\n14,a\0b\n", [("14", "a\0b")], []),
+    "wide line": (b"id,city\n15,Enns\n16" + b",x" * 21_000 + b"\n", [("15", "Enns")], [("16" + ",x" * 21_000, FIELDS)]),
+    "text after a quote": (b'id,city\n17,"a"b\n18,Melk\n', [("18", "Melk")], [('17,"a"b', QUOTES)]),
+}
+REJECTED_CSV = {
+    "wide header": (
+        b"id,city" + b",x" * 20_479 + b"\n1,Graz",
+        "line 1: its header has 20,481 columns; expected at most",
+    ),
+    "open at the end": (b'id,city\n20,Graz\n21,"Linz\n', "line 3: a quoted field that begins here is not closed, or"),
+    "open in the middle": (b'id,city\n22,Graz\n23,"Linz\n24,Wels\n', "line 3: a quoted field that begins here"),
+    "open twice": (b'id,city\n25,"a\nb"\n26,"Linz\n27,Wels\n28,"Enns\n', "line 4: a quoted field that begins here"),
+    "header": ("id,städt,city\n29,Graz,Graz\n".encode("latin-1"), "line 1: the header has bytes that are not UTF-8"),
+}
+
+
+REJECTED_JSON = {"doubled key": (b'{"id": "60", "city": "a", "city": "b"}\n', "COLUMN_ALREADY_EXISTS")}
+GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
+    "after the object": (
+        b'{"id": "40", "city": "Graz"}\n{"id": "41", "city": "Linz"}{"id": "42", "city": "Wels"}\n',
+        [("40", "Graz")],
+        [('{"id": "41", "city": "Linz"}{"id": "42", "city": "Wels"}', OBJECT)],
+    ),
+    "array": (b'[{"id": "43", "city": "Enns"}, {"id": 44, "city": 1.50}]\n', [("43", "Enns"), ("44", "1.50")], []),
+    "after the array": (b'[{"id": "45", "city": "a"}] x\n', [], [('[{"id": "45", "city": "a"}] x', OBJECT)]),
+    "comma": (
+        b'{"id": "46", "city": "a"}, {"id": "47"}\n',
+        [],
+        [('{"id": "46", "city": "a"}, {"id": "47"}', OBJECT)],
+    ),
+    "latin-1": (
+        '{"id": "48", "city": "Wien"}\n{"id": "49", "city": "Mödling"}\n'.encode("latin-1"),
+        [("48", "Wien")],
+        [('{"id": "49", "city": "M\ufffddling"}', NOT_UTF8)],
+    ),
+    "mark, CRLF, empty lines": (b'\xef\xbb\xbf{"id": "50", "city": "Steyr"}\r\n\r\n', [("50", "Steyr")], []),
+    "numbers": (
+        b'{"id": 52, "city": "1, 2.50"}\n{"city": 12345678901234567890.1234567890, "id": -53}\n{"id": 054}\n',
+        [("52", "1, 2.50"), ("-53", "12345678901234567890.1234567890")],
+        [('{"id": 054}', OBJECT)],
+    ),
+    "quotes in strings": (
+        b'{"id": "55", "city": "a\\" 1, 2\\\\"}\n{"id": "56", "city": "it\'s 3"}\n',
+        [("55", 'a" 1, 2\\'), ("56", "it's 3")],
+        [],
+    ),
+    "Python": (b"{'id': '51', 'city': NaN}\n", [("51", "NaN")], []),
+}
+BINARY = pa.table({"id": [b"70", b"71", b"7\xfc"], "city": [b"Wien", b"M\xf6dling", b"Linz"]})
+CASES = {
+    "csv": {name: case[0] for name, case in (GOOD_CSV | REJECTED_CSV).items()},
+    "json": {name: case[0] for name, case in (GOOD_JSON | REJECTED_JSON).items()},
+}
+EXPECTED = {"csv": GOOD_CSV, "json": GOOD_JSON}
+
+
+def dimension_of(feed: Feed) -> Dimension:
+    return Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=feed, bad_row_limit=1.0))
+
+
+def deliveries(folder: Path, files: dict[str, bytes], kind: str) -> list[Delivery]:
+    """Deliveries of files with these contents, by their names."""
+    for name, content in files.items():
+        (folder / f"{name}.{kind}").write_bytes(content)
+    return [Delivery("crm", name, at=AT, path=str(folder / f"{name}.{kind}")) for name in files]
+
+
+@dataclass
+class Loaded:
+    """What one load of all files of a format did."""
+
+    results: dict[str, BatchResult]
+    rows: Rows
+    bad: Rows
+
+
+@pytest.fixture(scope="module")
+def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loaded]:
+    """By format what one load of all its files did."""
+    done = {}
+    for kind, files in CASES.items():
+        folder = tmp_path_factory.mktemp(kind)
+        opened = Warehouse(spark, folder / "warehouse")
+        given = [
+            *deliveries(folder, files, kind),
+            *([Delivery("crm", "binary", at=AT, frame=BINARY)] * (kind == "json")),
+        ]
+        result = load(opened, dimension_of(Feed(format=kind)), given)
+        rows = opened.table("dim_c").read().select("id", "city").collect()
+        bad = opened.table("dim_c_changes").read().where("_kind = 'bad'").select("_bad_row", "_bad_reason").collect()
+        batches = {batch.delivery: batch for batch in result.batches}
+        done[kind] = Loaded(batches, [tuple(row) for row in rows], [tuple(row) for row in bad])
+    return done
+
+
+@pytest.mark.rule("S26")
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, cases in EXPECTED.items() for name in cases])
+def test_a_record_is_read_whole_or_is_a_bad_row(loaded: dict[str, Loaded], kind: str, name: str) -> None:
+    done, (_, rows, bad) = loaded[kind], EXPECTED[kind][name]
+    result = done.results[name]
+    assert (result.outcome, result.rows, result.bad_rows) == ("accepted", len(rows) + len(bad), len(bad)), result
+    assert set(rows) <= set(done.rows)
+    assert set(bad) <= set(done.bad)
+
+
+@pytest.mark.rule("S26")
+def test_no_row_comes_from_elsewhere(loaded: dict[str, Loaded]) -> None:
+    for kind, cases in EXPECTED.items():
+        expected = [row for _, rows, _ in cases.values() for row in rows] + [("70", "Wien")] * (kind == "json")
+        assert sorted(loaded[kind].rows) == sorted(expected)
+
+
+@pytest.mark.rule("S26", "S27")
+@pytest.mark.parametrize("name", REJECTED_CSV)
+def test_a_file_whose_rows_are_uncertain_is_rejected_with_its_line(loaded: dict[str, Loaded], name: str) -> None:
+    result = loaded["csv"].results[name]
+    assert (result.outcome, result.rule) == ("stopped", "unreadable")
+    assert f"/{name}.csv, {REJECTED_CSV[name][1]}" in result.error
+
+
+@pytest.mark.rule("S26")
+def test_binary_values_that_are_not_utf8_make_bad_rows(loaded: dict[str, Loaded]) -> None:
+    """A later query of their key would end in an error. The quarantine shows them with replacement characters."""
+    assert loaded["json"].results["binary"].bad_rows == 2
+    reasons = [reason for _, reason in loaded["json"].bad]
+    assert "city: 'M\ufffddling' is no string" in reasons
+    assert any(str(reason).startswith("id: '7\ufffd' is no string; the business key") for reason in reasons)
+
+
+def test_a_json_object_with_a_key_twice_is_rejected(loaded: dict[str, Loaded]) -> None:
+    assert REJECTED_JSON["doubled key"][1] in loaded["json"].results["doubled key"].error
+
+
+OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
+    "latin-1.csv": ({"encoding": "ISO-8859-1"}, "id,city\n1,Mödling\n".encode("latin-1"), [("1", "Mödling")]),
+    "utf-16.csv": ({"encoding": "UTF-16"}, "id,city\n1,Mödling\n".encode("utf-16"), [("1", "Mödling")]),
+    "escape.csv": ({"escape": "\\"}, b'id,city\n1,"say \\"hi\\""\n', [("1", 'say "hi"')]),
+    "escape and break.csv": ({"escape": "\\"}, b'id,city\n1,"a \\"b\nc"\n2,d\n', [("1", 'a "b\nc'), ("2", "d")]),
+    "tab.csv": ({"sep": "\\t"}, b'id\tcity\n1\t"Graz\t"\n', [("1", "Graz\t")]),
+    "two characters.csv": ({"delimiter": "||"}, b"id||city\n1||Graz|\n", [("1", "Graz|")]),
+    "no header.csv": ({"header": "false"}, b"1,Graz\n2,Linz\n", [("1", "Graz"), ("2", "Linz")]),
+    "no header but a break.csv": ({"header": "false"}, b'1,"a\nb"\n2,Linz\n', [("1", "a\nb"), ("2", "Linz")]),
+    "comment.csv": ({"comment": "#"}, b'# it is "so\nid,city\n#\n1,Graz\n', [("1", "Graz")]),
+    "no quote.csv": ({"quote": ""}, b'id,city\n1,"Graz\n', [("1", '"Graz')]),
+    "one line.csv": (
+        {"multiLine": "false"},
+        b'id,city\n1,Graz\n2,"a\nb"\n',
+        [("1", "Graz"), (None, None), (None, None)],
+    ),
+    "dropped.csv": ({"mode": "DROPMALFORMED"}, b"id,city\n1,Graz\n2\n", [("1", "Graz")]),
+    "lines.csv": ({"lineSep": ";"}, b'id,city;1,Graz;2,"a;b";', [("1", "Graz"), ("2", "a;b")]),
+    "blanks.csv": ({"ignoreLeadingWhiteSpace": "true"}, b'id,city\n1, "Graz, Ost"\n', [("1", "Graz, Ost")]),
+    "pretty.json": ({"multiLine": "true"}, b'{\n "id": 1,\n "city": "Graz"\n}\n', [("1", "Graz")]),
+    "two pretty ones.json": ({"multiLine": "true"}, b'{"id": 1,\n"city": "Graz"}\n{"id": 2}', [(None, None)]),
+    "utf-16.json": ({"encoding": "UTF-16LE"}, '{"id": 1, "city": "ö"}\n'.encode("utf-16-le"), [("1", "ö")]),
+    "latin-1.json": ({"encoding": "ISO-8859-1"}, '{"id": 1, "city": "ö"}'.encode("latin-1"), [("1", "ö")]),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_options_of_a_channel_take_precedence(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """No row is lost: one that is none of the columns is a row of NULLs."""
+    options, content, expected = OPTIONS[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    rows = read_path(spark, Feed(str(path), options=options), [str(path)])
+    names = [each for each in ("id", "city", "_c0", "_c1") if each in rows.columns]
+    assert sorted((tuple(row) for row in rows.select(*names).collect()), key=str) == sorted(expected, key=str)
