@@ -52,6 +52,11 @@ def token(revision: str | int | datetime) -> str:
     return str(revision)
 
 
+def successor(revision: str) -> str:
+    """The text of a revision that is higher than this one, and as a number the next."""
+    return str(int(revision) + 1) if rank(revision).startswith("i") else f"{revision}+1"
+
+
 Lineage = tuple[str, str, str]
 """Source, channel and name of a delivery."""
 

@@ -199,6 +199,9 @@ def load(options: Namespace, settings: Settings) -> int:
                 result = load_fact(warehouse, of, lying, progress=say)
                 create_views(warehouse, [of.name], [of], failed=warn)
             print(_result_text(result, [partition_key(delivery, _shape(of)) for delivery in lying]))
+            for batch in result.batches:
+                if batch.rule and batch.outcome != "stopped":
+                    warn(str(batch))
             for batch in result.stopped:
                 say(f"error: {batch}")
                 code = _STOPPED

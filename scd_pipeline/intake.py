@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from scd_pipeline.batch import Batch, Lineage, from_micros_or_none, rank, regions, standing
+from scd_pipeline.batch import Batch, Lineage, from_micros_or_none, rank, regions, standing, successor, token
 from scd_pipeline.columns import BATCH, KIND, col, key_text
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.errors import BatchStopped, SourceDataError
@@ -168,6 +168,7 @@ def take(
     entries = _numbered([_entry(delivery, dimension, run_id) for delivery in deliveries])
     scoped = _encoded_scopes(spark, dimension, entries)
     results = {**_ill_timed(scoped, dimension), **_known(scoped, old)}
+    scoped = _numbered(_above_current(scoped, old))
     rows, read = read_all(spark, scoped, results, dimension)
     if read:
         progress(f"reading {len(read)} deliveries")
@@ -206,14 +207,40 @@ def _without_a_time(entry: Entry, dimension: Dimension) -> BatchStopped | None:
 
 
 def _known(entries: Sequence[Entry], old: Sequence[Batch]) -> dict[int, BatchResult]:
-    """By its number what becomes of each sealed delivery that was accepted before: nothing."""
-    ids, stands = {batch.id for batch in old}, standing(list(old))
+    """By its number the result of each delivery that need not be read: it was, or it is older than its withdrawal."""
+    by_id, current = {batch.id: batch for batch in old}, standing(list(old))
     found = {}
     for number, entry in enumerate(entries):
-        if entry.delivery.sealed and entry.batch.id in ids:
-            below = rank(entry.batch.revision) < rank(stands[entry.batch.lineage].revision)
-            found[number] = entry.result("superseded" if below else "unchanged")
+        stands = current.get(entry.batch.lineage)
+        if stands is None or entry.batch.withdrawn:
+            continue
+        known = by_id.get(entry.batch.id) if entry.delivery.sealed else None
+        if known is not None:
+            same = known.statements_of == stands.statements_of
+            found[number] = entry.result("unchanged" if same else "superseded")
+        elif entry.delivery.is_latest and stands.withdrawn and _is_lower(entry.batch, stands):
+            found[number] = entry.result("superseded", _lower(entry, stands))
     return found
+
+
+def _is_lower(batch: Batch, than: Batch) -> bool:
+    return rank(batch.revision) < rank(than.revision)
+
+
+def _above_current(entries: Sequence[Entry], old: Sequence[Batch]) -> list[Entry]:
+    """The entries; one of what a source has only the latest content of gets a revision above the current one (S34).
+
+    Its own token may be lower: after a move to a host whose clock is behind. Only if its content differs from the
+    current revision's is that revision used; else its own token is recorded, so that it is not read again.
+    """
+    current = standing(list(old))
+    changed = []
+    for entry in entries:
+        stands = current.get(entry.batch.lineage)
+        if entry.delivery.is_latest and stands is not None and _is_lower(entry.batch, stands):
+            entry = replace(entry, batch=replace(entry.batch, revision=successor(stands.revision)))
+        changed.append(entry)
+    return changed
 
 
 def _numbered(entries: Sequence[Entry]) -> list[Entry]:
@@ -317,7 +344,9 @@ def _with_content(entry: Entry, row: Row | None, scopes: Mapping[str, int], dime
         earliest=from_micros_or_none(told.get("earliest")),
         latest=from_micros_or_none(told.get("latest")),
     )
-    return replace(entry, batch=filled, repeated=int(told.get("repeated") or 0))
+    return replace(
+        entry, batch=filled, repeated=int(told.get("repeated") or 0), bad_reason=str(told.get("bad_reason") or "")
+    )
 
 
 def _by_tie_rule(entries: Iterable[tuple[str, Entry]]) -> dict[str, list[str]]:
@@ -380,21 +409,23 @@ def _decided(
     """
     results, numbers = dict(known), {entry.mark: number for number, entry in measured}
     stood, coming, recorded = standing(list(old)), _Lineages(), _Lineages()
+    ids = {batch.id for batch in old}
     for number, entry in sorted(measured, key=lambda pair: rank(pair[1].batch.revision)):
         lineage = entry.batch.lineage
         displaced = coming.get(lineage)
-        rival = recorded.get(lineage) or displaced
-        stands = rival.batch if rival else stood.get(lineage)
+        entered = [e.batch for e in (recorded.get(lineage), displaced) if e is not None]
+        stands = standing([*([stood[lineage]] if lineage in stood else []), *entered]).get(lineage)
         stop = stops.get(entry.batch.id) or _stops(entry, unordered.get(entry.mark, ""), dimension)
-        results[number] = _decide(entry, stands, stop)
+        results[number] = _decide(entry, stands, stop, old)
         if results[number].outcome == "accepted":
             coming[lineage] = entry
             recorded.pop(lineage, None)
             if displaced is not None:
                 results[numbers[displaced.mark]] = displaced.result("superseded")
         elif stands is not None and _repeats(entry.batch, stands, results[number]):
-            again = replace(stands, revision=entry.batch.revision, content_of=stands.statements_of)
-            recorded[lineage] = replace(entry, batch=again)
+            again = replace(stands, revision=token(entry.delivery.revision), content_of=stands.statements_of)
+            if again.id not in ids:
+                recorded[lineage] = replace(entry, batch=again)
     ordered = tuple(results[number] for number in sorted(results))
     return _Decided(tuple(coming.values()), tuple(recorded.values()), ordered)
 
@@ -404,12 +435,14 @@ def _repeats(batch: Batch, stands: Batch, result: BatchResult) -> bool:
     return result.outcome == "unchanged" and rank(batch.revision) > rank(stands.revision)
 
 
-def _decide(entry: Entry, stands: Batch | None, stop: BatchStopped | None) -> BatchResult:
+def _decide(entry: Entry, stands: Batch | None, stop: BatchStopped | None, old: Sequence[Batch]) -> BatchResult:
     """What becomes of a delivery beside the edition that stands, if one does; `stop` is what would stop it."""
     batch = entry.batch
-    if stands is not None and rank(batch.revision) < rank(stands.revision):
-        return entry.result("superseded")
-    same = stands is not None and _content(batch) == _content(stands)
+    if stands is not None and _is_lower(batch, stands):
+        known = [stands, *(other for other in old if other.id == batch.id)]
+        is_known = any(_content(batch) == _content(other) for other in known)
+        return entry.result("superseded", None if is_known else _lower(entry, stands))
+    same = stands is not None and _content(batch) in _contents(entry, stands, old)
     if stands is not None and rank(batch.revision) == rank(stands.revision):
         return entry.result("unchanged") if same else entry.result("stopped", _other_content(entry))
     if stop is not None:
@@ -417,6 +450,19 @@ def _decide(entry: Entry, stands: Batch | None, stop: BatchStopped | None) -> Ba
     if entry.time:
         return entry.result("stopped", _other_content(entry))
     return entry.result("unchanged" if same else "accepted")
+
+
+def _contents(entry: Entry, stands: Batch, old: Sequence[Batch]) -> list[tuple[object, ...]]:
+    """What the entry must contain to change nothing. A file that was withdrawn, and only touched since, stays so."""
+    withdrawn = entry.delivery.is_latest and stands.withdrawn
+    before = standing([b for b in old if b.lineage == stands.lineage and not b.withdrawn]) if withdrawn else {}
+    return [_content(stands), *(_content(batch) for batch in before.values())]
+
+
+def _lower(entry: Entry, stands: Batch) -> BatchStopped:
+    how = "withdrew the delivery" if stands.withdrawn else "has other content and is current"
+    wrong = f"revision {entry.batch.revision} is not loaded, as revision {stands.revision}, which is higher, {how}"
+    return BatchStopped(entry.batch.id, "lower revision", wrong)
 
 
 def _content(batch: Batch) -> tuple[object, ...]:
@@ -438,5 +484,6 @@ def _stops(entry: Entry, unordered: str, dimension: Dimension) -> BatchStopped |
     limit = dimension.source(batch.source).bad_row_limit
     if batch.rows and batch.bad_rows > limit * batch.rows and "bad rows" not in entry.delivery.allow:
         wrong = f"{batch.bad_rows} of {batch.rows} rows cannot be taken; at most {limit:.0%} may be bad"
+        wrong += f"; e.g. {entry.bad_reason}"
         return BatchStopped(batch.id, "bad rows", wrong)
     return None

@@ -402,7 +402,7 @@ _REVISIONS = (
         "arrival_decides",
         "S34",
         "customer halves, country halves",
-        Edit("intake:_decide", "rank(batch.revision) < rank(stands.revision)", "False"),
+        Edit("intake:_is_lower", "rank(batch.revision) < rank(than.revision)", "False"),
         Edit("batch:standing", "rank(batch.revision) >= rank(rival.revision)", "True"),
     ),
     _fault(

@@ -311,7 +311,12 @@ RULES: dict[str, Rule] = {
         (
             "Content is the number of rows and a hash of them that does not depend on their order; a delivery's time "
             "and scope belong to it.",
-            "A lower revision that arrives late is superseded at once, also where the higher one is a withdrawal.",
+            "A lower revision that arrives late is superseded at once, also where the higher one is a withdrawal. If "
+            "it was not loaded before and has other content, the result reports it.",
+            "The revision of a file, or of a partition of a table, is the time of its last change. Its content "
+            "decides: the same content is a retry, whatever its time, also where the delivery was withdrawn; other "
+            "content is a higher revision, even if a clock that is behind gives it a lower time. A file that is older "
+            "than the withdrawal of its delivery is not read.",
             "The same content under a higher revision is remembered in the log, and changes no row of the dimension.",
             "A revision that is stopped is not accepted: the one below it stands.",
         ),
@@ -402,8 +407,12 @@ RULES: dict[str, Rule] = {
             "the type can tell apart (17 or 9).",
             "Bad rows are rows of the change log, and those of a superseded revision are superseded with it.",
             "In a feed a bad row has no effect at all.",
-            "A line of a CSV file with fewer or more fields than the header, or of a JSON file that is no object, is a "
-            "bad row. Its fields may lie in the wrong columns, so its key counts as one that cannot be read.",
+            "A line of a CSV file with fewer or more fields than the header, with a quote that is not doubled, or with "
+            "bytes that are not UTF-8, is a bad row, and so is a line of a JSON file that is no object or has text "
+            "after it. Its fields may be in the wrong columns, so its key counts as one that cannot be read.",
+            "A quoted field of a CSV file may span lines. Where one is not closed, the rows after it are uncertain: "
+            "the delivery is rejected, and the error names file and line.",
+            "Text or binary data of any format that is not UTF-8 does not become text; it makes a bad row.",
         ),
     ),
     "S27": Rule(

@@ -122,9 +122,9 @@ def test_revisions_are_numbers_where_they_are_and_a_lower_one_comes_too_late() -
         | 1  | Bonn |
         """,
         results="""
-        | batch             | outcome    | rule |
-        | crm/snapshot/1/10 | accepted   | ''   |
-        | crm/snapshot/1/9  | superseded | ''   |
+        | batch             | outcome    | rule           |
+        | crm/snapshot/1/10 | accepted   | ''             |
+        | crm/snapshot/1/9  | superseded | lower revision |
         """,
     )
 
@@ -239,10 +239,10 @@ def test_withdrawing_what_never_came_is_remembered() -> Case:
         | Bonn | 2024-01-01     | OPEN         |
         """,
         results="""
-        | batch        | outcome    | rule |
-        | crm/feed/1/1 | accepted   | ''   |
-        | crm/feed/2/2 | accepted   | ''   |
-        | crm/feed/2/1 | superseded | ''   |
+        | batch        | outcome    | rule           |
+        | crm/feed/1/1 | accepted   | ''             |
+        | crm/feed/2/2 | accepted   | ''             |
+        | crm/feed/2/1 | superseded | lower revision |
         """,
     )
 

@@ -1,0 +1,78 @@
+"""Revisions of files: their content decides, not the clock of the host or their permissions (S34)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import ingest
+from scd_pipeline.batch import rank, successor
+from scd_pipeline.deliveries import Delivery, discover
+from scd_pipeline.load import load
+from scd_pipeline.spec import Dimension, Source
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+TOUCHED, BEHIND, CORRECTED, WITHDRAWN, BROKEN = "2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"
+
+
+@pytest.mark.rule("S34")
+def test_the_content_of_a_file_decides_about_its_revision(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are touched, moved to a host whose clock is behind, corrected there, withdrawn and then touched."""
+    for name in (TOUCHED, BEHIND, CORRECTED, WITHDRAWN):
+        (tmp_path / f"c_{name}.csv").write_text(f"id,city\n{name},Graz\n")
+    (tmp_path / f"c_{BROKEN}.csv").write_text('id,city\n1,"Graz\n')
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
+    opened = Warehouse(spark, tmp_path / "warehouse")
+    found = {delivery.name: delivery for delivery in discover(dimension, None, base=tmp_path)}
+
+    def outcomes(*given: Delivery) -> list[dict[str, str]]:
+        batches = load(opened, dimension, given).batches
+        return [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in batches]
+
+    def moved(name: str, micros: int) -> Delivery:
+        return replace(found[name], revision=int(str(found[name].revision)) + micros)
+
+    first = outcomes(*found.values())
+    assert [row["outcome"] for row in first] == ["accepted"] * 4 + ["stopped"]
+    withdrawals = [replace(moved(name, 10), withdrawn=True, sealed=False) for name in (WITHDRAWN, BROKEN)]
+    (tmp_path / f"c_{CORRECTED}.csv").write_text(f"id,city\n{CORRECTED},Linz\n")
+    now = [
+        moved(TOUCHED, 5),
+        moved(BEHIND, -1_000_000),
+        moved(CORRECTED, -1_000_000),
+        moved(WITHDRAWN, 1_000_000),
+        found[BROKEN],
+    ]
+    outcomes(*withdrawals)
+    assert_same_rows(
+        """
+        | delivery     | outcome    | rule           |
+        | '2024-01-01' | unchanged  | ''             |
+        | '2024-01-02' | unchanged  | ''             |
+        | '2024-01-03' | accepted   | ''             |
+        | '2024-01-04' | unchanged  | ''             |
+        | '2024-01-05' | superseded | lower revision |
+        """,
+        outcomes(*now),
+    )
+    rows = opened.table("dim_c").read().where("current_flag").select("id", "city").collect()
+    assert sorted(tuple(row) for row in rows) == [(TOUCHED, "Graz"), (BEHIND, "Graz"), (CORRECTED, "Linz")]
+
+    def read(*_: object) -> None:
+        raise AssertionError("a delivery that did not change is read again")
+
+    monkeypatch.setattr(ingest, "_frame", read)
+    known = [delivery for delivery in now if delivery.name != CORRECTED]
+    assert {row["outcome"] for row in outcomes(*known)} == {"unchanged", "superseded"}
+
+
+@pytest.mark.rule("S34")
+@pytest.mark.parametrize("revision", ["0", "9", "1700000000000000", "2024-01-31", "second", "second+1"])
+def test_a_successor_is_higher(revision: str) -> None:
+    assert rank(successor(revision)) > rank(revision)
