@@ -6,7 +6,7 @@ by `scd check`, by Dagster's asset checks and by the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -18,20 +18,27 @@ from scd_pipeline.audit.fact_invariants import FACT_INVARIANTS
 from scd_pipeline.audit.invariants import KEY, RULE, invariants, violations
 from scd_pipeline.audit.properties import (
     AUDIT_REBUILDS_DIMENSION,
+    KEY_LIST_IS_COMPLETE,
     NO_FOREIGN_COMMITS,
     SURROGATE_KEYS_FIT_EVENT_TIME,
     TABLES_ARE_APPEND_ONLY,
+    UPSTREAM_HAS_APPLIED_COMMITS,
 )
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX, standing_transitions
-from scd_pipeline.delta.commits import foreign_commits
+from scd_pipeline.delta.commits import OwnCommit, foreign_commits
 from scd_pipeline.delta.fit import declared_rows, in_all_names, stored_declaration
+from scd_pipeline.delta.repair import REBUILT_BY
+from scd_pipeline.delta.table import TableVersion
+from scd_pipeline.delta.upstream import damage
+from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.facts import Pinned, pin_dimensions, standing_rows, stored_rows
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
 from scd_pipeline.landing import tables_of
 from scd_pipeline.reading import LOG_SUFFIX
+from scd_pipeline.record import missing_keys
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -47,10 +54,6 @@ _TOLD_BY: Mapping[str, tuple[str, ...]] = {
 
 Only audit and keys tell of each other, as a dimension that is loaded without being recorded has neither.
 """
-
-_MADE_AGAIN = "a load makes it of its log"
-_MADE_BY_NOTHING = "nothing can make it again; restore it with the files that it had"
-_REMEDIES = {"": _MADE_AGAIN, AUDIT_SUFFIX: _MADE_AGAIN, LOG_SUFFIX: _MADE_BY_NOTHING, KEYS_SUFFIX: _MADE_BY_NOTHING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,41 @@ class Finding:
 
 def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
     """The names of a dimension's checks."""
-    return (*invariants(dimension), AUDIT_REBUILDS_DIMENSION, NO_FOREIGN_COMMITS, TABLES_ARE_APPEND_ONLY)
+    others = (
+        AUDIT_REBUILDS_DIMENSION,
+        KEY_LIST_IS_COMPLETE,
+        NO_FOREIGN_COMMITS,
+        UPSTREAM_HAS_APPLIED_COMMITS,
+        TABLES_ARE_APPEND_ONLY,
+    )
+    return (*invariants(dimension), *others)
 
 
-FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, TABLES_ARE_APPEND_ONLY)
+FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
+
+
+class _Tables:
+    """The tables of a warehouse as one check reads them: each once, at the version that it has then."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._read: dict[str, TableVersion | None] = {}
+
+    def newest(self, name: str) -> TableVersion | None:
+        """Return the table; None if it does not exist."""
+        if name not in self._read:
+            self._read[name] = self._warehouse.table(name).newest()
+        return self._read[name]
+
+    def last(self, name: str) -> OwnCommit:
+        """Return the table's last commit, number 0 if it does not exist."""
+        newest = self.newest(name)
+        return newest.commit if newest else OwnCommit(name, 0)
+
+    def rows(self, name: str) -> DataFrame | None:
+        """Return the table's rows; None if it does not exist."""
+        newest = self.newest(name)
+        return newest.rows if newest else None
 
 
 def check_dimension(
@@ -89,19 +123,24 @@ def check_dimension(
 
     A table that is not there though others tell of it has been taken away, or not been made as its load was killed.
     """
-    table = warehouse.table(dimension.name)
-    if not table.exists():
-        return _without_its_table(warehouse, dimension.name, rules)
-    nobody = reduce(and_, [col(name).isNull() for name in dimension.key_names])
-    rows = table.read().where(~(nobody & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
+    name, tables = dimension.name, _Tables(warehouse)
     wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
+    if not {AUDIT_REBUILDS_DIMENSION, KEY_LIST_IS_COMPLETE, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(wanted):
+        for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX):  # before their upstream, which a load between can only move ahead
+            tables.newest(name + suffix)
+    newest = tables.newest(name)
+    if newest is None:
+        return _without_its_table(warehouse, tables, name, rules)
+    nobody = reduce(and_, [col(key).isNull() for key in dimension.key_names])
+    rows = newest.rows.where(~(nobody & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     own = [rule for rule in wanted if rule in invariants(dimension)]
-    found = _findings(dimension.name, own, violations(rows, dimension)) if own else []
-    tables = list(tables_of(dimension.name))
+    found = _findings(name, own, violations(rows, dimension)) if own else []
     others: dict[str, Callable[[], Finding | None]] = {
-        AUDIT_REBUILDS_DIMENSION: lambda: _audit_differs(warehouse, dimension, rows),
-        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, dimension.name, tables),
-        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, dimension.name, tables[1:]),
+        AUDIT_REBUILDS_DIMENSION: lambda: _audit_differs(warehouse, tables, dimension, rows),
+        KEY_LIST_IS_COMPLETE: lambda: _key_list_incomplete(warehouse, tables, dimension),
+        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, tables, name, list(tables_of(name))),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _upstream_lost(tables, name, [name + AUDIT_SUFFIX, name]),
+        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, name, list(tables_of(name)[1:])),
     }
     for rule in wanted:
         finding = others[rule]() if rule in others else None
@@ -115,20 +154,29 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     Rows whose keys the fact's next load looks at again need not have those that hold now; keys that dangle until then
     are counted all the same (S24).
     """
-    if not warehouse.table(fact.name).exists():
-        return _without_its_table(warehouse, fact.name, rules)
-    others: dict[str, Callable[[], Finding]] = {
-        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, fact.name, [fact.name, fact.name + LOG_SUFFIX]),
-        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, fact.name, [fact.name + LOG_SUFFIX]),
-    }
+    tables = _Tables(warehouse)
+    stored = tables.newest(fact.name)
+    if stored is None:
+        return _without_its_table(warehouse, tables, fact.name, rules)
     pinned = pin_dimensions(warehouse, fact)
+    log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
+    lost = [error for at in pinned.values() for error in at.damage(stored.commit)]
+    others: dict[str, Callable[[], Finding]] = {
+        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, tables, fact.name, fact_tables),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _upstream_lost(tables, fact.name, [fact.name], lost),
+        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, fact.name, [log]),
+    }
     wanted = [rule for rule in FACT_RULES if rules is None or rule in rules]
-    return tuple(others[rule]() if rule in others else _of_rows(warehouse, fact, pinned, rule) for rule in wanted)
+    return tuple(
+        others[rule]() if rule in others else _of_rows(warehouse, fact, stored, pinned, rule) for rule in wanted
+    )
 
 
-def _of_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned], rule: str) -> Finding:
+def _of_rows(
+    warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, Pinned], rule: str
+) -> Finding:
     left_behind = rule == SURROGATE_KEYS_FIT_EVENT_TIME
-    rows = standing_rows(warehouse, fact, pinned) if left_behind else stored_rows(warehouse, fact)
+    rows = standing_rows(warehouse, fact, stored, pinned) if left_behind else stored_rows(stored.rows, fact)
     broken = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
     return _finding(fact.name, rule, broken)
 
@@ -150,43 +198,60 @@ def _findings(table: str, rules: list[str], broken: DataFrame) -> list[Finding]:
     return [Finding(table, rule, *found.get(rule, (0, ()))) for rule in rules]
 
 
-def _audit_differs(warehouse: Warehouse, dimension: Dimension, rows: DataFrame) -> Finding | None:
-    audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
-    if not audit.exists():
+def _audit_differs(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> Finding | None:
+    audit = tables.rows(dimension.name + AUDIT_SUFFIX)
+    if audit is None:
         return None
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = build_versions(standing_transitions(audit.read(), dimension), dimension, key_hash=warehouse.key_hash)
+    told = build_versions(standing_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(declared_rows(rows, dimension), told, dimension)
     broken = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _finding(dimension.name, AUDIT_REBUILDS_DIMENSION, broken)
 
 
-def _without_its_table(warehouse: Warehouse, name: str, rules: Collection[str] | None) -> tuple[Finding, ...]:
+def _key_list_incomplete(warehouse: Warehouse, tables: _Tables, dimension: Dimension) -> Finding | None:
+    audit = tables.rows(dimension.name + AUDIT_SUFFIX)
+    if audit is None:
+        return None
+    missing = missing_keys(warehouse, dimension, audit, tables.rows(dimension.name + KEYS_SUFFIX))
+    broken = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    return _finding(dimension.name, KEY_LIST_IS_COMPLETE, broken)
+
+
+def _upstream_lost(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> Finding:
+    commits = [tables.last(table) for table in downstream]
+    errors = [*damage(tables.last(name + LOG_SUFFIX), commits), *others]
+    lost = dict.fromkeys(str(error) for error in errors if isinstance(error, HighWaterMarkError))
+    return Finding(name, UPSTREAM_HAS_APPLIED_COMMITS, len(lost), tuple(lost))
+
+
+def _without_its_table(
+    warehouse: Warehouse, tables: _Tables, name: str, rules: Collection[str] | None
+) -> tuple[Finding, ...]:
     """What is found of a dimension or a fact whose table is not there: nothing where it was never loaded."""
     if rules is not None and NO_FOREIGN_COMMITS not in rules:
         return ()
-    found = _foreign_commits(warehouse, name, list(tables_of(name)))
+    found = _foreign_commits(warehouse, tables, name, list(tables_of(name)))
     return () if found.passed else (found,)
 
 
-def _gone(warehouse: Warehouse, name: str) -> list[str]:
+def _gone(tables: _Tables, name: str) -> list[str]:
     """Those tables of a dimension or a fact that are not there though others tell of them."""
-    tables = {suffix: warehouse.table(name + suffix) for suffix in _TOLD_BY}
-    there = {suffix: table for suffix, table in tables.items() if table.exists()}
+    last = {suffix: tables.last(name + suffix) for suffix in _TOLD_BY}
     return [
-        f"{name}{suffix} is not there; {_REMEDIES[suffix]}"
+        f"{name}{suffix} is not there; {REBUILT_BY[suffix]}"
         for suffix, others in _TOLD_BY.items()
-        if suffix not in there
-        if any(there[other].last_commit().number > 0 for other in others if other in there)
+        if not last[suffix].exists
+        if any(last[other].number > 0 for other in others)
     ]
 
 
-def _foreign_commits(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:
-    found = _gone(warehouse, name)
-    for table in tables:
-        opened = warehouse.table(table)
-        if opened.exists():
-            found += [f"{table} {told}" for told in foreign_commits(opened.spark, table, opened.identifier)]
+def _foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: list[str]) -> Finding:
+    found = _gone(tables, name)
+    for table in names:
+        if tables.last(table).exists:
+            identifier = warehouse.table(table).identifier
+            found += [f"{table} {told}" for told in foreign_commits(warehouse.spark, table, identifier)]
     return Finding(name, NO_FOREIGN_COMMITS, len(found), tuple(found[:SHOWN]), len(found[SHOWN:]))
 
 

@@ -122,6 +122,14 @@ class CommitStateUnknown(LoadError):
     """It is not known whether a commit was made; look at the table before running again."""
 
 
+class ForeignCommitError(LoadError):
+    """A commit of another program changed the rows of a table; nothing was written on top of it."""
+
+
+class HighWaterMarkError(LoadError):
+    """A table has applied commits that its upstream table does not have: the upstream was lost or replaced."""
+
+
 class OwnCommitMissing(LoadError):
     """A commit that the log says was made is not in the table: it was restored or rewritten."""
 

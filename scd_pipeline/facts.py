@@ -31,6 +31,10 @@ from scd_pipeline.columns import (
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import declared_rows, refuse_foreign
+from scd_pipeline.delta.repair import LOG
+from scd_pipeline.delta.table import TableVersion
+from scd_pipeline.delta.upstream import LOG_MARK, damage, is_other_table, log_marks, require_sound
+from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.frames import united
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -79,26 +83,45 @@ def plan_fact(warehouse: Warehouse, fact: Fact, deliveries: Sequence[Delivery] =
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A dimension as one run of a fact sees it: its rows at one version, and the log up to which they stand.
-
-    `table` tells the table from another one that was there before under its name.
-    """
+    """A dimension as one run of a fact sees it: its rows at one version, and the last commits of table and log."""
 
     dimension: Dimension
     commit: OwnCommit
+    log: OwnCommit
     rows: DataFrame | None
-    table: int
+
+    @property
+    def applied(self) -> int:
+        """The commit of the log up to which the rows are."""
+        return self.commit.took.get(LOG_MARK, 0)
 
     @property
     def took(self) -> dict[str, int]:
         """For the fact's commit."""
         name = self.dimension.name
-        told = {name: self.commit.took.get("log", 0), f"{name}@version": self.commit.table_version}
-        return {**told, f"{name}@table": self.table}
+        told = {name: self.applied, f"{name}@version": self.commit.table_version}
+        return {**told, f"{name}@id": self.commit.table_id}
 
     def is_made_anew(self, known: Mapping[str, int]) -> bool:
         """Whether the table is another than the one that was used before, whose numbers say nothing of this one."""
-        return known.get(f"{self.dimension.name}@table", self.table) != self.table
+        return is_other_table(known.get(f"{self.dimension.name}@id", 0), self.commit.table_id)
+
+    def damage(self, fact: OwnCommit) -> list[LoadError]:
+        """Return what keeps a fact, by its last commit, from being loaded with this dimension; none if it is sound."""
+        return [*damage(self.log, [self.commit]), *self._lost(fact)]
+
+    def _lost(self, fact: OwnCommit) -> list[LoadError]:
+        name, used = self.dimension.name, fact.took.get(self.dimension.name, 0)
+        if used <= self.applied or self.is_made_anew(fact.took):
+            return []
+        has = f"has applied only commit {self.applied}" if self.commit.exists else "does not exist"
+        return [
+            HighWaterMarkError(
+                f"table {fact.table}: its keys are those of {name} after commit {used} of {self.log.table}, and "
+                f"{name} {has}; expected the dimension that the keys are of, or a later one; nothing was written; "
+                f"load {name} first, which rebuilds it from {self.log.table}"
+            )
+        ]
 
 
 def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
@@ -106,11 +129,11 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
 
     Read at its newest version: Delta refuses one before an OPTIMIZE or a VACUUM once its files' retention has passed.
     """
-    table = warehouse.table(dimension.name)
-    if not table.exists():
-        return Pinned(dimension, OwnCommit(dimension.name, 0), None, 0)
-    commit = table.last_commit()
-    return Pinned(dimension, commit, table.read(commit.newest), table.identity())
+    newest = warehouse.table(dimension.name).newest()
+    log = warehouse.table(dimension.name + LOG).last_commit_or_zero()
+    if newest is None:
+        return Pinned(dimension, OwnCommit(dimension.name, 0), log, None)
+    return Pinned(dimension, newest.commit, log, newest.rows)
 
 
 def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, Pinned]:
@@ -119,10 +142,16 @@ def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, Pinned]:
 
 
 def extension(warehouse: Warehouse, fact: Fact) -> Extension:
-    """What a fact's rows get: the keys as of now, and a second look where a dimension has changed since the last."""
-    pinned = pin_dimensions(warehouse, fact)
-    table = warehouse.table(fact.name)
-    known = dict(table.last_commit().took) if table.exists() else {}
+    """What a fact's rows get: the keys as of now, and a second look where a dimension has changed since the last.
+
+    Errors: ForeignCommitError, HighWaterMarkError if a dimension or its log was damaged or lost.
+    """
+    # The fact is read before its dimensions, which a load between can only move ahead.
+    last = warehouse.table(fact.name).last_commit_or_zero()
+    pinned, known = pin_dimensions(warehouse, fact), last.took
+    for at in pinned.values():
+        for error in at.damage(last):
+            raise error
 
     def again(before: DataFrame) -> DataFrame | None:
         if _all_again(fact, pinned, known):
@@ -142,19 +171,18 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     return Extension(again, finish, broken, took)
 
 
-def stored_rows(warehouse: Warehouse, fact: Fact) -> DataFrame:
-    """The fact's rows as declared, but without the keys of roles that its next load adds."""
-    rows = warehouse.table(fact.name).read()
+def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:
+    """The rows of the fact's table as declared, but without the keys of roles that its next load adds."""
     added = [column for column in fact.key_columns if column not in rows.columns]
     return declared_rows(rows, fact.as_dimension()).drop(*[col(column) for column in added])
 
 
-def standing_rows(warehouse: Warehouse, fact: Fact, pinned: Mapping[str, Pinned]) -> DataFrame:
+def standing_rows(warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, Pinned]) -> DataFrame:
     """The fact's rows but those that its next load looks at again, as their dimensions have changed since the last.
 
     Until then their keys are those of before, which `<dimension>_keys` resolves (S24).
     """
-    rows, known = stored_rows(warehouse, fact), dict(warehouse.table(fact.name).last_commit().took)
+    rows, known = stored_rows(stored.rows, fact), stored.commit.took
     if _all_again(fact, pinned, known):
         return rows.limit(0)
     grain = _moved(warehouse, fact, rows, pinned, known)
@@ -186,7 +214,7 @@ def _fingerprint(fact: Fact) -> int:
 
 def _changed(warehouse: Warehouse, at: Pinned, looked: int) -> DataFrame | None:
     """The entities that have changed since the fact last looked; None if none can have."""
-    upto = at.commit.took.get("log", 0)
+    upto = at.applied
     if at.rows is None or upto <= looked:
         return None
     log = open_log(warehouse, at.dimension)
@@ -220,21 +248,20 @@ def add_reserved_member(
     """Give the dimension the row of its unknown member, so that an inner join loses no fact (S23).
 
     Out: the commit that added it; None where it is there, or where there is no table yet.
-    Errors: SetupError if the table is not ours.
+    Errors: SetupError if the table is not ours; ForeignCommitError, HighWaterMarkError if it or its log was damaged.
     """
 
     def attempt() -> OwnCommit | None:
         refuse_foreign(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
-        if not table.exists():
+        newest = table.newest()
+        if newest is None or not newest.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():
             return None
-        commit = table.last_commit()
-        there = table.read().where(col(dimension.surrogate_key) == UNKNOWN_KEY)
-        if not there.isEmpty():
-            return None
-        took = {**commit.took, "log": took_of(open_log(warehouse, dimension).commit, commit)}
+        commit, log = newest.commit, open_log(warehouse, dimension).commit
+        require_sound(log, [commit])
+        took = {**commit.took, **log_marks(log, took_of(log, commit))}
         # A column that was declared since comes with the steps of the dimension's own load.
-        columns, member = table.columns(), unknown_member(warehouse, dimension)
+        columns, member = newest.columns(), unknown_member(warehouse, dimension)
         member = member.select(*[col(name) for name in member.columns if name in columns])
         return table.append(member, commit.next(took=took, batches=(), run_id=run_id))
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from scd_pipeline.columns import as_texts
 from scd_pipeline.deliveries import Delivery
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted
+from scd_pipeline.delta.table import is_superseded
+from scd_pipeline.delta.upstream import log_marks
+from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted, first_line
 from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.plan import BatchResult, Extension, LoadPlan, make_plan
 from scd_pipeline.spec import Dimension
@@ -45,9 +47,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load did. `rows` counts dimension rows by action; `table_version` is Delta's, of the dimension.
+    """What a load did. `rows` counts dimension rows by action; `table_version` is Delta's newest of the dimension,
+    `log_version` that of its log.
 
-    `examples` are some of those rows as text, with their action and without personal attributes.
+    `examples` are some of those rows as text, with their action and without personal attributes. `commit` and
+    `log_commit` are the last own commits of both tables.
     """
 
     dimension: str
@@ -57,6 +61,8 @@ class LoadResult:
     log_version: int
     seconds: float
     examples: tuple[Mapping[str, str | None], ...] = ()
+    commit: OwnCommit | None = None
+    log_commit: OwnCommit | None = None
 
     @property
     def stopped(self) -> tuple[BatchResult, ...]:
@@ -86,14 +92,17 @@ def load(
     clock: Callable[[], float] = time.monotonic,
     extension: Callable[[], Extension] | None = None,
     examples: int = 0,
+    downstream: Sequence[OwnCommit] = (),
 ) -> LoadResult:
     """Take the deliveries into the change log and bring the dimension up to it; several go in as one pass.
 
     Without deliveries it only brings the dimension up to its log, which is how a killed run is continued (S17).
     A batch that is stopped is left out and named in the result; the others go in. `extension` is asked at each
-    attempt for what rows get beside what the log says.
+    attempt for what rows get beside what the log says. `downstream` are the last commits of other tables that apply the
+    log: it has to have what they have applied.
     Errors: RetriesExhausted when rivals were faster as often as `retry` allows; KeyCollision, InvariantBroken,
-    UnsupportedDelta, DeclarationError and SetupError before anything is written.
+    UnsupportedDelta, DeclarationError, SetupError, and ForeignCommitError and HighWaterMarkError for damaged tables,
+    before anything is written.
     """
     began = clock()
     told: list[tuple[BatchResult, ...]] = []
@@ -106,15 +115,14 @@ def load(
             run_id=run_id,
             progress=progress,
             extension=extension() if extension else None,
+            downstream=downstream,
         )
         log = commit_log(warehouse, made, progress)
         told.append(made.results)
         done = commit_dimension(warehouse, made, log, progress)
         shown = _examples(made, examples) if examples and made.has_actions else ()
         seconds = clock() - began
-        return LoadResult(
-            dimension.name, told[0], dict(made.rows), done.table_version, log.table_version, seconds, shown
-        )
+        return LoadResult(dimension.name, told[0], dict(made.rows), done.newest, log.newest, seconds, shown, done, log)
 
     return with_retries(dimension.name, attempt, retry or Retry(), progress)
 
@@ -122,16 +130,20 @@ def load(
 def with_retries(table: str, attempt: Callable[[], Done], retry: Retry, progress: Progress) -> Done:
     """What the attempt returns; it is made anew when a rival was faster, as often as `retry` allows.
 
+    A version that the attempt reads may have been replaced so long after its files' retention that Delta refuses it.
+
     Errors: RetriesExhausted.
     """
     for number in range(retry.attempts):
         try:
             return attempt()
-        except ConflictError as error:
+        except Exception as error:
+            if not (isinstance(error, ConflictError) or is_superseded(error)):
+                raise
             if number == retry.attempts - 1:
                 raise RetriesExhausted(
                     f"{table}: {retry.attempts} attempts lost against another writer, the last because: "
-                    f"{error}; run the load again once the other writer is done"
+                    f"{first_line(error)}; run the load again once the other writer is done"
                 ) from error
             progress(f"another writer was faster, attempt {number + 2} of {retry.attempts}")
             retry.wait(number)
@@ -161,18 +173,24 @@ def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progr
     A fact that was held against newer dimensions, and has all its keys already, tells so in a commit without rows.
     """
     if not (made.has_actions or made.has_looked):
-        return made.dimension_commit
-    table = warehouse.writable(made.dimension.name)
-    commit = made.dimension_commit.next(took={"log": log.number, **made.took}, batches=log.batches, run_id=made.run_id)
-    key = made.dimension.surrogate_key
-    if not made.has_actions:
-        done = table.mark(commit)
-    elif table.replaces and not made.rows.get(REMOVE):
-        done = table.replace(made.actions.drop(ACTION), commit, key=key)
+        # The schema steps of a load that writes its log have created the table.
+        created = replace(made.dimension_commit, newest=0)
+        return created if made.batches and not made.dimension_commit.exists else made.dimension_commit
+    marks = {**log_marks(log, log.number), **made.took}
+    commit = made.dimension_commit.next(took=marks, batches=log.batches, run_id=made.run_id)
+    if made.has_actions:
+        done = _write_actions(warehouse, made, commit, log.engine if made.batches else "")
     else:
-        done = table.merge(made.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")
+        done = warehouse.writable(made.dimension.name).mark(commit)
     progress(f"{made.dimension.name}: commit {commit.number}, {sum(made.rows.values())} rows")
     return done
+
+
+def _write_actions(warehouse: Warehouse, made: LoadPlan, commit: OwnCommit, engine: str) -> OwnCommit:
+    table, key = warehouse.writable_by(made.dimension.name, engine), made.dimension.surrogate_key
+    if table.replaces and not made.rows.get(REMOVE):
+        return table.replace(made.actions.drop(ACTION), commit, key=key)
+    return table.merge(made.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")
 
 
 __all__ = ["BatchResult", "Delivery", "LoadPlan", "LoadResult", "Retry", "load", "plan"]

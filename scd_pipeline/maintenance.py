@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import refuse_foreign
+from scd_pipeline.delta.upstream import LOG_MARK, require_unchanged
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load import Retry, silent, with_retries
 from scd_pipeline.plan import took_of
@@ -49,7 +50,10 @@ def maintain(
     The hours are `retention_hours`, which become the table's own setting; where none are given those of that setting, a
     week at least. `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be
     repeated.
-    Errors: UsageError for less than a week; SetupError if one of the tables is not ours.
+    A table that another program changed is left alone: removing files could take those that restore it.
+
+    Errors: UsageError for less than a week; SetupError if one of the tables is not ours; ForeignCommitError for a table
+    that another program changed, before any of the tables is maintained.
     """
     if retention_hours is not None and retention_hours < LEAST_HOURS:
         raise UsageError(
@@ -57,7 +61,9 @@ def maintain(
             f"expected {LEAST_HOURS} or more"
         )
     refuse_foreign(*[warehouse.table(name) for name in tables])
-    there = [name for name in tables if warehouse.table(name).exists()]
+    commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
+    require_unchanged(commits)
+    there = [commit.table for commit in commits if commit.exists]
     return tuple(_maintained(warehouse, name, now, retention_hours, run_id, retry) for name in there)
 
 
@@ -113,4 +119,4 @@ def _stands(warehouse: Warehouse, name: str, commit: OwnCommit) -> dict[str, int
         there = took_of(commit, stood) == commit.number
         return {"dimension_commit": stood.number, "dimension_log": commit.number + 1} if there else {}
     log = warehouse.table(name + LOG_SUFFIX)
-    return {"log": took_of(log.last_commit(), commit)} if log.exists() else {}
+    return {LOG_MARK: took_of(log.last_commit(), commit)} if log.exists() else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pyspark.sql import DataFrame
@@ -27,8 +27,18 @@ from scd_pipeline.delta.audit_table import (
 )
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.delta.fit import FORMAT
+from scd_pipeline.delta.fit import FORMAT, refuse_foreign
+from scd_pipeline.delta.repair import LOG
 from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.upstream import (
+    LOG_MARK,
+    foreign_problems,
+    is_other_table,
+    log_marks,
+    require_sound,
+    require_unchanged,
+)
+from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.frames import settled
 from scd_pipeline.history.transitions import (
     CHANGE_TYPE,
@@ -36,6 +46,7 @@ from scd_pipeline.history.transitions import (
     LOGICAL_DELETE,
     SOURCE_BATCH,
     UPDATE,
+    assigned_keys,
     build_transitions,
     key_columns,
 )
@@ -44,6 +55,9 @@ from scd_pipeline.plan import changed_entities, counted_rows, open_log
 from scd_pipeline.spec import Dimension
 from scd_pipeline.spec.types import parse_type
 from scd_pipeline.warehouse import Warehouse
+
+KEYS_MARK, KEYS_ID = "keys", "keys_id"
+"""In the commits of the audit: the last commit of the list of keys, and which table that list is."""
 
 _MISSING = from_micros(0)
 
@@ -120,10 +134,25 @@ def load_and_record(
 ) -> tuple[LoadResult, AuditResult]:
     """Take the deliveries in, bring the dimension up to its log, and its audit up to both.
 
+    A list of surrogate keys that was lost is rebuilt from the audit before anything else is written.
+
     Errors: as of `load.load`.
     """
-    loaded = load(warehouse, dimension, deliveries, run_id=run_id, retry=retry, progress=progress, examples=examples)
-    return loaded, record(warehouse, dimension, run_id=run_id, retry=retry, progress=progress)
+    retry = retry or Retry()
+    recorded = with_retries(
+        f"{dimension.name}{KEYS_SUFFIX}", lambda: _with_keys(warehouse, dimension, run_id, progress), retry, progress
+    )
+    loaded = load(
+        warehouse,
+        dimension,
+        deliveries,
+        run_id=run_id,
+        retry=retry,
+        progress=progress,
+        examples=examples,
+        downstream=[recorded.audit],
+    )
+    return loaded, _recorded(warehouse, dimension, run_id, retry, progress, (recorded, loaded))
 
 
 def record(
@@ -138,61 +167,184 @@ def record(
 
     Errors: RetriesExhausted; OwnCommitMissing.
     """
-    return with_retries(
-        f"{dimension.name}{AUDIT_SUFFIX}",
-        lambda: _record(warehouse, dimension, run_id, progress),
-        retry or Retry(),
-        progress,
-    )
+    return _recorded(warehouse, dimension, run_id, retry or Retry(), progress, None)
 
 
-def _record(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: Progress) -> AuditResult:
-    log = open_log(warehouse, dimension)
+@dataclass(frozen=True, slots=True)
+class RecordedCommits:
+    """The last commits of the audit and of the list of keys, number 0 of no version for a table that does not exist."""
+
+    audit: OwnCommit
+    keys: OwnCommit
+
+    def keys_are_lost(self) -> bool:
+        """Return whether the list of keys lacks commits that the audit has recorded.
+
+        An audit that was written before its commits had a mark of the list only proves that it had one commit.
+        """
+        applied = self.audit.took.get(KEYS_MARK, 1 if self.audit.number else 0)
+        return self.keys.number < applied or is_other_table(self.audit.took.get(KEYS_ID, 0), self.keys.table_id)
+
+    def damage(self) -> list[LoadError]:
+        """Return what is damaged in the list of keys; none if it is sound."""
+        found: list[LoadError] = [*foreign_problems([self.keys])]
+        if not found and self.keys_are_lost():
+            found.append(
+                HighWaterMarkError(
+                    f"table {self.keys.table}: it has lost surrogate keys that {self.audit.table} has recorded as "
+                    f"assigned; expected every key that was ever assigned; the next load rebuilds it from the audit"
+                )
+            )
+        return found
+
+
+def recorded_commits(warehouse: Warehouse, dimension: Dimension) -> RecordedCommits:
+    """Return the last commits of the dimension's audit and list of keys; the audit is read first, as it lags."""
+    audit, keys = (warehouse.table(dimension.name + suffix) for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX))
+    return RecordedCommits(audit.last_commit_or_zero(), keys.last_commit_or_zero())
+
+
+def _recorded(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    run_id: str,
+    retry: Retry,
+    progress: Progress,
+    before: tuple[RecordedCommits, LoadResult] | None,
+) -> AuditResult:
+    """Record; the first attempt goes on from the commits that a load has read or made, if any."""
+    loads = [before] if before else []
+
+    def attempt() -> AuditResult:
+        if loads:
+            return _record(warehouse, dimension, run_id, progress, *loads.pop())
+        return _record(warehouse, dimension, run_id, progress, _with_keys(warehouse, dimension, run_id, progress), None)
+
+    return with_retries(f"{dimension.name}{AUDIT_SUFFIX}", attempt, retry, progress)
+
+
+def _with_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: Progress) -> RecordedCommits:
+    """Return the last commits of audit and list of keys, once keys that the list has lost are rebuilt from the audit.
+
+    Raises:
+        SetupError: One of the tables was not made by this package.
+        ForeignCommitError: Another program changed the rows of one of them.
+    """
+    recorded = recorded_commits(warehouse, dimension)
+    audit, keys = warehouse.table(recorded.audit.table), warehouse.table(recorded.keys.table)
+    if any(commit.foreign is not None and commit.number == 0 for commit in (recorded.audit, recorded.keys)):
+        refuse_foreign(audit, keys)
+    require_unchanged([recorded.audit, recorded.keys])
+    if not recorded.keys_are_lost():
+        return recorded
+    listed = keys.read(recorded.keys.newest) if recorded.keys.exists else None
+    missing = settled(missing_keys(warehouse, dimension, audit.read(recorded.audit.newest), listed))
+    done = _rebuilt_keys(warehouse, dimension, missing, recorded, run_id)
+    progress(f"{keys.name}: rebuilt from {audit.name} ({missing.count()} keys)")
+    return RecordedCommits(recorded.audit, done)
+
+
+def missing_keys(warehouse: Warehouse, dimension: Dimension, audit: DataFrame, keys: DataFrame | None) -> DataFrame:
+    """Return the surrogate keys that the audit has recorded as assigned and that the list of keys lacks.
+
+    Args:
+        audit: The rows of the audit.
+        keys: The rows of the list of keys, None if it does not exist.
+
+    Returns:
+        The columns of `keys_schema`, one row for each key.
+    """
+    assigned = assigned_keys(audit, dimension, key_hash=warehouse.key_hash)
+    if keys is None:
+        return assigned
+    return assigned.join(keys.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
+
+
+def _rebuilt_keys(
+    warehouse: Warehouse, dimension: Dimension, missing: DataFrame, recorded: RecordedCommits, run_id: str
+) -> OwnCommit:
+    """Append the missing keys; the list goes on with the number and the identity that the audit knows."""
+    keys, last = _keys_table(warehouse, dimension, recorded.keys), recorded.keys
+    number = max(last.number, recorded.audit.took.get(KEYS_MARK, 0))
+    table_id = recorded.audit.took.get(KEYS_ID, 0) or last.table_id
+    commit = replace(last, number=number, table_id=table_id).next(took={}, batches=(), run_id=run_id)
+    return keys.append(missing.select(*[col(name) for name, _ in keys_schema(dimension)]), commit)
+
+
+def _record(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    run_id: str,
+    progress: Progress,
+    recorded: RecordedCommits,
+    loaded: LoadResult | None,
+) -> AuditResult:
+    table, log_table = (warehouse.table(name) for name in (dimension.name, dimension.name + LOG))
+    # The downstream tables are read before their upstream, which a load between can only move ahead.
+    of_dimension = (loaded.commit if loaded else None) or table.last_commit_or_zero()
+    log_commit = (loaded.log_commit if loaded else None) or log_table.last_commit_or_zero()
+    done = recorded.audit
+    require_sound(log_commit, [done, of_dimension])
+    behind = done.took.get(LOG_MARK, 0)
+    if log_commit.number <= behind or not of_dimension.exists:
+        return AuditResult(dimension.name, 0, {}, done.newest)
+    log = open_log(warehouse, dimension, log_commit)
     dimension = log.dimension
-    audit, keys = _tables(warehouse, dimension)
-    done = audit.last_commit()
-    table = warehouse.table(dimension.name)
-    behind = done.took.get("log", 0)
-    if not log.is_there or log.commit.number <= behind or not table.exists():
-        return AuditResult(dimension.name, 0, {}, done.table_version)
-    identity = table.identity()
-    steps = pending_steps(log.table.commits_since(behind), _commits_to_ask(table, identity, done), behind)
+    audit, keys = _audit_table(warehouse, dimension, done), _keys_table(warehouse, dimension, recorded.keys)
+    # A table that was created just now has nothing to read at its first version.
+    done, keys_done = (replace(last, newest=max(last.newest, 0)) for last in (done, recorded.keys))
+    commits = table.commits_since(_applied_of_dimension(done, of_dimension))
+    of_log = [log.commit] if log.commit.number == behind + 1 else log.table.commits_since(behind)
+    # Commits that were made since the log was read are steps of the next recording.
+    steps = [step for step in pending_steps(of_log, commits, behind) if step.upto <= log.commit.number]
     batches = log.committed_batches() if steps else []
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step in steps:
-        rows, given = _rows(warehouse, audit, log, batches, dimension, behind, step)
-        _append_keys(keys, given, dimension, run_id)
+        rows, given = _rows(warehouse, audit.read(done.newest), log, batches, dimension, behind, step)
+        keys_done = _append_keys(keys, keys_done, given, dimension, run_id)
         for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
             counts[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
-        took = {"log": step.upto, "dimension": step.commit, "table": identity}
+        took = {
+            **log_marks(log.commit, step.upto),
+            "dimension": step.commit,
+            "dimension_id": of_dimension.table_id,
+            KEYS_MARK: keys_done.number,
+            KEYS_ID: keys_done.table_id,
+        }
         done = audit.append(rows, done.next(took=took, batches=(), run_id=run_id))
         behind = step.upto
-    made = AuditResult(dimension.name, len(steps), counts, done.table_version)
+    made = AuditResult(dimension.name, len(steps), counts, done.newest)
     progress(f"{audit.name}: {sum(made.rows.values())} rows")
     return made
 
 
-def _commits_to_ask(table: Table, identity: int, done: OwnCommit) -> list[OwnCommit]:
-    """The dimension's own commits from the one that the audit last took in; all of them where it knows another table.
+def _applied_of_dimension(audit: OwnCommit, dimension: OwnCommit) -> int:
+    """Return the number of the dimension's commit before the last one that the audit has applied.
 
-    The commits of a table that was made anew count from 1 again, so the numbers of before say nothing of them.
+    It is 0 where the audit has applied another table, or one that had more commits: those numbers are not of this one.
     """
-    known = done.took.get("dimension", 0) if done.took.get("table") == identity else 0
-    return table.commits_since(max(0, known - 1))
+    applied, known = audit.took.get("dimension", 0), audit.took.get("dimension_id", 0)
+    is_same = known != 0 and known == dimension.table_id and applied <= dimension.number
+    return max(0, applied - 1) if is_same else 0
 
 
-def _tables(warehouse: Warehouse, dimension: Dimension) -> tuple[Table, Table]:
-    """The audit and the list of keys, made where they are not there yet."""
+def _audit_table(warehouse: Warehouse, dimension: Dimension, last: OwnCommit) -> Table:
+    """The audit, which is created if it does not exist."""
     audit = warehouse.writable(f"{dimension.name}{AUDIT_SUFFIX}")
-    keys = warehouse.writable(f"{dimension.name}{KEYS_SUFFIX}")
-    if not audit.exists():
+    if not last.exists:
         told = {FORMAT: "1", **APPEND_ONLY}
         audit.create(audit_schema(dimension), told, f"What happened to whom in {dimension.name}, and why")
-    if not keys.exists():
+    return audit
+
+
+def _keys_table(warehouse: Warehouse, dimension: Dimension, last: OwnCommit) -> Table:
+    """The list of keys, which is created if it does not exist."""
+    keys = warehouse.writable(f"{dimension.name}{KEYS_SUFFIX}")
+    if not last.exists:
         columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]
         told = {FORMAT: "1", **APPEND_ONLY}
         keys.create(columns, told, f"Every surrogate key that was ever given in {dimension.name}")
-    return audit, keys
+    return keys
 
 
 def keys_schema(dimension: Dimension) -> list[tuple[str, str]]:
@@ -203,7 +355,7 @@ def keys_schema(dimension: Dimension) -> list[tuple[str, str]]:
 
 def _rows(
     warehouse: Warehouse,
-    audit: Table,
+    audit: DataFrame,
     log: ChangeLog,
     batches: Sequence[tuple[int, Batch]],
     dimension: Dimension,
@@ -224,7 +376,7 @@ def _rows(
             key_hash=warehouse.key_hash,
         )
     )
-    standing = standing_transitions(audit.read().join(causes, names, "left_semi"), dimension)
+    standing = standing_transitions(audit.join(causes, names, "left_semi"), dimension)
     rows = settled(
         audit_rows(
             standing,
@@ -241,10 +393,15 @@ def _rows(
     return rows, opens.select(new_key, *[col(n) for n in names], EFFECTIVE_FROM).distinct()
 
 
-def _append_keys(keys: Table, given: DataFrame, dimension: Dimension, run_id: str) -> None:
-    """Keep the keys that are not there yet; before the audit's commit, so that a killed step does it again (S14)."""
-    name, last = dimension.surrogate_key, keys.last_commit()
-    new = settled(given.join(keys.read().select(col(name)), name, "left_anti"))
-    if not new.isEmpty():
-        columns = [col(column) for column, _ in keys_schema(dimension)]
-        keys.append(new.select(*columns), last.next(took={}, batches=(), run_id=run_id))
+def _append_keys(keys: Table, last: OwnCommit, given: DataFrame, dimension: Dimension, run_id: str) -> OwnCommit:
+    """Append the keys that the list lacks, and return its last commit.
+
+    This precedes the audit's commit, so that a killed step is repeated (S14).
+    """
+    name = dimension.surrogate_key
+    listed = keys.read(last.newest).select(col(name))
+    new = settled(given.join(listed, name, "left_anti"))
+    if new.isEmpty():
+        return last
+    columns = [col(column) for column, _ in keys_schema(dimension)]
+    return keys.append(new.select(*columns), last.next(took={}, batches=(), run_id=run_id))

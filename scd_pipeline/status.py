@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from scd_pipeline.batch import Batch, counted, rank, utc
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.deliveries import Delivery
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.upstream import LOG_MARK, damage
 from scd_pipeline.errors import ScdError
-from scd_pipeline.facts import pin, plan_fact
+from scd_pipeline.facts import pin_dimensions, plan_fact
 from scd_pipeline.landing import deliveries
 from scd_pipeline.load import BatchResult, plan
 from scd_pipeline.plan import open_log, took_of
+from scd_pipeline.record import recorded_commits
 from scd_pipeline.spec import Dimension, Fact
 from scd_pipeline.warehouse import Warehouse
 
@@ -43,13 +43,18 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """How many commits of the log a table has not taken in, and how many of the dimensions a fact has not."""
+    """How many commits of the log a table has not taken in, and how many of the dimensions a fact has not.
+
+    `damage` says what another program changed in its tables, or what they have lost, and the way back; until then every
+    load is rejected.
+    """
 
     table: str
     commits: int
     lag: int
     audit_lag: int
     dimensions_behind: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +102,8 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
     known = [batch for _, batch in committed]
     standing, last = counted(known), _last(log, committed)
     quarantined: dict[str, int] = {}
-    if log.is_there:
-        bad = log.table.read().where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
+    if log.stored is not None:
+        bad = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
         quarantined = {row[BATCH]: int(row["count"]) for row in bad}
     accepted = {batch.id for batch in known}
     lying, stopped, wrong = _waiting(warehouse, dimension, fact, accepted)
@@ -141,21 +146,22 @@ def _waiting(
 
 
 def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
+    # The downstream tables are read before their upstream, which a load between can only move ahead.
+    recorded_by = recorded_commits(warehouse, dimension) if fact is None else None  # a fact has no audit
+    commit = warehouse.table(dimension.name).last_commit_or_zero()
+    pinned = pin_dimensions(warehouse, fact) if fact else {}
     log = open_log(warehouse, dimension)
-    table = warehouse.table(dimension.name)
-    commit = table.last_commit() if table.exists() else OwnCommit(dimension.name, 0)
     took = took_of(log.commit, commit)
-    audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
-    recorded = took  # a fact has no audit
-    if fact is None:
-        recorded = audit.last_commit().took.get("log", 0) if audit.exists() else 0
-    behind = []
-    for of in fact.dimensions if fact else ():
-        at = pin(warehouse, of)
-        if at.took[of.name] != commit.took.get(of.name, 0) or at.is_made_anew(commit.took):
-            behind.append(of.name)
+    recorded = recorded_by.audit.took.get(LOG_MARK, 0) if recorded_by else took
+    behind = [
+        name for name, at in pinned.items() if at.took[name] != commit.took.get(name, 0) or at.is_made_anew(commit.took)
+    ]
     # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
     brought = [c.number for c in log.table.commits_since(min(took, recorded)) if c.batches] if log.is_there else []
     lag = sum(number > took for number in brought)
     audit_lag = sum(recorded < number <= took for number in brought)
-    return TableStatus(dimension.name, commit.number, lag, audit_lag, tuple(behind))
+    errors = damage(log.commit, [commit, *([recorded_by.audit] if recorded_by else [])])
+    errors += recorded_by.damage() if recorded_by else []
+    errors += [error for at in pinned.values() for error in at.damage(commit)]
+    messages = tuple(dict.fromkeys(str(error) for error in errors))
+    return TableStatus(dimension.name, commit.number, lag, audit_lag, tuple(behind), messages)

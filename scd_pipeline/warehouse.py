@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.capabilities import NAME as CAPABILITIES
-from scd_pipeline.delta.capabilities import Capabilities, capabilities
+from scd_pipeline.delta.capabilities import Capabilities, capabilities, engine_now
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import KeyHash, hash_64
@@ -43,6 +44,7 @@ class Warehouse:
         self.schemas = dict(schemas or {})
         self.declared = tuple(declared)
         self.key_hash = key_hash
+        self._confirmed: Capabilities | None = None
         if unknown := sorted(set(self.schemas) - set(KINDS)) or ([*self.schemas] if not schema else []):
             raise SetupError(
                 f"warehouse {self.path}: schemas of {', '.join(unknown)}; expected a schema for all tables in "
@@ -57,7 +59,10 @@ class Warehouse:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What was found out about this server's Delta; tried at the first use, before anything is written."""
+        """What was found out about this server's Delta; tried at the first use, before anything is written.
+
+        What an earlier run stored may be of another Delta: see `writable_by`.
+        """
         return capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
 
     def table(self, name: str) -> Table:
@@ -68,6 +73,29 @@ class Warehouse:
         """The table with the way of writing that this server has (S32)."""
         table = self.table(name)
         return Table(table.spark, table.name, table.path, table.schema, self.capabilities.replaces)
+
+    def writable_by(self, name: str, engine: str) -> Table:
+        """Return the table with the way of writing that the engine of this session has (S32).
+
+        Delta before 4.3 ignores `replaceUsing` and overwrites the whole table, and the stored capabilities may be of a
+        server with another Delta. So they are compared with the engine of a commit of this session, once.
+
+        Args:
+            engine: The engine of a commit that this session has just made, empty if it made none; then it makes one in
+                the table of capabilities, if it is to use `replaceUsing`.
+
+        Raises:
+            UnsupportedDelta: The engine can write in neither way.
+        """
+        if self._confirmed is not self.capabilities:
+            memory = self._at_path(CAPABILITIES)
+            engine = engine or (engine_now(memory) if self.capabilities.replaces else "")
+            if not engine:
+                return replace(self.table(name), replaces=False)
+            if engine != self.capabilities.engine:
+                self.capabilities = capabilities(self.spark, memory, f"{self.path}/_scratch", engine=engine)
+            self._confirmed = self.capabilities
+        return self.writable(name)
 
     @property
     def place(self) -> str:

@@ -60,5 +60,8 @@ def status(options: Namespace, settings: Settings) -> None:  # noqa: ARG001 (all
     tables = [
         (t.table, str(t.commits), str(t.lag), str(t.audit_lag), ", ".join(t.dimensions_behind)) for t in found.tables
     ]
+    for t in found.tables:
+        for text in t.damage:
+            print(f"damaged: {t.table}: {text}")
     heads = ("table", "commits", "behind its log", "audit behind", "behind its dimensions")
     print(texts.table(texts.Texts(heads, ("text", "number", "number", "number", "text"), tuple(tables))))

@@ -18,7 +18,9 @@ VERSION_NUMBERS_ARE_CONSECUTIVE = "version_numbers_are_consecutive"
 SURROGATE_KEYS_ARE_UNIQUE = "surrogate_keys_are_unique"
 SURROGATE_KEYS_ARE_NOT_RESERVED = "surrogate_keys_are_not_reserved"
 AUDIT_REBUILDS_DIMENSION = "audit_rebuilds_dimension"
+KEY_LIST_IS_COMPLETE = "key_list_is_complete"
 NO_FOREIGN_COMMITS = "no_foreign_commits"
+UPSTREAM_HAS_APPLIED_COMMITS = "upstream_has_applied_commits"
 TABLES_ARE_APPEND_ONLY = "tables_are_append_only"
 GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
@@ -53,9 +55,15 @@ PROPERTIES: Mapping[str, Property] = {
     SURROGATE_KEYS_ARE_UNIQUE: Property("A surrogate key identifies one version", ("S14",)),
     SURROGATE_KEYS_ARE_NOT_RESERVED: Property("No version has the surrogate key of a reserved member", ("S14", "S23")),
     AUDIT_REBUILDS_DIMENSION: Property("The dimension equals the one rebuilt from the audit", ("S22",)),
+    KEY_LIST_IS_COMPLETE: Property(
+        "The key list has every surrogate key that the audit has recorded as assigned", ("S14", "S24")
+    ),
     NO_FOREIGN_COMMITS: Property(
         "All commits of the tables are pipeline commits, and no table that other tables depend on is missing",
         ("S17",),
+    ),
+    UPSTREAM_HAS_APPLIED_COMMITS: Property(
+        "Every table that another one is derived from has all the commits that this one has applied", ("S17",)
     ),
     TABLES_ARE_APPEND_ONLY: Property(
         "Change log, audit and key list are append-only: delta.appendOnly is set", ("S22",)

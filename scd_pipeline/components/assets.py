@@ -120,7 +120,7 @@ def dimension_assets(
     def run(opened: Warehouse, found: Sequence[Delivery], how: dict[str, Any]) -> Loaded:
         result, audit = load_and_record(opened, dimension, found, **how)
         if has_facts and (added := add_reserved_member(opened, dimension, run_id=how["run_id"])):
-            result = replace(result, table_version=added.table_version)
+            result = replace(result, table_version=added.newest)
         create_views(opened, [dimension.name], failed=how["progress"])
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
         return Loaded(

@@ -43,6 +43,7 @@ def _metadata(found: Status) -> dict[str, Any]:
         "stopped": sum(len(source.stopped) for source in found.sources),
         "quarantined": sum(source.quarantined for source in found.sources),
         "behind": sum(table.lag + table.audit_lag + len(table.dimensions_behind) for table in found.tables),
+        "damaged": sum(bool(table.damage) for table in found.tables),
         "sources": dg.MetadataValue.table([_source(source) for source in found.sources]),
         "tables": dg.MetadataValue.table([_table(table) for table in found.tables]),
     }
@@ -71,5 +72,6 @@ def _table(table: TableStatus) -> dg.TableRecord:
             "log_commits_behind": table.lag,
             "audit_behind": table.audit_lag,
             "dimensions_behind": ", ".join(table.dimensions_behind),
+            "damage": "; ".join(table.damage),
         }
     )

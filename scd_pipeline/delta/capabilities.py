@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
@@ -35,24 +36,35 @@ class Capabilities:
 
 
 def server_of(spark: SparkSession) -> str:
-    """What tells one server and its Delta from another, without asking Delta."""
+    """What tells one server from another before it has committed anything; the engine of a commit tells its Delta."""
     jars = spark.conf.get("spark.jars", "") or ""
     names = sorted(part.rsplit("/", 1)[-1] for part in jars.split(",") if "delta" in part)
     return f"Spark {spark.version} {' '.join(names)}".strip()
 
 
-def remembered(memory: Table, server: str) -> Capabilities | None:
-    """What an earlier run found out about this server, if anything."""
+def remembered(memory: Table, server: str, engine: str = "") -> Capabilities | None:
+    """Return what an earlier run stored about this server, and this engine if one is named; the latest if several."""
     if not memory.exists():
         return None
-    rows = memory.read().where(f"server = '{server}'").collect()
-    return Capabilities(**rows[0].asDict()) if rows else None
+    rows = memory.read().where(F.col("server") == server)
+    if engine:
+        rows = rows.where(F.col("engine") == engine)
+    stored = [Capabilities(**row.asDict()) for row in rows.collect()]
+    return stored[-1] if stored else None
 
 
-def capabilities(spark: SparkSession, memory: Table, scratch_path: str) -> Capabilities:
-    """What is remembered of this server, or found out now; `memory` is the table that remembers."""
+def capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
+    """Return the stored capabilities of this server, or probe them; `memory` is the table that stores them.
+
+    Args:
+        engine: The engine of a commit that this server made. Servers with one Spark and different Deltas may share a
+            warehouse: what is stored of another engine is not used then.
+
+    Raises:
+        UnsupportedDelta: Neither way of writing works.
+    """
     server = server_of(spark)
-    known = remembered(memory, server)
+    known = remembered(memory, server, engine)
     if known is not None:
         return known.checked()
     found = probe(spark, server, scratch_path).checked()
@@ -71,6 +83,19 @@ def capabilities(spark: SparkSession, memory: Table, scratch_path: str) -> Capab
     with contextlib.suppress(ConflictError):  # another run found out the same just now
         memory.append(rows, memory.last_commit().next(took={}, batches=(), run_id=""))
     return found
+
+
+def engine_now(memory: Table) -> str:
+    """Return the engine of this server by a commit without rows, which it makes in the table of capabilities.
+
+    It is empty if it is not known: without the table, or after a conflict with another writer.
+    """
+    last = memory.last_commit_or_zero()
+    if not last.exists:
+        return ""
+    with contextlib.suppress(ConflictError):
+        return memory.mark(last.next(took={}, batches=(), run_id="")).engine
+    return ""
 
 
 def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:

@@ -72,15 +72,16 @@ def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLog:
-    """The log as a run found it: its table, the columns that are there, and its last own commit.
+    """The log at one version: its table, its columns, its last own commit, and the rows of that version.
 
-    `columns` is empty where there is no table yet; then it reads as a log without rows.
+    Without a table `stored` is None and `columns` is empty; it reads as a log without rows.
     """
 
     table: Table
     dimension: Dimension
     columns: tuple[str, ...]
     commit: OwnCommit
+    stored: DataFrame | None
 
     @property
     def is_there(self) -> bool:
@@ -92,9 +93,9 @@ class ChangeLog:
 
     def committed_batches(self) -> list[tuple[int, Batch]]:
         """The same, each with the number of the own commit that it came with."""
-        if not self.is_there:
+        if self.stored is None:
             return []
-        rows = self.table.read().where(F.col(KIND) == "batch")
+        rows = self.stored.where(F.col(KIND) == "batch")
         keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
         found = rows.select(*keys, _moments_as_text()).collect()
         return [(row[COMMIT], self._in_new_names(_batch(row))) for row in found]
@@ -109,9 +110,9 @@ class ChangeLog:
 
         An attribute that was renamed is found under its former names.
         """
-        if not self.is_there:
+        if self.stored is None:
             return self._empty()
-        frame = self.table.read().where(F.col(KIND) != "batch")
+        frame = self.stored.where(F.col(KIND) != "batch")
         attributes = {a.name: [a.name, *a.former_names] for a in self.dimension.attributes}
         types = attribute_types(self.dimension)
         chosen = []

@@ -114,11 +114,15 @@ def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fau
     return Fault(dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table")
 
 
-def refuse_foreign(*tables: Table) -> None:
-    """Errors: SetupError for the first of the tables that is there and was not made by this package.
+def refuse_foreign(*tables: Table) -> set[str]:
+    """Return the names of the tables that exist.
 
     Tables of ours are made with their properties in one commit: none is ever there without them.
+
+    Raises:
+        SetupError: One of the tables was not made by this package.
     """
+    existing = set()
     for table in tables:
         told = table.properties()
         if told and FORMAT not in told:
@@ -127,6 +131,9 @@ def refuse_foreign(*tables: Table) -> None:
                 f"expected a table of ours or none; it was left as it is; declare another name, or name another schema "
                 f"(SCD_SCHEMA) or folder for the tables"
             )
+        if told:
+            existing.add(table.name)
+    return existing
 
 
 def stored_declaration(table: Table) -> dict[str, Any] | None:

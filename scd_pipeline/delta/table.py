@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from scd_pipeline.columns import quoted
-from scd_pipeline.delta.commits import OwnCommit, last_own_commit, own_commits_since
+from scd_pipeline.delta.commits import OwnCommit, last_own_commit, own_commit_again, own_commits_since
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 
 _CONFLICTS = (
@@ -36,6 +35,8 @@ _MISSING = (
     "PATH_NOT_FOUND",
     "is not a Delta table",
 )
+# Delta refuses a version that another writer has replaced once its files' retention has passed.
+_SUPERSEDED = "DELTA_UNSUPPORTED_TIME_TRAVEL"
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -48,6 +49,21 @@ _TIME_FORMAT = {
 nanoseconds: a sentinel of year 9999 overflows and becomes a time of year 1816. LEGACY stores days before 1582 in the
 Julian calendar, which other readers do not convert back."""
 _TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """A table at one version: its last pipeline commit, and the rows of the newest version at that moment.
+
+    `rows` are read lazily, and always at that version, so that all queries of a run see the same rows.
+    """
+
+    commit: OwnCommit
+    rows: DataFrame
+
+    def columns(self) -> dict[str, str]:
+        """Return the type of each column by its name."""
+        return {field.name: field.dataType.simpleString() for field in self.rows.schema.fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +130,6 @@ class Table:
             raise
         return {row["key"]: row["value"] for row in rows}
 
-    def identity(self) -> int:
-        """Tells the table from another that was there by its name: Delta's id, as a number that a commit can tell."""
-        found = self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").collect()[0]["id"]
-        return zlib.crc32(str(found).encode())
-
     def read(self, version: int | None = None) -> DataFrame:
         """The table's rows, at a table version where one is given."""
         if version is not None:
@@ -136,6 +147,23 @@ class Table:
 
     def last_commit(self) -> OwnCommit:
         return last_own_commit(self.spark, self.name, self.identifier)
+
+    def last_commit_or_zero(self) -> OwnCommit:
+        """Return the last own commit, and number 0 of no version if the table does not exist."""
+        try:
+            return self.last_commit()
+        except Exception as error:
+            if _is_missing(error):
+                return OwnCommit(self.name, 0)
+            raise
+
+    def newest(self, commit: OwnCommit | None = None) -> TableVersion | None:
+        """Return the table at its newest version; None if it does not exist.
+
+        `commit` is its last own commit, if it was read already: then the table is returned at the version of then.
+        """
+        commit = commit or self.last_commit_or_zero()
+        return TableVersion(commit, self.read(commit.newest)) if commit.exists else None
 
     def commits_since(self, number: int) -> list[OwnCommit]:
         """The own commits after that number, in order."""
@@ -184,16 +212,22 @@ class Table:
             raise
 
     def _commit(self, commit: OwnCommit, write: Callable[[], None]) -> OwnCommit:
+        """Write, and return the commit as the history has it; another writer may have committed after it.
+
+        Raises:
+            ConflictError: Another writer used the commit's number.
+        """
+        cause: Exception | None = None
         try:
             write()
         except Exception as error:
-            if is_conflict(error):
-                raise self._conflict(commit) from error
-            raise
-        last = self.last_commit()
-        if last.token != commit.token:
-            raise self._conflict(commit)
-        return last
+            if not is_conflict(error):
+                raise
+            cause = error
+        done = own_commit_again(self.spark, commit, self.identifier)
+        if done is None:
+            raise self._conflict(commit) from cause
+        return done
 
     def _conflict(self, commit: OwnCommit) -> ConflictError:
         return ConflictError(
@@ -260,6 +294,11 @@ def is_conflict(error: BaseException) -> bool:
     """Whether Delta refused a commit because of a rival's; Connect tells it in the message only."""
     text = f"{type(error).__name__}: {error}"
     return any(mark in text for mark in _CONFLICTS)
+
+
+def is_superseded(error: BaseException) -> bool:
+    """Return whether Delta refused to read a version because another writer has replaced it long enough ago."""
+    return _SUPERSEDED in str(error)
 
 
 def _is_missing(error: BaseException) -> bool:

@@ -47,7 +47,7 @@ from scd_pipeline.history.differences import (
     with_existence,
 )
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.spec import Attribute, Dimension, ScdType
+from scd_pipeline.spec import Attribute, Begin, Dimension, ScdType
 from scd_pipeline.spec.types import parse_type
 
 BEGINNING = "0001-01-01 00:00:00"
@@ -288,7 +288,12 @@ def first_begin(began: Column, dimension: Dimension) -> Column:
     if dimension.begin is None:
         return began
     early = (F.col(VERSION) == 1) & (began <= _instant(dimension.begin.for_first_changes_until))
-    return F.when(early, _instant(dimension.begin.at)).otherwise(began)
+    return F.when(early, declared_begin(dimension.begin)).otherwise(began)
+
+
+def declared_begin(begin: Begin) -> Column:
+    """Return the time at which the first version of an early entity begins (S29)."""
+    return _instant(begin.at)
 
 
 def open_end(dimension: Dimension) -> Column:

@@ -40,6 +40,7 @@ from scd_pipeline.history.timeline import (
     at_the_end_of_each_time,
     author,
     by_time,
+    declared_begin,
     effective_statements,
     first_begin,
     in_order,
@@ -105,6 +106,31 @@ def build_transitions(
     keys = [col(name) for name in dimension.key_names]
     began = F.col(EFFECTIVE_FROM)
     return moments.select(*keys, began, happened.alias("_told")).select(*keys, "_told.*", EFFECTIVE_FROM)
+
+
+def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
+    """Return the surrogate keys that transitions assigned, and the version that each one names.
+
+    A transition has the time of its change; the version may begin at the declared begin (S29). The key itself is the
+    hash of its version, so it decides between the two.
+
+    Args:
+        transitions: The business key and `transition_schema`; withdrawn transitions count too.
+
+    Returns:
+        The surrogate key, the business key, and `effective_from`; one row for each key.
+    """
+    begins = [F.col(CHANGE_TS)]
+    if not dimension.has_windows:
+        begins = [F.lit(BEGINNING).cast("timestamp")]
+    elif dimension.begin is not None:
+        begins.append(declared_begin(dimension.begin))
+    names = [col(name) for name in dimension.key_names]
+    new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
+    opened = transitions.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
+    candidates = opened.select(new_key, *names, F.explode(F.array(*begins)).alias(EFFECTIVE_FROM))
+    is_hash = col(dimension.surrogate_key) == surrogate_key(dimension, key_hash)
+    return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
 
 
 def _latest(dimension: Dimension, source: Source) -> list[Attribute]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
 from scd_pipeline.batch import Batch
 from scd_pipeline.deliveries import Delivery
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.fit import SchemaStep, check, check_stated, properties, refuse_foreign, stored_declaration
+from scd_pipeline.delta.upstream import require_sound
 from scd_pipeline.ingest import BatchResult
 from scd_pipeline.intake import take
 from scd_pipeline.landing import tables_of
@@ -99,28 +101,38 @@ def make_plan(
     run_id: str,
     progress: Callable[[str], None] = lambda message: None,
     extension: Extension | None = None,
+    downstream: Sequence[OwnCommit] = (),
 ) -> LoadPlan:
     """Read what the plan depends on, compute it, and check it; writes nothing.
 
+    Every table is read at the version that it has when its last commit is read. `downstream` are the last commits of
+    other tables that apply the log, read before this call.
+
     Errors: SetupError if one of the tables is not ours; DeclarationError if they were made by another declaration;
+    ForeignCommitError, HighWaterMarkError if a table was damaged or lost;
     InvariantBroken, KeyCollision if the result would break a promise (S2, S3, S14).
     """
     table = warehouse.table(dimension.name)
-    there = table.columns()
-    stored = stored_declaration(table) if there else None
+    stored = stored_declaration(table)
+    existing = {dimension.name}
     if stored is None:
-        refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
+        existing = refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
+        downstream = [*downstream, *_others_that_apply(warehouse, dimension.name, existing)]
     else:
         check(dimension, stored)
+    newest = table.newest() if dimension.name in existing else None
+    commit = newest.commit if newest else OwnCommit(dimension.name, 0)
+    there = newest.columns() if newest else {}
     log = log_of(warehouse, dimension, stored)
+    require_sound(log.commit, [commit, *downstream])
     dimension = log.dimension
-    commit = table.last_commit() if there else OwnCommit(dimension.name, 0)
     old = log.batches()
     check_stated(dimension, (name for batch in old for name in batch.columns))
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
     kept, taken = kept_statements(warehouse, log, old, taken, dimension)
     took = took_of(log.commit, commit)
-    actions, rows = actions_of(warehouse, log, taken, kept, dimension, there, took, extension)
+    before = newest.rows if newest else None
+    actions, rows = actions_of(warehouse, log, taken, kept, dimension, before, took, extension)
     return LoadPlan(
         dimension=dimension,
         run_id=run_id,
@@ -135,3 +147,9 @@ def make_plan(
         rows=rows,
         took=extension.took if extension else {},
     )
+
+
+def _others_that_apply(warehouse: Warehouse, name: str, existing: Collection[str]) -> list[OwnCommit]:
+    """Return the last commit of a dimension's audit, if it exists: it proves that the dimension had a log."""
+    audit = name + AUDIT_SUFFIX
+    return [warehouse.table(audit).last_commit()] if audit in existing else []

@@ -20,20 +20,26 @@ from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 
 
-def open_log(warehouse: Warehouse, dimension: Dimension) -> ChangeLog:
+def open_log(warehouse: Warehouse, dimension: Dimension, commit: OwnCommit | None = None) -> ChangeLog:
     """The dimension's change log as it stands, one without rows where there is none yet.
+
+    `commit` is the log's last own commit, if it was read already.
 
     Errors: as of `in_all_names`.
     """
-    return log_of(warehouse, dimension, stored_declaration(warehouse.table(dimension.name)))
+    return log_of(warehouse, dimension, stored_declaration(warehouse.table(dimension.name)), commit)
 
 
-def log_of(warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None) -> ChangeLog:
+def log_of(
+    warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None, commit: OwnCommit | None = None
+) -> ChangeLog:
     """The same where it is known what the dimension's table was made by."""
     table = warehouse.table(f"{dimension.name}_changes")
-    columns = tuple(table.columns())
-    commit = table.last_commit() if columns else OwnCommit(table.name, 0)
-    return ChangeLog(table, in_all_names(dimension, stored), columns, commit)
+    newest = table.newest(commit)
+    dimension = in_all_names(dimension, stored)
+    if newest is None:
+        return ChangeLog(table, dimension, (), OwnCommit(table.name, 0), None)
+    return ChangeLog(table, dimension, tuple(newest.columns()), newest.commit, newest.rows)
 
 
 def took_of(log: OwnCommit, commit: OwnCommit) -> int:

@@ -12,10 +12,10 @@ from scd_pipeline.audit.invariants import KEY, RULE, collisions, violations
 from scd_pipeline.audit.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.batch import counted
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND, col
-from scd_pipeline.delta.audit_table import KEYS_SUFFIX
+from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.fit import declared_rows
-from scd_pipeline.errors import InvariantBroken, KeyCollision
+from scd_pipeline.errors import HighWaterMarkError, InvariantBroken, KeyCollision
 from scd_pipeline.frames import no_rows, settled, united
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.differences import affected_keys
@@ -51,20 +51,23 @@ def actions_of(
     taken: Taken,
     kept: DataFrame | None,
     dimension: Dimension,
-    there: Mapping[str, str],
+    stored: DataFrame | None,
     took: int,
     extension: Extension | None,
 ) -> tuple[DataFrame, dict[str, int]]:
-    """The dimension rows that differ once the affected entities' timelines are built anew, checked, with counts."""
-    before = _dimension_rows(warehouse, dimension, there)
+    """The dimension rows that differ once the affected entities' timelines are built anew, checked, with counts.
+
+    `stored` are the rows of the dimension's table at one version; None if it does not exist.
+    """
+    before = _dimension_rows(warehouse, dimension, stored)
     keys = _affected(log, taken, kept, dimension, took)
-    again = extension.again(before) if extension and there else None
+    again = extension.again(before) if extension and stored is not None else None
     if keys is None and again is None:
         return before.withColumn(ACTION, F.lit("")).limit(0), {}
     names = list(dimension.key_names)
     affected, after = before.limit(0), before.limit(0)
     if keys is not None:
-        affected = before.join(keys, names, "left_semi") if there else before
+        affected = before.join(keys, names, "left_semi") if stored is not None else before
         after = _versions(warehouse, log, taken, kept, dimension, keys)
     if again is not None:
         others = again if keys is None else again.join(keys, names, "left_anti")
@@ -73,7 +76,7 @@ def actions_of(
     after = settled(extension.finish(after) if extension else after)
     actions = settled(row_actions(affected, after, dimension))
     rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
-    known = _known_keys(warehouse, before, dimension) if there else None
+    known = _known_keys(warehouse, before, dimension) if stored is not None else None
     _check(after, actions, known, dimension, extension)
     return actions, rows
 
@@ -100,7 +103,15 @@ def _known_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -
         return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])
     keys = warehouse.table(dimension.name + KEYS_SUFFIX)
     standing = stored.select(*[col(name) for name in names])
-    return standing.unionByName(keys.read().select(*[col(n) for n in names])) if keys.exists() else standing
+    if keys.exists():
+        return standing.unionByName(keys.read().select(*[col(n) for n in names]))
+    audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
+    if audit.exists() and audit.last_commit().number > 0:
+        raise HighWaterMarkError(
+            f"table {keys.name}: it does not exist, and {audit.name} has recorded that surrogate keys were assigned; "
+            f"expected the list of them; nothing was written; load by load_and_record, which rebuilds it from the audit"
+        )
+    return standing
 
 
 def _plain(kept: DataFrame, like: DataFrame) -> DataFrame:
@@ -127,11 +138,11 @@ def _affected(
     return F.broadcast(distinct) if taken.size() < _BROADCAST_KEYS else distinct
 
 
-def _dimension_rows(warehouse: Warehouse, dimension: Dimension, there: Mapping[str, str]) -> DataFrame:
-    """The dimension as it stands, with the columns that it should have; no rows where there is no table yet."""
-    if not there:
+def _dimension_rows(warehouse: Warehouse, dimension: Dimension, stored: DataFrame | None) -> DataFrame:
+    """The dimension's rows with the columns that it should have; no rows if there is no table yet."""
+    if stored is None:
         return no_rows(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(dimension)})
-    return declared_rows(warehouse.table(dimension.name).read(), dimension)
+    return declared_rows(stored, dimension)
 
 
 def _check(

@@ -255,6 +255,13 @@ RULES: dict[str, Rule] = {
         it in: everything is then as if nothing had happened. It makes no difference whether that run delivers the
         same again, something else, or nothing.
         """,
+        (
+            "Each commit of a table records up to which commit it has applied the tables that it is derived from, and "
+            "which tables those were. If one of them has lost those commits, or was replaced, the load is rejected "
+            "before anything is written, and the error names the way back ([repair.md](repair.md)).",
+            "A load is also rejected if another program changed the rows of a table: no commit is made on top of it.",
+            "A list of surrogate keys that was lost is rebuilt from the audit, in one commit.",
+        ),
     ),
     "S18": Rule(
         "Delete and return",
@@ -479,5 +486,9 @@ RULES: dict[str, Rule] = {
         cannot be replaced by their key, a MERGE does the same; where neither works, the run is refused before it
         writes.
         """,
+        (
+            "Before a session first replaces rows by their key, the stored result is compared with the Spark and the "
+            "Delta that one of its own commits names. If it is of another Delta, this one is probed.",
+        ),
     ),
 }

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 
+from scd_pipeline.delta import capabilities
 from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, OwnCommitMissing, RetriesExhausted, UnsupportedDelta
 from scd_pipeline.load import Retry, commit_dimension, commit_log, load, plan
+from scd_pipeline.plan import load_plan, open_log
 from scd_pipeline.spec import Attribute
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
@@ -86,6 +92,68 @@ def test_an_optimize_in_between_does_no_harm(loaded: Warehouse, rival: bool) -> 
 def _delta_version(warehouse: Warehouse, name: str) -> int:
     rows = warehouse.spark.sql(f"DESCRIBE HISTORY {warehouse.table(name).identifier} LIMIT 1").collect()
     return int(rows[0]["version"])
+
+
+def test_a_commit_that_another_writers_follows_is_no_conflict(
+    loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, original = loaded.table(CUSTOMER.name), Table._save
+    commit = table.last_commit().next(took={}, batches=(), run_id="")
+    next_commits = [commit.next(took={}, batches=(), run_id="")]
+
+    def followed(self: Table, rows: DataFrame, mode: str, options: dict[str, str], of: OwnCommit) -> None:
+        original(self, rows, mode, options, of)
+        original(self, rows, mode, options, next_commits.pop())
+
+    monkeypatch.setattr(Table, "_save", followed)
+    done = table.mark(commit)
+    assert (done.token, done.newest) == (commit.token, done.table_version + 1)
+
+
+def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another writer commits to both tables while the plan is computed; its write is then a conflict."""
+    late = feed("one", ("a", 2, "Oslo"))
+    alone, log = plan(loaded, CUSTOMER, [late]), open_log(loaded, CUSTOMER)
+    original = load_plan.take
+
+    def after_another_writer(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(load_plan, "take", original)
+        load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+        return original(*args, **more)
+
+    monkeypatch.setattr(load_plan, "take", after_another_writer)
+    beside = plan(loaded, CUSTOMER, [late])
+    assert_same_rows(beside.actions.toArrow().to_pylist(), alone.actions.toArrow().to_pylist())
+    assert [batch.delivery for batch in log.batches()] == ["2024-01-01"]
+    assert log.rows().count() == 1
+    with pytest.raises(ConflictError, match="another writer made commit 2 first"):
+        commit_log(loaded, beside)
+
+
+@pytest.mark.rule("S32")
+@pytest.mark.usefixtures("each_warehouse_probes")
+@pytest.mark.parametrize("continued", [False, True], ids=["a load", "a run that continues a killed one"])
+def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
+    in_rome: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, continued: bool
+) -> None:
+    """A Delta before 4.3 on the class path of the same Spark ignores replaceUsing and overwrites the whole table."""
+    shutil.copytree(in_rome.path, tmp_path / "copy", ignore=shutil.ignore_patterns("_scd_capabilities"))
+    this = in_rome.capabilities
+    answers = [replace(this, engine="another Delta", replaces=True), replace(this, replaces=False)]
+    monkeypatch.setattr(capabilities, "probe", lambda *_: answers.pop(0))
+    stored = Warehouse(in_rome.spark, tmp_path / "copy")
+    assert stored.capabilities.engine == "another Delta"
+    monkeypatch.setattr(Table, "replace", None)
+    late = [feed("one", ("a", 2, "Oslo"))]
+    if continued:
+        commit_log(stored, plan(stored, CUSTOMER, late))
+    for _ in range(2):  # what was probed is stored beside the other
+        opened = Warehouse(in_rome.spark, tmp_path / "copy")
+        load(opened, CUSTOMER, [] if continued else late)
+        late = [feed("two", ("a", 3, "Paris"))]
+        continued = False
+    assert (answers, opened.capabilities.engine) == ([], this.engine)
+    assert_same_rows(BOTH_CHANGES, history(opened))
 
 
 def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:

@@ -49,6 +49,20 @@ def test_after_five_losses_the_load_fails_and_says_what_to_do() -> None:
     assert (loser.tries, len(loser.waits)) == (5, 4)
 
 
+class Superseded(Exception):
+    """What Delta raises for a version that another writer replaced after the retention of its files had passed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] {message}\nJVM stack")
+
+
+def test_a_read_of_a_version_that_another_writer_replaced_is_retried() -> None:
+    loser = Loser(1, Superseded)
+    assert loser.meet() == "done"
+    with pytest.raises(RetriesExhausted, match=r"RETENTION_DURATION\] a rival was faster; run the load again"):
+        Loser(5, Superseded).meet()
+
+
 def test_no_other_error_is_tried_again() -> None:
     loser = Loser(1, ValueError)
     with pytest.raises(ValueError, match="a rival was faster"):

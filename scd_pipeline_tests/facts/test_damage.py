@@ -1,0 +1,63 @@
+"""A fact whose log or dimension was lost, or changed by another program, is not loaded: nothing is written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline.audit.properties import UPSTREAM_HAS_APPLIED_COMMITS
+from scd_pipeline.check import check_fact
+from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
+from scd_pipeline.facts import load_fact
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.facts.given import PLAY, plays
+
+ANOTHER = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
+
+
+@pytest.mark.parametrize(
+    ("table", "statement", "error", "message"),
+    [
+        (
+            "fct_play_changes",
+            "",
+            HighWaterMarkError,
+            "table fct_play: it has applied commit 1 of fct_play_changes, which",
+        ),
+        (
+            "dim_player_changes",
+            "",
+            HighWaterMarkError,
+            "table dim_player: .* commit 1 of dim_player_changes, which does",
+        ),
+        (
+            "dim_player",
+            "",
+            HighWaterMarkError,
+            "table fct_play: its keys are those of dim_player after commit 1 of dim_player_changes, and dim_player "
+            "does not exist; .*nothing was written; load dim_player first",
+        ),
+        ("fct_play", "DELETE FROM {} WHERE play = 1", ForeignCommitError, r"table fct_play: version \d+ \(DELETE\)"),
+        (
+            "dim_player",
+            "DELETE FROM {} WHERE version = 1",
+            ForeignCommitError,
+            r"table dim_player: version \d+ \(DELETE",
+        ),
+    ],
+)
+def test_a_load_is_rejected_before_it_writes(
+    played: Warehouse, table: str, statement: str, error: type[LoadError], message: str
+) -> None:
+    if statement:
+        played.spark.sql(statement.format(played.table(table).identifier)).collect()
+    else:
+        shutil.rmtree(Path(played.path) / table)
+    before = {str(file) for file in Path(played.path).glob("*/_delta_log/*.json")}
+    with pytest.raises(error, match=message):
+        load_fact(played, PLAY, [plays("2", ANOTHER, day=2)])
+    assert {str(file) for file in Path(played.path).glob("*/_delta_log/*.json")} == before
+    (found,) = check_fact(played, PLAY, [UPSTREAM_HAS_APPLIED_COMMITS])
+    assert found.passed == (error is ForeignCommitError)

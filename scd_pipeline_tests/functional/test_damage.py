@@ -1,0 +1,65 @@
+"""A table that another program changed: the commands and Dagster's load report it, and name the way back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import cli
+from scd_pipeline.components import WarehouseResource
+from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.spec import load_dimension
+from scd_pipeline.warehouse import Warehouse
+
+DECLARED = """\
+dimension: dim_customer
+business_key: id
+sources: {crm: {snapshot: "customers_{date}.csv"}}
+attributes: {city: 2}
+"""
+FOREIGN = "table dim_customer: version 2 (DELETE) is a foreign commit"
+WAY_BACK = "` TO VERSION AS OF 1`"
+
+
+def test_load_status_and_dagster_report_rows_deleted_by_hand(
+    spark: SparkSession,
+    remote: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not remote:
+        pytest.skip("each command would stop the session of the tests")
+    file = tmp_path / "declared" / "dim_customer.yaml"
+    file.parent.mkdir()
+    file.write_text(DECLARED, encoding="utf-8")
+    (file.parent / "customers_2024-01-01.csv").write_text("id,city\n7,Graz\n8,Linz\n", encoding="utf-8")
+    store = Warehouse(spark, tmp_path / "warehouse")
+    settings = {"SCD_WAREHOUSE": store.path, "SCD_REMOTE": remote, "SCD_DECLARATIONS": str(file.parent)}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+
+    assert cli.main(["load"]) == 0
+    assert "table version 1;" in capsys.readouterr().out
+    spark.sql(f"DELETE FROM {store.table('dim_customer').identifier} WHERE id = '7'").collect()
+
+    assert cli.main(["load"]) == 4
+    error = capsys.readouterr().err
+    assert FOREIGN in error and WAY_BACK in error and "`scd check`" in error and "Traceback" not in error
+
+    assert cli.main(["status"]) == 0
+    report = capsys.readouterr().out
+    assert f"damaged: dim_customer: {FOREIGN}" in report and WAY_BACK in report
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        resources = {"warehouse": WarehouseResource(path=store.path, remote=remote)}
+        assets = [dimension_assets(load_dimension(file))]
+        instance.add_dynamic_partitions("dim_customer_deliveries", ["2024-01-01"])
+        run = dg.materialize(
+            assets, partition_key="2024-01-01", resources=resources, instance=instance, raise_on_error=False
+        )
+    (failure,) = [event for event in run.all_events if event.is_step_failure]
+    assert FOREIGN in str(failure.event_specific_data)

@@ -1,0 +1,209 @@
+"""Tables that were lost, replaced, or changed by another program: a load is rejected before it writes anything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.audit.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
+from scd_pipeline.check import check_dimension
+from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
+from scd_pipeline.load import load
+from scd_pipeline.record import load_and_record
+from scd_pipeline.status import status
+from scd_pipeline.warehouse import Warehouse
+from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
+
+TABLE, LOG, AUDIT, KEYS = (f"dim_customer{suffix}" for suffix in ("", "_changes", "_audit", "_keys"))
+SINCE_JANUARY = dict.fromkeys(("a", "b", "c", "d"), "Rome")
+ONLY_NEW = snapshot(3, {"e": "Bonn"}, allow=frozenset({"retire guard"}))
+"""Without the log this delivery would remove every customer."""
+
+
+@pytest.fixture(scope="module")
+def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    opened = Warehouse(spark, tmp_path_factory.mktemp("damage") / "warehouse")
+    load_and_record(opened, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
+    return opened
+
+
+@pytest.fixture(scope="module")
+def recreated_log(loaded: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of the same name and with as many commits, but another table."""
+    opened = Warehouse(loaded.spark, tmp_path_factory.mktemp("recreated") / "warehouse")
+    opened.capabilities = loaded.capabilities
+    load(opened, CUSTOMER, [snapshot(2, {"z": "Oslo"})])
+    return Path(opened.path) / LOG
+
+
+@pytest.fixture
+def sound(loaded: Warehouse, tmp_path: Path) -> Warehouse:
+    """A copy of the tables, to be damaged."""
+    shutil.copytree(loaded.path, tmp_path / "copy")
+    return Warehouse(loaded.spark, tmp_path / "copy")
+
+
+def sql(warehouse: Warehouse, name: str, statement: str) -> None:
+    warehouse.spark.sql(statement.format(table=warehouse.table(name).identifier)).collect()
+
+
+def drop(*names: str) -> Callable[[Warehouse, Path], None]:
+    def damage(warehouse: Warehouse, other_log: Path) -> None:
+        for name in names:
+            shutil.rmtree(Path(warehouse.path) / name)
+
+    return damage
+
+
+def run(name: str, *statements: str) -> Callable[[Warehouse, Path], None]:
+    def damage(warehouse: Warehouse, other_log: Path) -> None:
+        for statement in statements:
+            sql(warehouse, name, statement)
+
+    return damage
+
+
+def replace_log(warehouse: Warehouse, other_log: Path) -> None:
+    shutil.rmtree(Path(warehouse.path) / LOG)
+    shutil.copytree(other_log, Path(warehouse.path) / LOG)
+
+
+def lose_last_commit_of_the_log(warehouse: Warehouse, other_log: Path) -> None:
+    for file in (Path(warehouse.path) / LOG / "_delta_log").glob("*1.*"):
+        file.unlink()
+
+
+MAY_CHANGE = "ALTER TABLE {table} UNSET TBLPROPERTIES ('delta.appendOnly')"
+DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str]] = {
+    "the log is dropped": (
+        drop(LOG),
+        HighWaterMarkError,
+        rf"table {TABLE}: it has applied commit 1 of {LOG}, which does not exist; .*nothing was written; restore the "
+        rf"files that {LOG} had.*drop every table of {TABLE} and load all deliveries",
+    ),
+    "log and dimension are dropped": (drop(LOG, TABLE), HighWaterMarkError, f"table {AUDIT}: .*commit 1 of {LOG}"),
+    "the log lost its last commit": (
+        lose_last_commit_of_the_log,
+        HighWaterMarkError,
+        f"it has applied commit 1 of {LOG}, whose last commit is 0;",
+    ),
+    "the log is another table": (
+        replace_log,
+        HighWaterMarkError,
+        f"it has applied commit 1 of a table {LOG} that was dropped since; the last commit of the table .* is 1;",
+    ),
+    "the log is restored to an earlier version": (
+        run(LOG, "RESTORE TABLE {table} TO VERSION AS OF 0"),
+        ForeignCommitError,
+        rf"table {LOG}: version 2 \(RESTORE to version 0\) is a foreign commit: it changed rows after commit 1 "
+        r"\(version 1\);.*`scd check`.*run `RESTORE TABLE delta.`.*` TO VERSION AS OF 1`",
+    ),
+    "rows of the dimension are deleted": (
+        run(TABLE, "DELETE FROM {table} WHERE id = 'a'"),
+        ForeignCommitError,
+        rf"table {TABLE}: version 2 \(DELETE\) is a foreign commit.*or drop the table: a load rebuilds it from its",
+    ),
+    "the dimension is restored to a time": (
+        run(TABLE, "RESTORE TABLE {table} TO VERSION AS OF 0"),
+        ForeignCommitError,
+        rf"{TABLE}: version 2 \(RESTORE",
+    ),
+    "rows of the audit are deleted": (
+        run(AUDIT, MAY_CHANGE, "DELETE FROM {table} WHERE id = 'a'"),
+        ForeignCommitError,
+        rf"{AUDIT}: version 3 \(DELETE\)",
+    ),
+    "the key list is emptied": (
+        run(KEYS, MAY_CHANGE, "DELETE FROM {table}"),
+        ForeignCommitError,
+        rf"{KEYS}: version 3 \(DELETE\).*or drop the table: a load rebuilds it from the audit",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Path, name: str) -> None:
+    damage, error, message = DAMAGES[name]
+    damage(sound, recreated_log)
+    before = commits(sound)
+    with pytest.raises(error, match=message):
+        load_and_record(sound, CUSTOMER, [ONLY_NEW])
+    assert commits(sound) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("the log lost its last commit", UPSTREAM_HAS_APPLIED_COMMITS),
+        ("rows of the dimension are deleted", NO_FOREIGN_COMMITS),
+    ],
+)
+def test_status_and_check_report_it(sound: Warehouse, recreated_log: Path, name: str, rule: str) -> None:
+    damage, _, message = DAMAGES[name]
+    damage(sound, recreated_log)
+    (table,) = status(sound, [CUSTOMER], [], now=datetime(2024, 3, 2, tzinfo=timezone.utc)).tables
+    assert re.search(message, table.damage[0])
+    found = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
+    assert [finding.rule for finding in found if not finding.passed] == [rule]
+
+
+@pytest.mark.parametrize("name", ["the log is dropped", "log and dimension are dropped"])
+def test_a_load_that_keeps_no_audit_is_rejected_too(sound: Warehouse, recreated_log: Path, name: str) -> None:
+    DAMAGES[name][0](sound, recreated_log)
+    before = commits(sound)
+    with pytest.raises(HighWaterMarkError, match=f"commit 1 of {LOG}, which does not exist"):
+        load(sound, CUSTOMER, [ONLY_NEW])
+    assert commits(sound) == before
+
+
+def commits(warehouse: Warehouse) -> set[str]:
+    """The commit files of all tables."""
+    return {str(file) for file in Path(warehouse.path).glob("dim_*/_delta_log/*.json")}
+
+
+def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) -> None:
+    """The message names the statement; after it loads go on, and no check complains."""
+    before = history(sound)
+    sql(sound, TABLE, "DELETE FROM {table} WHERE id = 'a'")
+    sql(sound, TABLE, "OPTIMIZE {table}")
+    with pytest.raises(ForeignCommitError) as rejected:
+        load_and_record(sound, CUSTOMER, [])
+    sound.spark.sql(str(rejected.value).split("run `")[1].split("`, or drop")[0]).collect()
+    assert sorted_rows(history(sound)) == sorted_rows(before)
+    result, _ = load_and_record(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
+    assert ([batch.outcome for batch in result.batches], result.table_version) == (["unchanged"], newest(sound))
+    found = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
+    assert [str(finding) for finding in found if not finding.passed] == []
+
+
+def newest(warehouse: Warehouse) -> int:
+    return max(int(file.stem) for file in (Path(warehouse.path) / TABLE / "_delta_log").glob("*.json"))
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["id"], row["from"]))
+
+
+@pytest.mark.parametrize("name", [KEYS, f"{KEYS}/_delta_log/*1.*"], ids=["dropped", "recreated empty"])
+def test_a_lost_key_list_is_rebuilt_from_the_audit(sound: Warehouse, loaded: Warehouse, name: str) -> None:
+    """In one commit, which is reported."""
+    for place in Path(sound.path).glob(name):
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    (finding,) = check_dimension(sound, CUSTOMER, [KEY_LIST_IS_COMPLETE])
+    assert (finding.count, finding.keys) == (4, ("id=a", "id=b", "id=c", "id=d"))
+    messages: list[str] = []
+    for _ in range(2):
+        load_and_record(sound, CUSTOMER, [], progress=messages.append)
+    assert messages == [f"{KEYS}: rebuilt from {AUDIT} (4 keys)"]
+    assert key_rows(sound) == key_rows(loaded)
+
+
+def key_rows(warehouse: Warehouse) -> list[dict[str, Any]]:
+    return sorted(warehouse.table(KEYS).read().toArrow().to_pylist(), key=lambda row: row["id"])

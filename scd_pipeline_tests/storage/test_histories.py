@@ -1,0 +1,100 @@
+"""Which commit determines the rows of a table, by its history: the last pipeline commit, or a foreign one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scd_pipeline.delta.commits import MARK, OwnCommit, _foreign_after
+from scd_pipeline.delta.repair import ways_back
+from scd_pipeline.delta.upstream import LOG_ID, LOG_MARK, log_problem
+
+OWN = "OURS"
+
+
+@pytest.mark.parametrize(
+    ("history", "foreign"),
+    [
+        ("OURS", None),
+        ("OURS, OPTIMIZE, VACUUM START, VACUUM END, SET TBLPROPERTIES, ADD COLUMNS", None),
+        ("OURS, DELETE", "version 1: DELETE"),
+        ("OURS, UPDATE, OPTIMIZE", "version 1: UPDATE"),
+        ("OURS, DROP COLUMNS", "version 1: DROP COLUMNS"),
+        ("OURS, WRITE, MERGE", "version 2: MERGE"),
+        ("OURS, DELETE, OURS", None),
+        ("OURS, DELETE, RESTORE 0", None),
+        ("OURS, OPTIMIZE, DELETE, RESTORE 1", None),
+        ("OURS, DELETE, RESTORE 0, RESTORE 2, VACUUM START", None),
+        ("OURS, DELETE, UPDATE, RESTORE 1", "version 1: DELETE"),
+        ("OURS, DELETE, RESTORE 0, DELETE", "version 3: DELETE"),
+        ("OURS, OURS, RESTORE 0", "version 2: RESTORE to version 0"),
+        ("OURS, OURS, DELETE, RESTORE 1, RESTORE 0", "version 4: RESTORE to version 0"),
+        ("OURS, RESTORE", "version 1: RESTORE"),
+    ],
+)
+def test_the_commit_that_determines_the_rows(history: str, foreign: str | None) -> None:
+    """A number is the version that was restored; a RESTORE without one is to a time."""
+    rows = [_row(version, operation.strip()) for version, operation in enumerate(history.split(","))]
+    last = max(row["version"] for row in rows if row["operation"] == OWN)
+    found = _foreign_after(list(reversed(rows)), OwnCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
+    assert (str(found) if found else None) == foreign
+    if found:
+        assert found.restore_statement() == f"RESTORE TABLE delta.`/dim_x` TO VERSION AS OF {last}"
+
+
+def _row(version: int, operation: str) -> dict[str, Any]:
+    name, _, target = operation.partition(" ")
+    restored = int(target) if name == "RESTORE" and target else None
+    return {"version": version, "operation": name if name == "RESTORE" else operation, "restored": restored}
+
+
+@pytest.mark.parametrize(
+    ("applied", "applied_id", "number", "log_id", "problem"),
+    [
+        (0, 0, 0, 0, None),
+        (5, 7, 5, 7, None),
+        (5, 7, 6, 7, None),
+        (5, 0, 5, 7, None),
+        (5, 7, 5, 0, None),
+        (5, 7, 4, 7, "has applied commit 5 of dim_x_changes, whose last commit is 4"),
+        (5, 0, 4, 0, "has applied commit 5 of dim_x_changes, whose last commit is 4"),
+        (5, 7, 9, 8, "commit 5 of a table dim_x_changes that was dropped since; the last commit .* is 9"),
+    ],
+)
+def test_a_log_has_what_was_applied(
+    applied: int, applied_id: int, number: int, log_id: int, problem: str | None
+) -> None:
+    """By numbers, and by the identity of the log where both are known."""
+    log = OwnCommit("dim_x_changes", number, newest=number, table_id=log_id)
+    error = log_problem(OwnCommit("dim_x", 3, {LOG_MARK: applied, LOG_ID: applied_id}), log)
+    assert (error is None) == (problem is None)
+    if error is not None:
+        with pytest.raises(type(error), match=f"table dim_x: it {problem}" if "has" in str(problem) else str(problem)):
+            raise error
+
+
+def test_a_table_keeps_its_identity_in_each_commit() -> None:
+    first = OwnCommit("dim_x", 0).next(took={}, batches=(), run_id="")
+    second = first.next(took={}, batches=(), run_id="")
+    assert first.table_id == second.table_id != 0
+    assert json.loads(second.metadata())["table_id"] == second.table_id
+    assert MARK in json.loads(second.metadata())
+    assert OwnCommit("dim_x", 0).next(took={}, batches=(), run_id="").table_id != first.table_id
+
+
+@pytest.mark.parametrize(
+    ("table", "way"),
+    [
+        ("dim_x", "run `R`, or drop the table: a load rebuilds it from its change log"),
+        ("dim_x_changes", "run `R`; no other table can rebuild it; restore the files that it had"),
+        (
+            "dim_x_audit",
+            "run `R`, or drop the table: a load rebuilds it from the change log, without what was withdrawn",
+        ),
+        ("dim_x_keys", "run `R`, or drop the table: a load rebuilds it from the audit"),
+    ],
+)
+def test_the_way_back_names_what_can_be_rebuilt(table: str, way: str) -> None:
+    assert ways_back(table, "R") == way
