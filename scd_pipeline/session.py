@@ -109,6 +109,12 @@ def spark_conf(
         "spark.driver.bindAddress": _LOOPBACK,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark describes each query and keeps the last 1,000 for its UI, which is off: a twentieth of a small load's
+        # time, and memory.
+        "spark.sql.ui.explainMode": "simple",
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
         "spark.sql.extensions": _DELTA_EXTENSION,
         "spark.sql.catalog.spark_catalog": _DELTA_CATALOG,
         "spark.sql.session.timeZone": "UTC",

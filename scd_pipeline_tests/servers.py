@@ -5,15 +5,26 @@ Without `start` the first test run starts it and the last one stops it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scd_pipeline import session, setup
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The heap and the space of the classes do not have to grow, which costs twenty full collections in the first minutes.
+_MEMORY = "-Xms3g -Xmn1500m -XX:MetaspaceSize=512m"
+# Partitions of a shuffle, and of the rows or files that are read.
+_PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism")
 
 
 def folder() -> Path:
@@ -22,14 +33,28 @@ def folder() -> Path:
 
 
 def settings(installation: setup.Installation) -> dict[str, str]:
-    """Return the settings of the tests' server."""
-    return session.spark_conf(
+    """Return the settings of the tests' server: for loads of a few rows, see `several_partitions`."""
+    conf = session.spark_conf(
         jars=installation.jars,
         cores=2,
-        shuffle_partitions=2,
         driver_memory="4g",
-        extra=session.INTERPRETED,
+        extra={**session.INTERPRETED, **dict.fromkeys(_PARTITIONS, "1")},
     )
+    conf["spark.driver.extraJavaOptions"] += f" {_MEMORY}"
+    return conf
+
+
+@contextlib.contextmanager
+def several_partitions(spark: SparkSession) -> Iterator[None]:
+    """Read and shuffle rows in two partitions: for loads of many entities, which one partition would not test."""
+    before = {name: spark.conf.get(name, None) for name in _PARTITIONS}
+    for name in _PARTITIONS:
+        spark.conf.set(name, "2")
+    try:
+        yield
+    finally:
+        for name, number in before.items():
+            spark.conf.set(name, number) if number else spark.conf.unset(name)
 
 
 def free_port() -> int:

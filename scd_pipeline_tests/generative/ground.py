@@ -21,6 +21,7 @@ from scd_pipeline.spec import Dimension
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.engine import declaration, delivery
+from scd_pipeline_tests.servers import several_partitions
 from scd_pipeline_tests.worlds import Shape, World
 
 Record = dict[str, Any]
@@ -144,7 +145,8 @@ class Site:
         try:
             ground = Ground(self.spark, folder, worlds, files or folder / "landing")
             ground.warehouse.capabilities = self.warehouse.capabilities
-            yield ground
+            with several_partitions(self.spark):
+                yield ground
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -22,6 +22,7 @@ from scd_pipeline.load import BatchResult, LoadResult, Retry, load
 from scd_pipeline.spec import Dimension, Feed, Snapshot
 from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered, Told, by_files
+from scd_pipeline_tests.servers import several_partitions
 
 Records = list[dict[str, Any]]
 
@@ -129,7 +130,8 @@ class Ground:
         return [whole + rounds[0], *rounds[1:]]
 
     def _load(self, step: Sequence[tuple[int, Delivery]]) -> None:
-        told = once(self.warehouse, self.dimension, [delivery for _, delivery in step])
+        with several_partitions(self.warehouse.spark):
+            told = once(self.warehouse, self.dimension, [delivery for _, delivery in step])
         self.loads.append(told)
         for (number, _), result in zip(step, told.batches, strict=True):
             self.results[number].append(result)
