@@ -9,7 +9,8 @@ PY    := .venv/bin/python
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
 # One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
-PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --durations=20
+# In the order of the folders the quick tests without Spark come last, so that both processes end at the same time.
+PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=20
 # The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 

@@ -42,6 +42,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(together.stem))
 
 
+class GroupsInIds:
+    """A plugin that adds the group of each test to its id, by which pytest-xdist distributes the tests.
+
+    pytest-xdist 3.8 writes it to `_nodeid`, which pytest has ignored since 9.2: groups had no effect.
+    """
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            grouped = getattr(item, "_nodeid", item.nodeid)
+            if grouped != item.nodeid:
+                item._id = type(item.id).parse(grouped)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(GroupsInIds())
+
+
 @pytest.fixture(scope="session")
 def installation() -> setup.Installation:
     """Java and jars, as the set-up left them."""

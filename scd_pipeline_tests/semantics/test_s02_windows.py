@@ -157,6 +157,7 @@ def test_a_change_dated_in_the_future_is_the_current_one() -> Case:
         ("9999-12-31 23:59:58", ["Bonn"]),
     ],
 )
+@pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_reading_as_of_a_time_finds_the_window_that_holds_it(grounds: Grounds, time: str, cities: list[str]) -> None:
     ground = grounds(CUSTOMER)
     number = ground.number(test_a_gap_is_where_the_entity_did_not_exist.case)
@@ -165,6 +166,7 @@ def test_reading_as_of_a_time_finds_the_window_that_holds_it(grounds: Grounds, t
 
 
 @rule("S2", "S3")
+@pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_no_case_breaks_an_invariant(grounds: Grounds) -> None:
     """Of all cases of this declaration."""
     ground = grounds(CUSTOMER)

@@ -39,6 +39,7 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
 
 
 @rule("S27")
+@pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
     ground = grounds(CUSTOMER)
     stopped = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
