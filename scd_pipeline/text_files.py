@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.columns import col, quoted
+from scd_pipeline.history.casts import with_quoted_numbers
 from scd_pipeline.history.statements import LINE, PROBLEM, ROW_ORDER
 from scd_pipeline.spec import Feed, Snapshot
 
@@ -39,10 +40,6 @@ _NOT_UTF8 = "the {} has bytes that are not UTF-8; declare the file's `encoding` 
 _QUOTES = "a quoted field {} is not closed, or a quote in it is not doubled"
 _FIELDS = "the line has fewer or more fields than the header"
 _NO_OBJECT = "the line is no JSON object, or has text after it"
-_NUMBER = r"(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|NaN|[+-]?Infinity|[+-]?INF)(?=[\s,\]}]|\z)"
-_STRINGS = r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'"""
-# Of a JSON text: whole strings and all else that is no number, then a number.
-_UP_TO_A_NUMBER = rf"""(?s)\G((?:{_STRINGS}|[^"'\d+\-NI]++|(?!{_NUMBER})[^"'])*+)({_NUMBER})"""
 _ESCAPED = {"\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", "\\\\": "\\", '\\"': '"', "\\'": "'", "\\u0000": "\0"}
 _NEVER_A_SEPARATOR = "\x01scd\x02"
 
@@ -442,12 +439,11 @@ def _order_in_line() -> Column:
 def _objects(text: Column, row: T.StructType, dialect: _Dialect) -> Column:
     """Return the objects of a text; NULL if it is invalid.
 
-    In an array what follows an object is no longer ignored. Numbers are quoted first: Spark's parser of texts, unlike
-    its reader of files, would write 1.50 as 1.5, and round what has more digits than a double.
+    In an array what follows an object is no longer ignored.
     """
     options = {"primitivesAsString": "true", **dialect.parser_options()}
     if dialect.is_on("primitivesasstring", "true"):
-        text = F.regexp_replace(text, F.lit(_UP_TO_A_NUMBER), F.lit('$1"$2"'))
+        text = with_quoted_numbers(text)
     listed = F.concat(F.lit("["), text, F.lit("]"))
     one = F.from_json(listed, T.ArrayType(row), options)
     many = F.from_json(listed, T.ArrayType(T.ArrayType(row)), options)

@@ -29,6 +29,10 @@ _TOO_FINE = r"\.\d{6}\d*[1-9]"
 _TOO_FINE_BY_PATTERN = r"[.,]\d{6}\d*[1-9]|\d{20}\d*[1-9]"
 # After a time of day: an offset, or a zone's name; the T between date and hour is none.
 _ZONE_AT_END = r"(?i)\d\s*((?!t\d)[a-z][a-z0-9_/+-]*|[+-]\d{1,2}(:?\d{2}){0,2})\s*$"
+_NUMBER = r"(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|NaN|[+-]?Infinity|[+-]?INF)(?=[\s,\]}]|\z)"
+_STRINGS = r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'"""
+# Of a JSON text: whole strings and all else that is no number, then a number.
+_UP_TO_A_NUMBER = rf"""(?s)\G((?:{_STRINGS}|[^"'\d+\-NI]++|(?!{_NUMBER})[^"'])*+)({_NUMBER})"""
 # Java's floating literals beside those of data: with a letter for their type, or hexadecimal.
 _LITERAL_OF_JAVA = r"(?i)[\d.][df]\s*$|x"
 
@@ -133,17 +137,29 @@ def _entries(keys: Cast, values: Cast) -> Cast:
 def _from_json(value: Column, target: DataType, rules: Rules) -> Cast:
     """Cast a JSON text, its leaves read as those of JSON files are.
 
-    Text that is not JSON of that type is bad; Spark would keep a part of it.
+    Text that is not JSON of that type is bad; Spark would keep a part of it. Nor may it close what is put around it:
+    Spark would ignore what follows. No text closes an object and an array alike.
     """
     delivered = _json_type(target)
+    text = with_quoted_numbers(value)
     parsed = F.from_json(
-        F.concat(F.lit('{"v":'), value, F.lit("}")),
+        F.concat(F.lit('{"v":'), text, F.lit("}")),
         T.StructType([T.StructField("v", delivered), T.StructField(_NO_JSON, T.StringType())]),
         {"columnNameOfCorruptRecord": _NO_JSON},
     )
-    whole = F.when(parsed[_NO_JSON].isNull(), parsed["v"])
+    is_one_value = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
+    whole = F.when(parsed[_NO_JSON].isNull() & is_one_value, parsed["v"])
     inner = cast(whole, delivered, target, rules)
     return Cast(inner.value, (value.isNotNull() & whole.isNull()) | inner.is_bad)
+
+
+def with_quoted_numbers(text: Column) -> Column:
+    """Return JSON text with each number as a string.
+
+    Spark's parser of texts, unlike its reader of files, would write 1.50 as 1.5, and round a number with more digits
+    than a double has.
+    """
+    return F.regexp_replace(text, F.lit(_UP_TO_A_NUMBER), F.lit('$1"$2"'))
 
 
 def _json_type(target: DataType) -> T.DataType:

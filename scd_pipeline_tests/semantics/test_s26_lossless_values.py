@@ -190,6 +190,16 @@ array<int>     |          | array(1.0D, 1.5D)                | BAD
 array<int>     | round    | array(1.0D, 1.5D)                | [1, 2]
 array<int>     |          | '[1, "1.5"]'                     | BAD
 array<string>  |          | array('a', CAST(X'FF' AS string)) | BAD
+array<decimal(30,20)> |   | '[0.1234567890123456789]'        | [0.12345678901234567890]
+array<string>  |          | '[1.50, 123456789012345678.12]'  | [1.50, 123456789012345678.12]
+array<int>     |          | '[1]} junk'                      | BAD
+array<int>     |          | '[1]] junk'                      | BAD
+array<int>     |          | '[1], "v": [2]'                  | BAD
+array<int>     |          | ' [1] '                          | [1]
+array<int>     |          | 'null'                           | BAD
+struct<a:int>  |          | '{"a": 1}} junk'                 | BAD
+struct<a:int>  |          | '{"a": 1} {"a": 2}'              | BAD
+struct<a:int>  |          | '{"a": 1}'                       | {1}
 struct<a:date> |          | named_struct('a', date'0000-01-01') | BAD
 struct<a:date> |          | '{"a": "2024-01-01 junk"}'       | BAD
 struct<a:timestamp> | unit=ms | named_struct('a', 1704067200001L) | {2024-01-01 00:00:00.001}
