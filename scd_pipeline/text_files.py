@@ -439,7 +439,8 @@ def _order_in_line() -> Column:
 def _objects(text: Column, row: T.StructType, dialect: _Dialect) -> Column:
     """Return the objects of a text; NULL if it is invalid.
 
-    In an array what follows an object is no longer ignored.
+    In an array what follows an object is no longer ignored, and in an object what follows a bracket that closes the
+    array: no text closes both.
     """
     options = {"primitivesAsString": "true", **dialect.parser_options()}
     if dialect.is_on("primitivesasstring", "true"):
@@ -450,7 +451,9 @@ def _objects(text: Column, row: T.StructType, dialect: _Dialect) -> Column:
     objects = F.when(F.ltrim(text).startswith("["), F.when(F.size(many) == 1, many[0])).otherwise(
         F.when(F.size(one) == 1, one)
     )
-    return F.when(~F.exists(objects, lambda each: each.isNull()), objects)
+    in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quoted(LINE)} string", options)
+    is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()
+    return F.when(~is_closed_early & ~F.exists(objects, lambda each: each.isNull()), objects)
 
 
 def json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> list[T.StructField]:

@@ -65,6 +65,11 @@ GOOD_JSON: dict[str, tuple[bytes, Rows, Rows]] = {
         [("40", "Graz")],
         [('{"id": "41", "city": "Linz"}{"id": "42", "city": "Wels"}', OBJECT)],
     ),
+    "closing bracket": (
+        b'{"id": "57", "city": "[a]"}\n{"id": "58", "city": "a"}] {"id": "59"}\n[{"id": "58", "city": "a"}]] [x\n',
+        [("57", "[a]")],
+        [(text, OBJECT) for text in ('{"id": "58", "city": "a"}] {"id": "59"}', '[{"id": "58", "city": "a"}]] [x')],
+    ),
     "array": (b'[{"id": "43", "city": "Enns"}, {"id": 44, "city": 1.50}]\n', [("43", "Enns"), ("44", "1.50")], []),
     "after the array": (b'[{"id": "45", "city": "a"}] x\n', [], [('[{"id": "45", "city": "a"}] x', OBJECT)]),
     "comma": (
