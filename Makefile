@@ -7,6 +7,7 @@
 PY    := .venv/bin/python
 # A change of the lock or of the package's description makes the environment anew.
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+DOCS_STAMP := .venv-docs/.installed-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
 # One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
 # In the order of the folders the quick tests without Spark come last, so that both processes end at the same time.
@@ -82,16 +83,27 @@ dev: setup ## Dagster's web interface beside a warm Spark
 	.venv/bin/scd dev
 
 .PHONY: docs
-docs: setup ## Make the generated pages of docs/ anew
-	$(PY) -m scd_pipeline_tests.semantics.page $(ARGS)
+docs: setup $(DOCS_STAMP) ## Generate docs/semantics.md, and build the documentation site into site/
+	$(PY) -m scd_pipeline_tests.semantics.page
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs --quiet build --strict
+	@echo "open site/index.html"
+
+# An environment of its own: nothing else needs these packages.
+$(DOCS_STAMP): | $(STAMP)
+	@echo "installing the packages of requirements-docs.lock into .venv-docs"
+	@rm -rf .venv-docs && $(PY) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-docs.lock
+	@touch $@
 
 .PHONY: lock
-lock: ## Make requirements.lock anew from requirements.in (needs uv)
-	uv pip compile --quiet --strip-extras --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
-	  --custom-compile-command "make lock" requirements.in -o requirements.lock
+lock: ## Write requirements.lock and requirements-docs.lock from their .in files (needs uv)
+	for name in requirements requirements-docs; do \
+	  uv pip compile --quiet --strip-extras --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	    --custom-compile-command "make lock" $$name.in -o $$name.lock || exit 1; \
+	done
 
 .PHONY: clean
 clean: ## Stop the servers of the tests, remove the environment and all that was made (downloads stay)
 	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.servers stop || true; fi
-	rm -rf .venv build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .tmp_dagster_home_*
+	rm -rf .venv .venv-docs site build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .tmp_dagster_home_*
 	find scd_pipeline scd_pipeline_tests -name __pycache__ -type d -prune -exec rm -rf {} +

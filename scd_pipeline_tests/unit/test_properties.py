@@ -26,7 +26,7 @@ def test_a_description_is_a_sentence_that_links_to_its_rules() -> None:
 
 
 def test_the_page_lists_every_check_as_the_table_has_it() -> None:
-    page = (DOCS / "dagster.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "dagster.md").read_text(encoding="utf-8")
     for name, verified in PROPERTIES.items():
-        links = ", ".join(f"[{rule}](semantics.md#{rule.lower()})" for rule in verified.rules)
+        links = ", ".join(f"[{rule}](../semantics.md#{rule.lower()})" for rule in verified.rules)
         assert f"| `{name}` | {verified.sentence} | {links} |" in page

@@ -11,7 +11,7 @@ from scd_pipeline.errors import DeclarationError
 from scd_pipeline.spec import Dimension, describe, parse, words
 from scd_pipeline.spec.check_dimension import AUDIT_COLUMNS, TECHNICAL_COLUMNS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "declaration.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "declaration.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

@@ -1,0 +1,45 @@
+"""What the documentation needs to know of the command line: `python -m scd_pipeline_tests.docs.commands`.
+
+The only module of the documentation's tests that knows by which library the command line is parsed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from scd_pipeline import cli
+
+WIDTH = 80
+
+
+def accepts(line: str) -> bool:
+    """Return whether the command line `scd ...` parses."""
+    try:
+        return bool(cli.parsed(shlex.split(line)[1:]).run)
+    except SystemExit:
+        return False
+
+
+def names() -> list[str]:
+    """Return the names of all commands."""
+    return list(_parsers())
+
+
+def reference() -> str:
+    """Return the help texts of all commands as Markdown."""
+    return "\n".join(f"## scd {name}\n\n```text\n{_help(parser)}```\n" for name, parser in _parsers().items())
+
+
+def _parsers() -> dict[str, argparse.ArgumentParser]:
+    (commands,) = (action for action in cli.parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(commands.choices)
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)  # type: ignore[assignment]
+    return parser.format_help()
+
+
+if __name__ == "__main__":
+    print(reference())

@@ -1,0 +1,43 @@
+"""Hooks of MkDocs: what the pages of the site have beyond their files.
+
+This module is loaded in the environment of the site, which has neither Spark nor this package's dependencies.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = "<!-- commands -->"
+"""Stands in a page where the help texts of all commands belong."""
+
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples)/[^)#]+)\)")
+"""A link to a file of the repository that is not a page of the site."""
+
+log = logging.getLogger("mkdocs.hooks.site")
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Insert the help texts of the commands, and name files of the repository instead of linking to them."""
+    if COMMANDS in markdown:
+        markdown = markdown.replace(COMMANDS, _help_texts())
+    return OUTSIDE.sub(lambda link: _named(link, page.file.src_uri), markdown)
+
+
+def _help_texts() -> str:
+    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "scd_pipeline_tests.docs.commands"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        log.warning("%s failed: %s", " ".join(command), done.stderr)
+    return done.stdout
+
+
+def _named(link: re.Match[str], page: str) -> str:
+    title, path = link.groups()
+    if not (ROOT / path).exists():
+        log.warning("%s: the file %s does not exist", page, path)
+    return title if title == path else f"{title} (`{path}`)"
