@@ -1,7 +1,8 @@
-"""Faults to put into the engine: what a comparison with the oracle has to notice, each with its rule.
+"""Faults of the engine that a comparison with the oracle has to detect, each with the rule that it breaks.
 
-A slot is a shape and a way of loading ("store halves"); with "redeclared" the worlds are those of which some batches
-are delivered under the first declaration (S20), else those of which none is.
+Each is a mutation of one or more functions (`mutations`). A slot is a shape and a way of loading ("store halves"); with
+"redeclared" its scenarios are those of which some batches are delivered under the first declaration (S20), else those
+of which none is.
 """
 
 from __future__ import annotations
@@ -10,126 +11,164 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from scd_pipeline_tests.generative.patch import Edit, Patch
+from scd_pipeline_tests.generative.journal import engine_modules
+from scd_pipeline_tests.generative.mutations import (
+    Mutated,
+    Mutation,
+    Patch,
+    argument,
+    attribute,
+    begun,
+    call,
+    compared,
+    comparison,
+    comprehension,
+    condition,
+    dropped,
+    item,
+    iterable,
+    keyword,
+    operand,
+    renamed,
+    replaced,
+    returned,
+    unchained,
+)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A named fault; `slots` are those by which it should show soonest."""
+    """A named fault; `slots` are those in which it should show soonest."""
 
     name: str
     rule: str
     slots: tuple[str, ...]
-    edits: tuple[Edit, ...]
+    mutated: tuple[Mutated, ...]
 
     @property
-    def known_as(self) -> str:
-        """Its name, and what tells it from another fault of that name."""
+    def journal_name(self) -> str:
+        """Its name, and a checksum that distinguishes it from an earlier fault of that name."""
         return f"{self.name} {zlib.crc32(repr(self).encode()):08x}"
 
     @cached_property
     def patch(self) -> Patch:
-        return Patch(*self.edits)
+        """The mutated functions.
+
+        Raises:
+            DoesNotApply: a function does not exist, or its mutation does not fit it.
+        """
+        return Patch(self.mutated, engine_modules())
 
 
-def _fault(name: str, rule: str, slots: str, *edits: Edit) -> Fault:
-    return Fault(name, rule, tuple(slots.split(", ")), edits)
+def _fault(name: str, rule: str, slots: str, *mutated: Mutated) -> Fault:
+    return Fault(name, rule, tuple(slots.split(", ")), mutated)
+
+
+def _in(function: str, mutation: Mutation) -> Mutated:
+    return Mutated(function, mutation)
+
+
+_VERSION_OF_EACH_LIFE = """
+(
+_receiver.withColumn("_after_gap", (F.lag(_ENDS).over(window) < F.col(EFFECTIVE_AT)).cast("int"))
+.withColumn("_life", F.coalesce(F.sum("_after_gap").over(window), F.lit(0)))
+.withColumn(
+    VERSION,
+    F.row_number().over(Window.partitionBy(*entity(dimension), "_life").orderBy(EFFECTIVE_AT)).cast("int"),
+)
+)
+"""
+_PREVIOUS_OTHER_VALUE = """
+F.try_element_at(
+    F.filter(
+        F.collect_list(F.struct(col(name)["v"].alias("v"))).over(window.rowsBetween(Window.unboundedPreceding, -1)),
+        lambda x, v=col(name)["v"]: ~x["v"].eqNullSafe(v),
+    ),
+    F.lit(-1),
+)
+"""
+_FIRST_AUTHOR = """
+F.first(F.when(F.col("_changed"), author()), ignorenulls=True).over(
+    Window.partitionBy(*entity(dimension), EFFECTIVE_AT)
+    .orderBy(*position())
+    .rowsBetween(Window.unboundedPreceding, 0)
+)
+"""
+
+
+def _of(data_type: str, comparable: str) -> str:
+    """Compare the values of one type in another form."""
+    return f"if data_type.ddl() == {data_type!r}: return {comparable}"
 
 
 _ORDER = (
-    _fault(
-        "sequence_ignored",
-        "S5",
-        "customer pass, machine pass",
-        Edit("columns:position", "F.col(SEQUENCE).asc_nulls_first(),", ""),
-    ),
+    _fault("sequence_ignored", "S5", "customer pass, machine pass", _in("columns.position", dropped(item("SEQUENCE")))),
     _fault(
         "sequence_null_last",
         "S5",
         "customer pass, machine pass",
-        Edit("columns:position", "asc_nulls_first()", "asc_nulls_last()"),
+        _in("columns.position", renamed(call("asc_nulls_first"), "asc_nulls_last")),
     ),
     _fault(
-        "delivery_ignored",
-        "S5",
-        "customer pass, machine pass",
-        Edit("columns:position", "F.col(DELIVERY_RANK).asc(),", ""),
+        "delivery_ignored", "S5", "customer pass, machine pass", _in("columns.position", dropped(item("DELIVERY_RANK")))
     ),
     _fault(
         "numbers_as_text",
         "S5",
         "customer pass, machine pass",
-        Edit("batch:rank", "if _WHOLE_NUMBER.fullmatch(name):", "if False:"),
+        _in("batch.rank", replaced(condition("_WHOLE_NUMBER"), "False")),
     ),
     _fault(
-        "dates_as_text",
-        "S5",
-        "customer pass, machine pass",
-        Edit("batch:rank", "if _DATE.fullmatch(name):", "if False:"),
+        "dates_as_text", "S5", "customer pass, machine pass", _in("batch.rank", replaced(condition("_DATE"), "False"))
     ),
     _fault(
         "channels_reversed",
         "S5",
         "customer pass, machine pass",
-        Edit("columns:position", "F.col(CHANNEL).asc()", "F.col(CHANNEL).desc()"),
+        _in("columns.position", replaced(item("CHANNEL"), "F.col(CHANNEL).desc()")),
     ),
     _fault(
-        "several_states_at_one_time",
+        "intermediate_states_open_versions",
         "S5",
         "country pass, customer pass",
-        Edit(
-            "history.timeline:at_the_end_of_each_time",
-            '.where(F.col("_next").isNull() | (F.col("_next") > F.col(EFFECTIVE_AT)))',
-            "",
-        ),
+        _in("timeline.at_the_end_of_each_time", unchained(call("where"))),
     ),
     _fault(
-        "merged_from_one_row",
+        "merged_from_the_first_row",
         "S5",
         "machine pass, store pass",
-        Edit("history.statements:collapse", "else F.max)", "else F.first)"),
+        _in("statements.collapse", replaced(attribute("max"), "F.first")),
     ),
-    _fault(
-        "unordered_taken",
-        "S5",
-        "customer pass, country pass",
-        Edit("intake:_unordered", "if not candidates:", "if True:"),
-    ),
+    _fault("unordered_changes_accepted", "S5", "customer pass, country pass", _in("intake._unordered", returned("{}"))),
     _fault(
         "first_row_decides",
         "S5",
         "store pass, machine pass",
-        Edit("history.statements:collapse_to_last", "F.max_by(KIND, ROW_ORDER)", "F.min_by(KIND, ROW_ORDER)"),
+        _in("statements.collapse_to_last", renamed(call("max_by", "KIND"), "min_by")),
     ),
     _fault(
-        "last_row_decides_for_what_it_does_not_provide",
+        "last_row_decides_for_attributes_not_provided",
         "S5",
         "store pass",
-        Edit(
-            "history.statements:collapse_to_last", "F.when(col(name).isNotNull(), F.col(ROW_ORDER))", "F.col(ROW_ORDER)"
-        ),
+        _in("statements.collapse_to_last", replaced(call("when"), "_1")),
     ),
     _fault(
         "delete_does_not_win",
         "S5",
         "machine pass",
-        Edit("history.statements:without_deleted", ' & F.max(F.col(KIND) == "gone").over(group)', " & F.lit(False)"),
+        _in("statements.without_deleted", replaced(call("over"), "F.lit(False)")),
     ),
     _fault(
-        "unordered_but_for_one_attribute",
+        "unordered_values_of_the_first_attribute_accepted",
         "S5",
         "partner pass, country pass",
-        Edit(
-            "history.statements:conflicts",
-            "in attribute_types(dimension).items():",
-            "in list(attribute_types(dimension).items())[1:]:",
-        ),
+        _in("statements.conflicts", replaced(call("attribute_types"), "dict(list(_.items())[1:])")),
     ),
     _fault(
-        "unordered_deletes_taken",
+        "unordered_deletes_accepted",
         "S5",
         "customer pass, player pass",
-        Edit("history.statements:conflicts", "differs = F.min(KIND) != F.max(KIND)", "differs = F.lit(False)"),
+        _in("statements.conflicts", replaced(comparison("min", "max"), "F.lit(False)")),
     ),
 )
 
@@ -138,727 +177,576 @@ _SNAPSHOTS = (
         "scope_ignored",
         "scope",
         "store pass, machine pass",
-        Edit("history.differences:_places", "if snapshot.scope is None:", "if True:"),
+        _in("differences._places", replaced(condition("scope"), "True")),
     ),
     _fault(
-        "scope_of_others_settles",
+        "snapshots_of_other_scopes_settle",
         "scope",
         "store halves, customer halves",
-        Edit("batch:Batch.covers_all_of", "set(other.scope) <= set(self.scope)", "True"),
+        _in("batch.Batch.covers_all_of", replaced(comparison("set"), "True")),
     ),
     _fault(
         "scope_of_good_rows_only",
         "scope",
         "machine pass",
-        Edit("history.statements:batch_counts", "F.when(F.col(KEY_READABLE) &", 'F.when(F.col("_good") &'),
+        _in(
+            "statements.batch_counts",
+            replaced(call("col", "KEY_READABLE").inside(call("collect_set")), 'F.col("_good")'),
+        ),
     ),
     _fault(
-        "stopped_revision_takes_the_lower_one_along",
+        "rejected_revision_rejects_the_lower_one",
         "S34",
         "customer pass, country pass",
-        Edit("intake:Taken.without", "made.entries", "tuple(e for e in self.entries if e.batch.id not in stops)"),
+        _in(
+            "intake.Taken.without",
+            replaced(
+                keyword("entries"),
+                "tuple(e for e in self.entries if e.batch.id not in {stop.batch for stop in stopped})",
+            ),
+        ),
     ),
     _fault(
-        "stray_rows_taken",
+        "rows_outside_of_the_scope_accepted",
         "scope",
         "store pass, machine pass",
-        Edit(
-            "history.statements:_scope_faults",
-            "if not isinstance(channel, Snapshot) or not channel.scope:",
-            "if True:",
-        ),
+        _in("statements._scope_faults", returned("[]")),
     ),
     _fault(
-        "absent_is_gone_where_nobody_retires",
+        "omitted_is_deleted_where_the_source_does_not_retire",
         "S27",
         "customer pass, country pass",
-        Edit(
-            "history.differences:_absences",
-            'kind = F.when(F.col("_retires"), "gone").otherwise("nothing")',
-            'kind = F.lit("gone")',
-        ),
+        _in("differences._absences", replaced(call("otherwise"), 'F.lit("gone")')),
     ),
     _fault(
         "unreadable_key_retires",
         "S27",
         "customer pass, country pass",
-        Edit("intake:_with_content", '(lenient or not told.get("unreadable"))', "True"),
+        _in("intake._with_content", replaced(call("get", "unreadable"), "0")),
     ),
     _fault(
         "bad_row_is_absent",
         "S26",
         "customer pass, country pass",
-        Edit(
-            "intake:Taken.statements",
-            "mine = mine.where(F.col(KEY_READABLE))",
-            'mine = mine.where(F.col(KEY_READABLE) & (F.col(KIND) != "bad"))',
-        ),
+        _in("intake.Taken.statements", replaced(call("where", "KEY_READABLE"), '_.where(F.col(KIND) != "bad")')),
     ),
     _fault(
-        "present_never_brings_back",
+        "presence_never_returns_an_entity",
         "S4",
         "partner pass, machine pass",
-        Edit("history.timeline:_resolve_presence", '(F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE)', "F.lit(False)"),
+        _in("timeline._resolve_presence", replaced(comparison("present"), "F.lit(False)")),
     ),
     _fault(
-        "present_always_states",
+        "presence_always_provides_values",
         "S4",
         "partner pass, machine pass",
-        Edit("history.timeline:_resolve_presence", " & ~F.col(ALIVE_BEFORE)", ""),
+        _in("timeline._resolve_presence", dropped(operand("ALIVE_BEFORE"))),
     ),
     _fault(
-        "absence_deletes_what_was_never_asserted",
+        "absence_deletes_without_an_assertion",
         "S4",
         "partner pass, machine pass",
-        Edit("history.differences:deletes", ' & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))', ""),
+        _in("differences.deletes", replaced(operand("ASSERTED_BEFORE"), "F.lit(True)")),
     ),
     _fault(
         "delete_of_a_feed_needs_an_assertion",
         "S4",
         "machine pass",
-        Edit("history.differences:deletes", ' | (F.col(CHANNEL) != "snapshot")', ""),
+        _in("differences.deletes", dropped(operand("CHANNEL"))),
     ),
     _fault(
-        "row_asserts_at_its_own_time",
+        "row_asserts_existence_at_its_own_time",
         "S4",
         "partner pass, machine pass",
-        Edit("history.differences:with_existence", " & F.col(ASSERTED_AT).isNull()", ""),
+        _in("differences.with_existence", dropped(operand("ASSERTED_AT"))),
     ),
     _fault(
         "absence_leaves_existence_asserted",
         "S4",
         "partner pass, machine pass",
-        Edit(
-            "history.differences:with_existence",
-            ', True).when(counts & (F.col(KIND) == "gone"), False)\n    rows',
-            ", True)\n    rows",
-        ),
+        _in("differences.with_existence", unchained(call("when", "gone"))),
     ),
     _fault(
-        "present_by_the_lowest_row",
+        "presence_by_the_earliest_row",
         "S4",
         "partner pass, machine pass",
-        Edit("columns:position", 'F.col("_row_at").desc_nulls_first()', 'F.col("_row_at").asc_nulls_first()'),
+        _in("columns.position", renamed(call("desc_nulls_first"), "asc_nulls_first")),
     ),
     _fault(
-        "present_by_the_lowest_sequence",
+        "presence_by_the_lowest_sequence",
         "S4",
         "partner pass, machine pass",
-        Edit("columns:position", 'F.col("_row_sequence").desc_nulls_last()', 'F.col("_row_sequence").asc_nulls_last()'),
+        _in("columns.position", renamed(call("desc_nulls_last"), "asc_nulls_last")),
     ),
     _fault(
-        "guard_off",
-        "S27",
-        "customer pass, country pass",
-        Edit("spec.source:RetireGuard.rejects", "return existing", "return False and existing"),
+        "retire_guard_off", "S27", "customer pass, country pass", _in("source.RetireGuard.rejects", returned("False"))
     ),
     _fault(
-        "guard_counts_the_new",
+        "retire_guard_counts_new_entities",
         "S27",
         "customer pass, country pass, store pass",
-        Edit(
-            "intake:Taken._guard",
-            'in_plain = entry.batch.entities - counts.get("unasserted", 0)',
-            "in_plain = entry.batch.entities",
-        ),
+        _in("intake.Taken._guard", replaced(call("get", "unasserted"), "0")),
     ),
     _fault(
-        "guard_stops_at_its_share",
+        "retire_guard_rejects_at_its_share",
         "S27",
         "customer pass, country pass, store pass",
-        Edit("spec.source:RetireGuard.rejects", "retired > self.share", "retired >= self.share"),
+        _in("source.RetireGuard.rejects", compared(comparison("share"), ">=")),
     ),
     _fault(
-        "guard_deaf",
+        "retire_guard_ignores_its_override",
         "S27",
         "customer pass, country pass, store pass",
-        Edit("intake:Taken._guard", '"retire guard" in entry.delivery.allow or ', ""),
+        _in("intake.Taken._guard", dropped(operand("retire guard"))),
     ),
     _fault(
-        "guard_from_the_end",
+        "retire_guard_from_the_latest_snapshot",
         "S27",
         "customer pass, country pass, store pass",
-        Edit(
-            "intake:Taken.guarded",
-            "key=lambda e: e.batch.position)",
-            "key=lambda e: e.batch.position, reverse=True)",
-        ),
+        _in("intake.Taken.guarded", replaced(call("sorted"), "list(reversed(_))")),
     ),
 )
 
 _SOURCES = (
     _fault(
-        "any_source_decides",
+        "every_source_decides_existence",
         "S30",
         "store pass, player pass",
-        Edit(
-            "history.timeline:running_state",
-            "decides = F.col(SOURCE) == dimension.deciding_source.name",
-            "decides = F.lit(True)",
-        ),
+        _in("timeline.running_state", replaced(comparison("SOURCE"), "F.lit(True)")),
     ),
     _fault(
-        "unstated_is_null",
+        "not_provided_is_null",
         "S20",
         "customer pass, machine pass",
-        Edit(
-            "history.statements:_wrapped",
-            'F.lit(None).cast(f"struct<v:{data_type.ddl()}>").alias(name)',
-            'F.when(~bad & ~F.col("_deleted"), F.struct(F.lit(None).cast(data_type.ddl()).alias("v"))).alias(name)',
+        _in(
+            "statements._wrapped",
+            replaced(
+                call("cast"),
+                'F.when(~bad & ~F.col("_deleted"), F.struct(F.lit(None).cast(data_type.ddl()).alias("v")))',
+            ),
         ),
     ),
     _fault(
-        "silent_null_is_a_value",
+        "null_of_a_feed_is_a_value",
         "S30",
         "machine pass, store pass",
-        Edit(
-            "history.statements:_wrapped",
-            'silent_null = isinstance(channel, Feed) and channel.nulls == "not_stated"',
-            "silent_null = False",
-        ),
+        _in("statements._wrapped", replaced(comparison("nulls"), "False")),
     ),
     _fault(
-        "every_null_is_silent",
+        "null_of_a_feed_is_never_a_value",
         "S30",
         "customer pass, country pass",
-        Edit(
-            "history.statements:_wrapped",
-            'silent_null = isinstance(channel, Feed) and channel.nulls == "not_stated"',
-            "silent_null = isinstance(channel, Feed)",
-        ),
+        _in("statements._wrapped", dropped(operand("nulls"))),
     ),
     _fault(
-        "former_columns_unread",
+        "former_columns_not_read",
         "S20",
         "customer pass redeclared, country pass redeclared",
-        Edit(
-            "delta.change_log:ChangeLog.rows",
-            "{a.name: [a.name, *a.former_names] for a in self.dimension.attributes}",
-            "{a.name: [a.name] for a in self.dimension.attributes}",
-        ),
+        _in("change_log.ChangeLog.rows", dropped(item("former_names"))),
     ),
     _fault(
-        "former_names_unread",
+        "former_names_not_read",
         "S20",
         "customer pass redeclared, country pass redeclared",
-        Edit(
-            "delta.change_log:ChangeLog.rows",
-            "renames(self.dimension.attributes, generated=False)",
-            "{}",
-        ),
+        _in("change_log.ChangeLog.rows", replaced(call("renames"), "{}")),
     ),
     _fault(
-        "former_names_of_batches_unread",
+        "former_names_of_batches_not_read",
         "S20",
         "country pass redeclared, customer pass redeclared",
-        Edit("delta.change_log:ChangeLog._in_new_names", "renamed.get(name, name)", "name"),
+        _in("change_log.ChangeLog._in_new_names", replaced(call("renames"), "{}")),
     ),
     _fault(
         "bad_value_is_null",
         "S26",
         "customer pass, partner pass",
-        Edit("history.casts:cast", "value.isNotNull() & leaf.isNull()", "F.lit(False) & leaf.isNull()"),
+        _in("casts.cast", replaced(call("isNotNull"), "F.lit(False)")),
     ),
     _fault(
-        "any_time_taken",
+        "impossible_times_accepted",
         "S26",
         "machine pass, player pass",
-        Edit("history.statements:_time_faults", "if channel.effective_at:", "if False:"),
+        _in("statements._time_faults", replaced(condition("effective_at"), "False")),
     ),
     _fault(
         "microseconds_lost",
         "S1",
         "player pass, machine pass",
-        Edit(
-            "history.casts:_timestamp",
-            'return moment if rules.zone == "UTC" else F.when(_has_zone',
-            'return F.date_trunc("second", moment) if rules.zone == "UTC" else F.when(_has_zone',
-        ),
+        _in("casts._timestamp", replaced(call("try_cast"), 'F.date_trunc("second", _)')),
     ),
     _fault(
         "reason_of_the_delivery_lost",
         "S14",
         "customer pass, country pass",
-        Edit(
-            "history.statements:_or_delivery",
-            "return F.coalesce(text, told)",
-            "return text",
-        ),
+        _in("statements._or_delivery", replaced(call("coalesce"), "_0")),
     ),
     _fault(
         "reason_of_the_delivery_first",
         "S14",
         "customer pass, country pass",
-        Edit(
-            "history.statements:_or_delivery",
-            "F.coalesce(text, told)",
-            "F.coalesce(told, text)",
-        ),
+        _in("statements._or_delivery", replaced(call("coalesce"), "F.coalesce(_1, _0)")),
     ),
 )
 
 _REVISIONS = (
     _fault(
-        "arrival_decides",
+        "last_to_arrive_is_current",
         "S34",
         "customer halves, country halves",
-        Edit("intake:_is_lower", "rank(batch.revision) < rank(than.revision)", "False"),
-        Edit("batch:standing", "rank(batch.revision) >= rank(rival.revision)", "True"),
+        _in("intake._is_lower", returned("False")),
+        _in("batch.standing", replaced(comparison("rank"), "True")),
     ),
     _fault(
-        "superseded_counts",
+        "superseded_revisions_read",
         "S34",
         "customer halves, country halves",
-        Edit("plan.log:counted_rows", " if ignored else rows", " if False else rows"),
+        _in("log.counted_rows", unchained(call("where"))),
     ),
     _fault(
-        "withdrawn_counts",
+        "withdrawn_revisions_read",
         "S34",
         "customer halves, country halves",
-        Edit("batch:standing", "for batch in batches:", "for batch in (b for b in batches if not b.withdrawn):"),
+        _in("batch.standing", replaced(iterable(), "[b for b in _ if not b.withdrawn]")),
     ),
     _fault(
         "content_is_its_row_count",
         "S34",
         "customer halves, country halves",
-        Edit("intake:_with_content", "{told.get('rows') or 0}:{told.get('hash') or 0}", "{told.get('rows') or 0}"),
+        _in("intake._with_content", replaced(call("get", "hash"), "0")),
     ),
     _fault(
         "content_without_its_time",
         "S34",
         "customer halves, country halves, store halves, partner halves",
-        Edit("intake:_content", "batch.fingerprint, batch.at, batch.scope", "batch.fingerprint, batch.scope"),
+        _in("intake._content", dropped(item("at"))),
     ),
     _fault(
         "retry_is_a_revision",
         "S34",
         "customer double, country double",
-        Edit(
-            "intake:_decide",
-            "if stands is not None and rank(batch.revision) == rank(stands.revision):",
-            "if False:",
-        ),
+        _in("intake._decide", replaced(condition("rank"), "False")),
     ),
     _fault(
         "run_id_with_revision",
         "S34",
         "customer pass, country pass",
-        Edit("history.timeline:author", "delivery_of(BATCH)", "F.col(BATCH)"),
+        _in("timeline.author", replaced(call("delivery_of"), "F.col(BATCH)")),
     ),
 )
 
 _LOG = (
     _fault(
-        "later_snapshots_not_asked",
+        "later_snapshots_not_probed",
         "S19",
         "customer halves, country halves",
-        Edit("history.differences:changes", "if not asked:", "if True:"),
+        _in("differences.changes", replaced(call("_snapshots_to_ask"), "()")),
     ),
     _fault(
-        "asked_snapshot_always_retires",
+        "probed_snapshot_always_retires",
         "S27",
         "customer halves, country halves",
-        Edit("history.differences:_resolved", '.otherwise("nothing")', '.otherwise("gone")'),
+        _in("differences._resolved", replaced(argument("otherwise", "nothing"), '"gone"')),
     ),
     _fault(
-        "silence_not_kept",
+        "no_op_not_stored",
         "S27",
         "customer halves, country halves",
-        Edit(
-            "history.differences:_kept",
-            ".otherwise(~F.col(ASSERTED_BEFORE))",
-            '.otherwise(~F.col(ASSERTED_BEFORE) | (F.col(KIND) == "nothing"))',
-        ),
+        _in("differences._kept", replaced(argument("otherwise"), '_ | (F.col(KIND) == "nothing")')),
     ),
     _fault(
-        "settled_at_its_own_time",
+        "snapshot_settles_at_its_own_time",
         "S19",
         "customer halves, country halves",
-        Edit("history.differences:_snapshots_to_ask", "last >= bound", "last > bound"),
-        Edit("history.differences:_probes", 't >= F.col("_bound")', 't > F.col("_bound")'),
+        _in("differences._snapshots_to_ask", compared(comparison("last", operator=">="), ">")),
+        _in("differences._probes", compared(comparison("_bound", operator=">="), ">")),
     ),
     _fault(
-        "settled_without_all_columns",
+        "snapshot_settles_without_all_columns",
         "S20",
         "customer halves, customer pass redeclared",
-        Edit("history.differences:_settles", " and columns <= set(snapshot.columns)", ""),
+        _in("differences._settles", dropped(operand("columns"))),
     ),
     _fault(
-        "settled_by_who_retires_nobody",
+        "snapshot_settles_without_retiring",
         "S27",
         "customer halves, country halves",
-        Edit("history.differences:_settles", "snapshot.retires and ", ""),
+        _in("differences._settles", dropped(operand("retires"))),
     ),
     _fault(
-        "settled_by_row_times",
+        "row_timed_snapshot_settles",
         "S4",
         "partner halves, machine halves",
-        Edit("history.differences:_snapshots_to_ask", "source not in row_timed and ", ""),
+        _in("differences._snapshots_to_ask", replaced(comprehension("row_times"), "set()")),
     ),
     _fault(
-        "what_goes_asks_nobody",
+        "removed_batches_probe_nothing",
         "S34",
         "customer halves, country halves",
-        Edit(
-            "history.differences:_snapshots_to_ask", "for b in (*intake.new, *intake.removed)]", "for b in intake.new]"
-        ),
+        _in("differences._snapshots_to_ask", dropped(item("removed").inside(comprehension("_span")))),
     ),
     _fault(
-        "removed_is_repeated",
+        "removed_batch_makes_repeats",
         "S34",
         "customer halves, country halves",
-        Edit("history.differences:_kept", 'counts = F.col(ORIGIN) != "removed"', "counts = F.lit(True)"),
+        _in("differences._kept", replaced(comparison("ORIGIN", "removed"), "F.lit(True)")),
     ),
     _fault(
-        "asked_without_removed",
+        "probes_without_removed_batches",
         "S34",
         "customer halves, country halves",
-        Edit("history.differences:_resolved", 'F.col(ORIGIN).isin("stored", "removed")', 'F.col(ORIGIN) == "stored"'),
+        _in("differences._resolved", dropped(argument("isin", "removed"))),
     ),
     _fault(
-        "asked_for_new_only",
+        "probes_of_new_batches_only",
         "S34",
         "customer halves, country halves",
-        Edit(
-            "history.differences:_affected",
-            'kept.unionByName(known.where(F.col(ORIGIN) == "removed").select(*names)).distinct()',
-            "kept.distinct()",
-        ),
+        _in("differences._affected", unchained(call("unionByName"))),
     ),
     _fault(
-        "rows_of_removed_stay",
+        "rows_of_removed_batches_stay",
         "S34",
         "customer halves, country halves",
-        Edit("history.differences:affected_keys", ".unionByName(removed.select(*keys))", ""),
+        _in("differences.affected_keys", unchained(call("unionByName"))),
     ),
     _fault(
         "repeats_of_feeds_dropped",
         "S19",
         "customer halves, country halves",
-        Edit("history.differences:_kept", '.when((F.col(ORIGIN) == "raw") & ~readable_again, False)', ""),
+        _in("differences._kept", unchained(call("when", "raw"))),
     ),
     _fault(
-        "return_unchanged_is_a_repeat",
+        "unchanged_return_is_a_repeat",
         "S18",
         "customer pass, country pass",
-        Edit("history.differences:_kept", "repeats = F.col(ASSERTED_BEFORE) & ~differs", "repeats = ~differs"),
+        _in("differences._kept", dropped(operand("ASSERTED_BEFORE"))),
     ),
     _fault(
-        "null_change_is_a_repeat",
+        "change_to_null_is_a_repeat",
         "S8",
         "customer pass, country pass",
-        Edit(
-            "history.differences:_differs",
-            'comparable(col(name)["v"], data_type).eqNullSafe(comparable(before["v"], data_type))',
-            'F.coalesce(comparable(col(name)["v"], data_type) == comparable(before["v"], data_type), F.lit(True))',
-        ),
+        _in("differences._differs", replaced(call("eqNullSafe"), "F.coalesce(_receiver == _0, F.lit(True))")),
     ),
     _fault(
         "first_null_is_a_repeat",
         "S9",
         "customer pass redeclared, customer halves redeclared",
-        Edit("history.differences:_differs", "before.isNull() | ~equal", "~equal"),
+        _in("differences._differs", dropped(operand("isNull"))),
     ),
     _fault(
-        "history_forgotten",
+        "earlier_records_ignored",
         "S14",
         "customer halves, country halves",
-        Edit(
-            "plan.rows:_versions",
-            'statements = stored.join(keys, list(dimension.key_names), "left_semi")',
-            "statements = stored.limit(0)",
-        ),
+        _in("rows._versions", replaced(call("join"), "_receiver.limit(0)")),
     ),
     _fault(
-        "vanished_rows_stay",
+        "vanished_versions_stay",
         "S19",
         "customer halves, player halves",
-        Edit("history.actions:row_actions", '.when(F.col("_new_key").isNull(), REMOVE)', ""),
+        _in("actions.row_actions", unchained(call("when", "REMOVE"))),
     ),
     _fault(
-        "null_is_no_overwrite",
+        "change_to_null_is_no_overwrite",
         "S8",
         "customer halves, country halves",
-        Edit("columns:null_safe_equal", "a.eqNullSafe(b)", "F.coalesce(a == b, F.lit(True))"),
+        _in("columns.null_safe_equal", replaced(call("eqNullSafe"), "F.coalesce(_receiver == _0, F.lit(True))")),
     ),
 )
 
 _EXISTENCE = (
     _fault(
-        "forgotten_at_a_delete",
+        "values_forgotten_at_a_delete",
         "S18",
         "customer pass, player pass",
-        Edit(
-            "history.timeline:running_state",
-            'F.last(F.when(F.col(KIND) == "values", col(n)), True)',
-            'F.last(F.when(F.col(KIND) == "values", col(n)).otherwise(F.struct(col(n)["v"].alias("v"))), True)',
+        _in(
+            "timeline.running_state",
+            replaced(
+                call("when", "values").inside(comprehension("_names")), '_.otherwise(F.struct(_1["v"].alias("v")))'
+            ),
         ),
     ),
     _fault(
         "version_restarts_after_a_delete",
         "S18",
         "customer pass, player pass",
-        Edit(
-            "history.timeline:open_and_close",
-            'numbered = opened.withColumn(VERSION, F.row_number().over(window).cast("int"))',
-            'after_gap = (F.lag(_ENDS).over(window) < F.col(EFFECTIVE_AT)).cast("int")\n'
-            '    opened = opened.withColumn("_after_gap", after_gap)\n'
-            '    opened = opened.withColumn("_life", F.coalesce(F.sum("_after_gap").over(window), F.lit(0)))\n'
-            '    life = Window.partitionBy(*entity(dimension), "_life").orderBy(EFFECTIVE_AT)\n'
-            '    numbered = opened.withColumn(VERSION, F.row_number().over(life).cast("int"))',
-        ),
+        _in("timeline.open_and_close", replaced(call("withColumn", "VERSION"), _VERSION_OF_EACH_LIFE)),
     ),
     _fault(
         "deleted_at_the_first_time",
         "S33",
         "country pass",
-        Edit("history.timeline:without_windows", "F.last(F.struct(_ENDS))", "F.first(F.struct(_ENDS))"),
+        _in("timeline.without_windows", renamed(call("last"), "first")),
     ),
     _fault(
         "deleted_rows_stay",
         "S33",
         "partner pass",
-        Edit(
-            "history.timeline:without_windows",
-            'rows.where(F.col(DELETED_AT).isNull()) if dimension.deleted_rows == "remove" else rows',
-            "rows",
-        ),
+        _in("timeline.without_windows", unchained(call("where", "DELETED_AT"))),
     ),
     _fault(
         "begin_ignored",
         "S29",
         "player pass, machine pass",
-        Edit("history.timeline:first_begin", "if dimension.begin is None:", "if True:"),
+        _in("timeline.first_begin", replaced(condition("begin"), "True")),
     ),
     _fault(
         "begin_for_every_first_version",
         "S29",
         "player pass, machine pass",
-        Edit(
-            "history.timeline:first_begin",
-            " & (began <= _instant(dimension.begin.for_first_changes_until))",
-            "",
-        ),
+        _in("timeline.first_begin", dropped(operand("for_first_changes_until"))),
     ),
     _fault(
         "begin_before_its_limit_only",
         "S29",
         "player pass, machine pass",
-        Edit("history.timeline:first_begin", "began <= _instant", "began < _instant"),
+        _in("timeline.first_begin", compared(comparison("for_first_changes_until"), "<")),
     ),
     _fault(
         "windows_closed",
         "S2",
         "customer pass, player pass",
-        Edit(
-            "history.timeline:open_and_close",
-            "F.coalesce(F.col(_ENDS), open_end(dimension))",
-            'F.coalesce(F.col(_ENDS) - F.expr("INTERVAL 1 MICROSECOND"), open_end(dimension))',
+        _in(
+            "timeline.open_and_close",
+            replaced(call("col", "_ENDS").inside(call("coalesce", "open_end")), '_ - F.expr("INTERVAL 1 MICROSECOND")'),
         ),
     ),
 )
 
 _ATTRIBUTES = (
     _fault(
-        "type_0_takes_the_last",
+        "type_0_is_the_last_value",
         "S6",
         "country pass, customer pass",
-        Edit("history.timeline:_retained", "F.first(first, ignorenulls=True)", "F.last(first, ignorenulls=True)"),
+        _in("timeline._retained", renamed(call("first"), "last")),
     ),
     _fault(
-        "type_0_takes_null",
+        "type_0_is_null_at_first",
         "S6",
         "country pass, customer pass",
-        Edit(
-            "history.timeline:_retained",
-            'F.when(col(attribute.name)["v"].isNotNull(), col(attribute.name))',
-            "col(attribute.name)",
-        ),
+        _in("timeline._retained", replaced(call("when"), "_1")),
     ),
     _fault(
-        "type_1_while_alive",
+        "type_1_only_while_the_entity_exists",
         "S7",
         "country pass, customer pass",
-        Edit(
-            "history.timeline:_overwritten",
-            "F.last(col(attribute.name))",
-            "F.last(F.when(F.col(ALIVE), col(attribute.name)), ignorenulls=True)",
-        ),
+        _in("timeline._overwritten", replaced(call("last"), "F.last(F.when(F.col(ALIVE), _0), ignorenulls=True)")),
     ),
     _fault(
         "type_1_opens_versions",
         "S7",
         "customer pass, store pass",
-        Edit(
-            "history.timeline:visible",
-            "dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)",
-            "dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID, ScdType.OVERWRITE)",
-        ),
+        _in("timeline.visible", replaced(call("of_type"), "(*_, *dimension.of_type(ScdType.OVERWRITE))")),
     ),
     _fault(
-        "type_3_while_alive",
+        "type_3_only_while_the_entity_exists",
         "S9",
         "country pass, partner pass",
-        Edit(
-            "history.timeline:_with_previous",
-            "begins = col(name).isNotNull()",
-            "begins = F.col(ALIVE) & col(name).isNotNull()",
-        ),
+        _in("timeline._with_previous", replaced(call("isNotNull"), "F.col(ALIVE) & _")),
     ),
     _fault(
         "type_3_without_null",
         "S9",
         "country pass, partner pass",
-        Edit("history.timeline:_with_previous", "~value.eqNullSafe(equal_before)", "(value != equal_before)"),
+        _in("timeline._with_previous", replaced(call("eqNullSafe"), "(_receiver == _0)")),
     ),
     _fault(
-        "type_3_by_statement",
+        "type_3_by_record",
         "S9",
         "country pass, partner pass",
-        Edit("history.timeline:_with_previous", "(before.isNull() | ~value.eqNullSafe(equal_before))", "F.lit(True)"),
+        _in("timeline._with_previous", replaced(call("eqNullSafe"), "F.lit(False)")),
     ),
     _fault(
         "type_6_opens_nothing",
         "S10",
         "customer pass, store pass",
-        Edit(
-            "history.timeline:visible",
-            "dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)",
-            "dimension.of_type(ScdType.ADD_ROW)",
-        ),
+        _in("timeline.visible", dropped(argument("of_type", "HYBRID"))),
     ),
     _fault(
         "type_6_previous_by_value",
         "S10",
         "customer pass, player pass",
-        Edit(
-            "history.timeline:_shown",
-            'F.lag(col(name)).over(window)["v"]',
-            'F.try_element_at(F.filter(F.collect_list(F.struct(col(name)["v"].alias("v"))).over('
-            "window.rowsBetween(Window.unboundedPreceding, -1)), "
-            'lambda x, v=col(name)["v"]: ~x["v"].eqNullSafe(v)), F.lit(-1))["v"]',
-        ),
+        _in("timeline._shown", replaced(call("over"), _PREVIOUS_OTHER_VALUE)),
     ),
     _fault(
         "last_updated_is_the_opening",
         "S14",
         "customer pass, player pass",
-        Edit("history.timeline:open_and_close", 'F.greatest(began, F.col("_last_change"))', "began"),
+        _in("timeline.open_and_close", replaced(call("greatest"), "_0")),
     ),
     _fault(
         "last_updated_is_the_first_opening",
         "S14",
         "country pass, partner pass",
-        Edit("history.timeline:without_windows", 'F.greatest(first_opening, F.col("_last_change"))', "first_opening"),
+        _in("timeline.without_windows", replaced(call("greatest"), "_0")),
     ),
     _fault(
         "last_updated_by_type_2",
         "S14",
         "customer pass, store pass",
-        Edit("history.timeline:_with_last_change", "if attribute.scd is ScdType.ADD_ROW:", "if False:"),
+        _in("timeline._with_last_change", replaced(condition("ADD_ROW"), "False")),
     ),
     _fault(
-        "opened_by_the_first",
+        "opened_by_the_first_record",
         "S14",
         "player pass, store pass",
-        Edit(
-            "history.timeline:running_state",
-            'F.last(F.when(F.col("_changed"), author()), ignorenulls=True).over(window)',
-            'F.first(F.when(F.col("_changed"), author()), ignorenulls=True).over('
-            "Window.partitionBy(*entity(dimension), EFFECTIVE_AT).orderBy(*position())"
-            ".rowsBetween(Window.unboundedPreceding, 0))",
-        ),
+        _in("timeline.running_state", replaced(argument("withColumn", "author"), _FIRST_AUTHOR)),
     ),
     _fault(
-        "opened_by_any",
+        "opened_by_any_record",
         "S14",
         "player pass, store pass",
-        Edit("history.timeline:running_state", 'F.when(F.col("_changed"), author())', "author()"),
+        _in("timeline.running_state", replaced(call("when", "_changed"), "_1")),
     ),
 )
 
 _EQUALITY = (
-    _fault(
-        "map_order_matters",
-        "S8",
-        "machine pass",
-        Edit("columns:comparable", "return F.array_sort(entries)", "return entries"),
-    ),
+    _fault("map_order_matters", "S8", "machine pass", _in("columns.comparable", replaced(call("array_sort"), "_0"))),
     _fault(
         "nan_is_null",
         "S8",
         "machine pass",
-        Edit(
-            "columns:comparable",
-            "if not has_map(data_type):",
-            'if data_type.ddl() == "double":\n        return F.when(~F.isnan(value), value)\n'
-            "    if not has_map(data_type):",
-        ),
+        _in("columns.comparable", begun(_of("double", "F.when(~F.isnan(value), value)"))),
     ),
     _fault(
         "nan_differs",
         "S8",
         "machine pass",
-        Edit(
-            "columns:comparable",
-            "if not has_map(data_type):",
-            'if data_type.ddl() == "double":\n'
-            '        return F.when(F.isnan(value), F.uuid()).otherwise((value + 0.0).cast("string"))\n'
-            "    if not has_map(data_type):",
+        _in(
+            "columns.comparable",
+            begun(_of("double", 'F.when(F.isnan(value), F.uuid()).otherwise((value + 0.0).cast("string"))')),
         ),
     ),
     _fault(
         "negative_zero_differs",
         "S8",
         "machine pass",
-        Edit(
-            "columns:comparable",
-            "if not has_map(data_type):",
-            'if data_type.ddl() == "double":\n        return value.cast("string")\n    if not has_map(data_type):',
-        ),
+        _in("columns.comparable", begun(_of("double", 'value.cast("string")'))),
     ),
     _fault(
         "case_ignored",
         "S8",
         "customer pass, country pass",
-        Edit(
-            "columns:comparable",
-            "if not has_map(data_type):",
-            'if data_type.ddl() == "string":\n        return F.lower(value)\n    if not has_map(data_type):',
-        ),
+        _in("columns.comparable", begun(_of("string", "F.lower(value)"))),
     ),
     _fault(
         "blanks_ignored",
         "S8",
         "customer pass, country pass",
-        Edit(
-            "columns:comparable",
-            "if not has_map(data_type):",
-            'if data_type.ddl() == "string":\n        return F.rtrim(value)\n    if not has_map(data_type):',
-        ),
+        _in("columns.comparable", begun(_of("string", "F.rtrim(value)"))),
     ),
     _fault(
         "empty_text_is_null",
         "S8",
         "customer pass, country pass",
-        Edit(
-            "history.casts:cast",
-            "leaf = _leaf(value, physical, target, rules)",
-            'value = F.nullif(value, F.lit("")) if target.ddl() == "string" else value\n'
-            "    leaf = _leaf(value, physical, target, rules)",
-        ),
+        _in("casts.cast", begun('value = F.nullif(value, F.lit("")) if target.ddl() == "string" else value')),
     ),
     _fault(
         "key_parts_run_together",
         "S8",
         "partner pass, store pass",
-        Edit("columns:key_text", 'F.concat(F.length(text).cast("string"), F.lit(":"), text)', "text"),
+        _in("columns.key_text", replaced(call("concat", "length"), "_2")),
     ),
     _fault(
-        "key_without_time",
-        "S14",
-        "customer pass, player pass",
-        Edit("history.keys:surrogate_key", ', F.unix_micros(EFFECTIVE_FROM).cast("string")]', "]"),
+        "key_without_time", "S14", "customer pass, player pass", _in("keys.surrogate_key", dropped(item("unix_micros")))
     ),
 )
 

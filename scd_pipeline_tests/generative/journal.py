@@ -40,6 +40,12 @@ def code() -> list[Path]:
     return [path for path in found if path.name != "faults.py"]
 
 
+def engine_modules() -> list[str]:
+    """Return the names of the modules of the engine."""
+    files = [path.relative_to(ROOT).with_suffix("") for path in code() if ROOT / "scd_pipeline" in path.parents]
+    return [".".join(file.parts).removesuffix(".__init__") for file in sorted(files)]
+
+
 @dataclass
 class Journal:
     """One line of JSON for each thing done, by its name; the first line says with which code."""

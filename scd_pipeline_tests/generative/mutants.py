@@ -1,8 +1,12 @@
-"""Named faults put into the engine, each of which the worlds must notice: `python -m ...generative.mutants [name ...]`.
+"""Run mutants of the engine, each of which the scenarios must kill: `python -m ...generative.mutants [name ...]`.
 
-A fault is killed by the first difference from the oracle, or by an error that the engine raises; the same worlds show
-no difference without it. Each gets at most 300 worlds. What is done stands in `.long_runs/mutants.jsonl`. Exit code 0:
-every fault killed; 1: some live, or the engine itself differs; 3: more to do.
+A mutant has one of the named faults. It is killed by the first difference from the oracle, or by an error that the
+engine raises; the engine without the fault shows no difference in the same scenarios. A mutant gets at most 300
+scenarios. Results are stored in `.long_runs/mutants.jsonl`. Faults that no longer apply to the engine are listed before
+anything runs.
+
+Exit codes: 0: every mutant was killed; 1: some survived, a fault does not apply, or the engine itself differs; 3: the
+run is not complete.
 """
 
 from __future__ import annotations
@@ -20,17 +24,18 @@ from scd_pipeline_tests.generative.comparison import Expected, differences, expe
 from scd_pipeline_tests.generative.faults import FAULTS, Fault
 from scd_pipeline_tests.generative.ground import HALVES, WAYS, Site, Way
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
+from scd_pipeline_tests.generative.mutations import DoesNotApply
 from scd_pipeline_tests.worlds import SHAPES, Shape, World, world
 
 GROUPS = (30, 90, 90, 90)
-"""How many worlds are tried at once: few at first, as most faults show soon; 300 in all."""
+"""Scenarios that are tried at once: few at first, as most faults show soon; 300 in all."""
 FIRST_SEED = 500_000
 ENGINE_DIFFERS = "the engine without a fault differs"
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Worlds of a shape, loaded in a way; with `redeclared` some of their batches come under the first declaration."""
+    """Scenarios of a shape, loaded in a way; with `redeclared` some batches come under the first declaration."""
 
     shape: Shape
     way: Way
@@ -43,7 +48,7 @@ class Slot:
         return Slot(next(s for s in SHAPES if s.name == shape), ways[way], more == ["redeclared"])
 
     def worlds(self, group: int) -> list[World]:
-        """The worlds of a group: those that follow the groups before it."""
+        """Return the scenarios of a group: those that follow the groups before it."""
         chosen = (seed for seed in itertools.count(FIRST_SEED) if bool(self._drawn(seed).first) == self.redeclared)
         before = sum(GROUPS[:group])
         seeds = itertools.islice(chosen, before, before + GROUPS[group])
@@ -55,28 +60,29 @@ class Slot:
 
 @dataclass
 class Hunt:
-    """Looks for worlds that tell a faulty engine from the oracle; remembers where the right one tells none."""
+    """Search for scenarios in which a mutant differs from the oracle, with the results of the engine itself."""
 
     site: Site
     files: Path
     clean: dict[tuple[str, int], str] = field(default_factory=dict)
-    known: dict[tuple[str, int], list[Expected]] = field(default_factory=dict)
+    scenarios: dict[tuple[str, int], list[Expected]] = field(default_factory=dict)
 
     def differs(self, slot: str, group: int) -> str:
-        """What differs, or which error is raised; the empty text if all is as the oracle says."""
-        wanted = self.known.setdefault((slot, group), [])
-        if not wanted:
-            wanted += expected(Slot.of(slot).worlds(group))
+        """Describe what differs from the oracle, or the error raised; the empty text for no difference."""
+        scenarios = self.scenarios.setdefault((slot, group), [])
+        if not scenarios:
+            scenarios += expected(Slot.of(slot).worlds(group))
         with self.site.ground(
-            [one.world for one in wanted], self.files / f"{slot} {group}".replace(" ", "_")
+            [scenario.world for scenario in scenarios], self.files / f"{slot} {group}".replace(" ", "_")
         ) as ground:
             try:
                 ground.load(Slot.of(slot).way)
-                found = differences(ground, wanted)
+                different = differences(ground, scenarios)
             except Exception as error:  # whatever a fault makes the engine raise
                 self.site.spark.range(1).count()  # and not that the server is gone, which would raise here too
                 return f"{type(error).__name__}: {str(error)[:200]}"
-        return f"{len(found)} worlds differ, world {min(found)} first:\n{found[min(found)]}" if found else ""
+        first = min(different, default=0)
+        return f"{len(different)} scenarios differ, number {first} first:\n{different[first]}" if different else ""
 
     def differs_without_a_fault(self, slot: str, group: int) -> str:
         if (slot, group) not in self.clean:
@@ -84,52 +90,87 @@ class Hunt:
         return self.clean[slot, group]
 
     def killed(self, fault: Fault) -> tuple[int, str]:
-        """How many worlds it took, and what told; the empty text if the fault lives."""
+        """Return how many scenarios ran, and what killed the mutant; the empty text if it survived."""
         tried = 0
         for slot, group in _groups(fault):
-            if own := self.differs_without_a_fault(slot, group):
-                return tried, f"{ENGINE_DIFFERS}: {slot}, group {group}: {own}"
+            if difference := self.differs_without_a_fault(slot, group):
+                return tried, f"{ENGINE_DIFFERS}: {slot}, group {group}: {difference}"
             with fault.patch.applied():
-                told = self.differs(slot, group)
+                difference = self.differs(slot, group)
             tried += GROUPS[group]
-            if told:
-                return tried, f"{slot}: {told}"
+            if difference:
+                return tried, f"{slot}: {difference}"
         return tried, ""
 
 
 def _groups(fault: Fault) -> Iterator[tuple[str, int]]:
-    """The groups, of the slots in turn."""
+    """Yield the groups, of the slots in turn."""
     return zip(itertools.cycle(fault.slots), range(len(GROUPS)), strict=False)
 
 
+def problems(faults: list[Fault]) -> list[str]:
+    """Describe each fault that cannot be put into the engine as it reads now."""
+    found = []
+    for fault in faults:
+        try:
+            _ = fault.patch
+            for slot in fault.slots:
+                Slot.of(slot)
+        except DoesNotApply as error:
+            found.append(f"{fault.name}: {error}")
+        except (KeyError, StopIteration):
+            found.append(f"{fault.name}: unknown slot in {', '.join(fault.slots)}")
+    return found
+
+
 def main(arguments: list[str]) -> int:
-    """Go on with the faults that are not done yet, for at most so many minutes."""
+    """Continue with the faults that have no result yet, for at most some minutes."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("names", nargs="*", help="only these faults")
-    parser.add_argument("--minutes", type=float, default=55, help="begin nothing new after so many")
-    asked = parser.parse_args(arguments)
-    chosen = [fault for fault in FAULTS if not asked.names or fault.name in asked.names]
+    parser.add_argument("--list", action="store_true", help="list the faults and check that they apply; run nothing")
+    parser.add_argument("--minutes", type=float, default=55, help="start no mutant after this many minutes [55]")
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.names) - {fault.name for fault in FAULTS}):
+        parser.error(f"no fault is called {', '.join(unknown)}; expected names that --list prints")
+    chosen = [fault for fault in FAULTS if not options.names or fault.name in options.names]
+    if options.list:
+        for fault in chosen:
+            print(f"{fault.name} ({fault.rule}): {', '.join(mutated.name for mutated in fault.mutated)}")
+    if not_applicable := problems(chosen):
+        print(f"{len(not_applicable)} of {len(chosen)} faults do not apply; adapt them in faults.py:", file=sys.stderr)
+        print(*not_applicable, sep="\n", file=sys.stderr)
+        return 1
+    if options.list:
+        print(f"{len(chosen)} faults apply")
+        return 0
+    return run(chosen, options.minutes)
+
+
+def run(chosen: list[Fault], minutes: float) -> int:
+    """Run the mutants that have no result yet; return the exit code."""
     journal = Journal(FOLDER / "mutants.jsonl", fingerprint(code()))
-    until = time.monotonic() + asked.minutes * 60
+    until = time.monotonic() + minutes * 60
     with spark_of_tests() as spark, tempfile.TemporaryDirectory() as folder:
         hunt = Hunt(Site(spark, Path(folder) / "site"), Path(folder) / "files")
         for fault in chosen:
-            if fault.known_as in journal.done or time.monotonic() > until:
+            if fault.journal_name in journal.done or time.monotonic() > until:
                 continue
-            worlds, told = hunt.killed(fault)
-            right = not told.startswith(ENGINE_DIFFERS)
-            journal.add(fault.known_as, worlds=worlds, told=told, killed=bool(told) and right)
-            first_line = told.partition("\n")[0]
-            print(f"{fault.name} ({fault.rule}): {worlds} worlds, {first_line or 'LIVES'}", flush=True)
+            worlds, difference = hunt.killed(fault)
+            engine_differs = difference.startswith(ENGINE_DIFFERS)
+            journal.add(
+                fault.journal_name, worlds=worlds, told=difference, killed=bool(difference) and not engine_differs
+            )
+            first_line = difference.partition("\n")[0]
+            print(f"{fault.name} ({fault.rule}): {worlds} scenarios, {first_line or 'SURVIVED'}", flush=True)
     return report(chosen, journal)
 
 
 def report(chosen: list[Fault], journal: Journal) -> int:
     """Print the verdict; return the exit code."""
-    done = [fault for fault in chosen if fault.known_as in journal.done]
-    live = [fault.name for fault in done if not journal.done[fault.known_as]["killed"]]
-    print(f"{len(done) - len(live)} of {len(chosen)} faults killed; alive: {', '.join(live) or 'none'}")
-    if live:
+    done = [fault for fault in chosen if fault.journal_name in journal.done]
+    survived = [fault.name for fault in done if not journal.done[fault.journal_name]["killed"]]
+    print(f"{len(done) - len(survived)} of {len(chosen)} mutants killed; survived: {', '.join(survived) or 'none'}")
+    if survived:
         return 1
     return 0 if len(done) == len(chosen) else UNFINISHED
 

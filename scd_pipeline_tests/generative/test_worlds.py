@@ -12,10 +12,8 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.comparison import differences, expected
-from scd_pipeline_tests.generative.faults import FAULTS
 from scd_pipeline_tests.generative.ground import DOUBLE, ORDER, PASS, Ground, Site, Way
 from scd_pipeline_tests.generative.journal import ROOT, code
-from scd_pipeline_tests.generative.mutants import Slot
 
 QUICK = 10
 AT_ONCE = (w.CUSTOMER, w.PLAYER, w.PARTNER)
@@ -66,13 +64,3 @@ def test_long_runs_begin_anew_when_any_of_the_engine_changes() -> None:
     names = {str(path.relative_to(ROOT)) for path in code() if path.is_file()}
     assert len(names) == len(code())
     assert {"scd_pipeline/plan/rows.py", "scd_pipeline/load.py", "scd_pipeline_tests/oracle.py"} <= names
-
-
-def test_faults_can_be_put_into_the_engine() -> None:
-    """Each names functions of the engine as they read now, and worlds to notice it by."""
-    assert len(FAULTS) >= 30
-    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
-    for fault in FAULTS:
-        with fault.patch.applied():
-            pass
-        assert [Slot.of(slot) for slot in fault.slots]
