@@ -13,10 +13,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from scd_pipeline import Delivery, Dimension, Warehouse, session, setup
-from scd_pipeline.landing import EXAMPLE, deliveries
-from scd_pipeline.load import load
-from scd_pipeline.spec import load_dimension
+from scd_pipeline import Delivery, Dimension, Warehouse
+from scd_pipeline.declaration import load_dimension
+from scd_pipeline.deliveries.discovery import deliveries
+from scd_pipeline.environment import EXAMPLE
+from scd_pipeline.load.dimension import load
+from scd_pipeline.spark import session, setup
 
 SINGLES = 5
 

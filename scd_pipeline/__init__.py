@@ -10,8 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from scd_pipeline.errors import BatchStopped, DeclarationError, LoadError, ScdError, SetupError, SourceDataError
-from scd_pipeline.spec import (
+from scd_pipeline.declaration import (
     Attribute,
     Begin,
     Column,
@@ -25,20 +24,21 @@ from scd_pipeline.spec import (
     load_dimension,
     load_dimensions,
 )
+from scd_pipeline.errors import BatchStopped, DeclarationError, LoadError, ScdError, SetupError, SourceDataError
 
 if TYPE_CHECKING:
-    from scd_pipeline.deliveries import Delivery as Delivery
-    from scd_pipeline.load import LoadPlan as LoadPlan
-    from scd_pipeline.load import LoadResult as LoadResult
-    from scd_pipeline.load import Retry as Retry
-    from scd_pipeline.warehouse import Warehouse as Warehouse
+    from scd_pipeline.deliveries.delivery import Delivery as Delivery
+    from scd_pipeline.delta.warehouse import Warehouse as Warehouse
+    from scd_pipeline.load.dimension import LoadPlan as LoadPlan
+    from scd_pipeline.load.dimension import LoadResult as LoadResult
+    from scd_pipeline.load.dimension import Retry as Retry
 
 _NEEDS_SPARK = {
-    "Delivery": "scd_pipeline.deliveries",
-    "LoadPlan": "scd_pipeline.plan",
-    "LoadResult": "scd_pipeline.load",
-    "Retry": "scd_pipeline.load",
-    "Warehouse": "scd_pipeline.warehouse",
+    "Delivery": "scd_pipeline.deliveries.delivery",
+    "LoadPlan": "scd_pipeline.load.load_plan",
+    "LoadResult": "scd_pipeline.load.dimension",
+    "Retry": "scd_pipeline.load.dimension",
+    "Warehouse": "scd_pipeline.delta.warehouse",
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from scd_pipeline.cli import main
+from scd_pipeline.cli.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

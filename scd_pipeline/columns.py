@@ -6,12 +6,18 @@ Columns of the change log that are not the user's begin with an underscore; no d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.spec import Dimension
-from scd_pipeline.spec.types import Array, DataType, Map, Struct, parse_type
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import Array, DataType, Map, Struct, parse_type
+from scd_pipeline.instants import to_micros
+
+if TYPE_CHECKING:
+    pass
 
 EFFECTIVE_FROM = "effective_from"
 EFFECTIVE_TO = "effective_to"
@@ -185,3 +191,28 @@ def text_of(frame: DataFrame, name: str) -> Column:
     """A column's values as text; binary as hexadecimal digits, as its bytes need be no text. NULL stays NULL."""
     value = col(name)
     return F.hex(value) if frame.schema[name].dataType.typeName() == "binary" else value.cast("string")
+
+
+STATEMENT_TYPES = {
+    SOURCE: "string",
+    CHANNEL: "string",
+    BATCH: "string",
+    DELIVERY_RANK: "string",
+    REVISION_RANK: "string",
+    EFFECTIVE_AT: "timestamp",
+    SEQUENCE: "bigint",
+    ASSERTED_AT: "timestamp",
+    KIND: "string",
+    REASON: "string",
+    ACTOR: "string",
+    CORRELATION_ID: "string",
+    BAD_REASON: "string",
+    BAD_ROW: "string",
+}
+
+
+def instant(moment: datetime | None) -> Column:
+    """A moment as a timestamp, by its microseconds: no zone of the process or the session touches it."""
+    if moment is None:
+        return F.lit(None).cast("timestamp")
+    return F.timestamp_micros(F.lit(to_micros(moment)))

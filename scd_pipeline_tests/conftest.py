@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scd_pipeline import session, setup
 from scd_pipeline.delta import capabilities
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
+from scd_pipeline.spark import session, setup
 from scd_pipeline_tests import servers
 
 if TYPE_CHECKING:
@@ -125,14 +125,14 @@ def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(capabilities, "probe", probe)
-        patched.setattr("scd_pipeline.warehouse.capabilities", copied)
+        patched.setattr("scd_pipeline.delta.warehouse.capabilities", copied)
         yield
 
 
 @pytest.fixture
 def each_warehouse_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each warehouse of the test store its server's capabilities by itself, as outside of tests."""
-    monkeypatch.setattr("scd_pipeline.warehouse.capabilities", STORED_CAPABILITIES)
+    monkeypatch.setattr("scd_pipeline.delta.warehouse.capabilities", STORED_CAPABILITIES)
 
 
 @pytest.fixture

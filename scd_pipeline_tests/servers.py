@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scd_pipeline import session, setup
+from scd_pipeline.spark import session, setup
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

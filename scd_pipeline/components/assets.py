@@ -19,22 +19,23 @@ from dagster._core.events import AssetMaterializationPlannedData
 from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 from pydantic import Field
 
-from scd_pipeline.check import Finding, check_dimension, check_fact
 from scd_pipeline.components import metadata
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
 from scd_pipeline.components.results import as_evaluation
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import deliveries, mark
+from scd_pipeline.deliveries.partitions import EVERYTHING, keys_meant, partition_key
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
-from scd_pipeline.facts import add_reserved_member, load_fact
-from scd_pipeline.landing import EVERYTHING, deliveries, keys_meant, mark, partition_key
-from scd_pipeline.load import BatchResult, LoadResult
-from scd_pipeline.plan import open_log
-from scd_pipeline.reading import LOG_SUFFIX, create_views
-from scd_pipeline.record import load_and_record
-from scd_pipeline.spec import Dimension, Fact
-from scd_pipeline.texts import summary
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.audit import load_and_record
+from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.load.facts import add_reserved_member, load_fact
+from scd_pipeline.load.log import open_log
+from scd_pipeline.operations.check import Finding, check_dimension, check_fact
+from scd_pipeline.operations.texts import summary
+from scd_pipeline.reading import create_views
 
 _EXAMPLES = 8
 _REASONS = 5

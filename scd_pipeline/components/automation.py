@@ -7,8 +7,8 @@ import warnings
 import dagster as dg
 
 from scd_pipeline.components.assets import plain
-from scd_pipeline.landing import EVERYTHING
-from scd_pipeline.spec import Fact
+from scd_pipeline.declaration import Fact
+from scd_pipeline.deliveries.partitions import EVERYTHING
 
 
 class OnePartition(dg.AutomationCondition[dg.AssetKey]):

@@ -11,16 +11,16 @@ from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 
-from scd_pipeline.audit.properties import PROPERTIES, SOURCES_ARE_ON_TIME
-from scd_pipeline.check import FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
 from scd_pipeline.components.alerts import NOT_BY, tell
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
 from scd_pipeline.components.results import check_result, described
-from scd_pipeline.reading import LOG_SUFFIX
-from scd_pipeline.spec import Dimension, Fact
-from scd_pipeline.status import last_deliveries
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
+from scd_pipeline.operations.check import FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
+from scd_pipeline.operations.status import last_deliveries
 
 Ask = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scd_pipeline import columns as c
+from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType
 from scd_pipeline.delta import audit_table as a
 from scd_pipeline.history import transitions as t
 from scd_pipeline.history.transitions import key_columns
-from scd_pipeline.spec import Attribute, Dimension, Fact, ScdType
 
 _TYPES = {
     ScdType.RETAIN_ORIGINAL: "Type 0: the first value is kept",

@@ -17,7 +17,7 @@ from scd_pipeline.components.overview import status_asset
 from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.sensors import arrival_sensor, load_schedule, partitions_sensor, rekey_sensor
 from scd_pipeline.components.upkeep import upkeep_job
-from scd_pipeline.spec import Declarations, Dimension, Fact, load_declarations
+from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
 
 _LEAST_HOURS, _TOO_MANY_HOURS = 0.02, 1_000_000
 """Of waiting: Dagster itself takes no less than a minute."""

@@ -17,18 +17,18 @@ from pyspark.sql import functions as F
 from scd_pipeline import reading
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, text_of
 from scd_pipeline.components import descriptions, pictures
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, audit_schema
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.change_log import log_schema
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
 from scd_pipeline.history.transitions import CHANGE_TYPES, NEW_VALUES, OLD_VALUES, REFUSED
 from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
-from scd_pipeline.load import BatchResult, LoadResult
-from scd_pipeline.reading import LOG_SUFFIX
-from scd_pipeline.record import AuditResult, versions
-from scd_pipeline.spec import Dimension, Fact
-from scd_pipeline.texts import telling
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.audit import AuditResult, versions
+from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.operations.texts import telling
 
 _SHOWN_BATCHES = 20
 _OUTCOMES = {

@@ -11,8 +11,8 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
-from scd_pipeline.spec import Dimension, Fact
-from scd_pipeline.status import SourceStatus, Status, TableStatus, status
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.operations.status import SourceStatus, Status, TableStatus, status
 
 
 def status_asset(

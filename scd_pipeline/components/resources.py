@@ -18,10 +18,10 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import Field, PrivateAttr
 
-from scd_pipeline import session, setup
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import schemas
 from scd_pipeline.errors import ScdError, SetupError, value_error_name
-from scd_pipeline.landing import schemas
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.spark import session, setup
 
 REMOTE_VARIABLE = "SCD_REMOTE"
 DEFAULT_WAREHOUSE = "warehouse"

@@ -6,8 +6,8 @@ from typing import Any
 
 import dagster as dg
 
-from scd_pipeline.audit.properties import PROPERTIES
-from scd_pipeline.check import Finding
+from scd_pipeline.invariants.properties import PROPERTIES
+from scd_pipeline.operations.check import Finding
 
 
 def described(name: str, docs_url: str = "") -> str:

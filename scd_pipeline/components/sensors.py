@@ -15,10 +15,11 @@ import dagster as dg
 
 from scd_pipeline.components.assets import delivery_partitions, plain
 from scd_pipeline.components.metadata import FILE, ROW_COUNTS
-from scd_pipeline.files import changed, size
-from scd_pipeline.landing import EVERYTHING, declaration_folder, file_signatures, files, mark, partition_key
-from scd_pipeline.reading import LOG_SUFFIX
-from scd_pipeline.spec import Dimension, Fact, Feed, Snapshot
+from scd_pipeline.declaration import Dimension, Fact, Feed, Snapshot
+from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.deliveries.discovery import declaration_folder, file_signatures, files, mark
+from scd_pipeline.deliveries.files import changed, size
+from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 
 SETTLED_SECONDS = 5.0
 """A file that has not changed for so long is whole."""

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from scd_pipeline.components.assets import plain, pool
 from scd_pipeline.components.resources import WarehouseResource, told_as_failure
-from scd_pipeline.landing import tables_of
-from scd_pipeline.maintenance import LEAST_HOURS, maintain
+from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.operations.maintenance import LEAST_HOURS, maintain
 
 
 class UpkeepConfig(dg.Config):

@@ -6,7 +6,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import col, in_new_names, key_text
-from scd_pipeline.delta.fit import renames
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.delta.schema import renames
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
@@ -19,10 +21,7 @@ from scd_pipeline.history.transitions import (
     WITHDRAWN,
     transition_schema,
 )
-from scd_pipeline.spec import Dimension
-from scd_pipeline.spec.types import parse_type
 
-AUDIT_SUFFIX, KEYS_SUFFIX = "_audit", "_keys"
 AUDIT_ID, RECORDED_AT, RECORDED_VERSION, WITHDRAWS = "audit_id", "recorded_at", "recorded_version", "withdraws"
 APPEND_ONLY = {"delta.appendOnly": "true"}
 _CONTENT = "_content"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch, from_micros_or_none, rank
 from scd_pipeline.columns import (
     ACTOR,
     ASSERTED_AT,
@@ -27,19 +26,21 @@ from scd_pipeline.columns import (
     SEQUENCE,
     SOURCE,
     STATED,
+    STATEMENT_TYPES,
     attribute_types,
     col,
     in_new_names,
     unwrap,
     wrap,
 )
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import OwnCommit
-from scd_pipeline.delta.fit import renames
+from scd_pipeline.delta.schema import renames
 from scd_pipeline.delta.table import Table
 from scd_pipeline.frames import no_rows, small_frame
-from scd_pipeline.history.statements import STATEMENT_TYPES
-from scd_pipeline.spec import Dimension
-from scd_pipeline.spec.types import parse_type
+from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.instants import from_micros_or_none
 
 _DELIVERY, _REVISION = "_delivery", "_revision"
 _INFO_FIELDS = (

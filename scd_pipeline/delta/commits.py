@@ -19,9 +19,9 @@ from typing import Any
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import from_micros
 from scd_pipeline.delta.repair import ways_back
 from scd_pipeline.errors import ForeignCommitError, OwnCommitMissing
+from scd_pipeline.instants import from_micros
 
 MARK = "scd_pipeline"
 _PAGES = (3, 50, 1000, 1_000_000)

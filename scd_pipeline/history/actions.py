@@ -6,9 +6,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, col, comparable, null_safe_equal, quoted
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.history.timeline import dimension_columns, dimension_schema
-from scd_pipeline.spec import Dimension
-from scd_pipeline.spec.types import parse_type
 
 ACTION = "_action"
 OPEN, CLOSE, OVERWRITE, REMOVE = "open", "close", "overwrite", "remove"

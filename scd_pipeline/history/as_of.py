@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING
-from scd_pipeline.spec import Dimension
 
 WINDOW_KEY = "_version_key"
 _FROM, _TO = "_version_from", "_version_to"

@@ -19,7 +19,6 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from scd_pipeline.batch import Batch, rank, utc
 from scd_pipeline.columns import (
     ACTOR,
     ASSERTED_AT,
@@ -40,9 +39,11 @@ from scd_pipeline.columns import (
     position,
     quoted,
 )
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import DataType
 from scd_pipeline.frames import small_frame
-from scd_pipeline.spec import Dimension
-from scd_pipeline.spec.types import DataType
+from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.instants import utc
 
 ORIGIN = "_origin"
 ALIVE_BEFORE = "_alive_before"

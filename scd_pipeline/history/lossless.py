@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from scd_pipeline.spec.types import Array, DataType, Map, Struct
+from scd_pipeline.declaration.types import Array, DataType, Map, Struct
 
 
 def to_text(value: Column, data_type: DataType) -> Column:

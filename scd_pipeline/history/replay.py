@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_AT, attribute_types, col
+from scd_pipeline.declaration import Attribute, Dimension, ScdType
 from scd_pipeline.history.keys import KeyHash, hash_64
 from scd_pipeline.history.lossless import told_of
 from scd_pipeline.history.timeline import ALIVE, OPENER, VISIBLE, by_time, versions_of, visible
@@ -22,7 +23,6 @@ from scd_pipeline.history.transitions import (
     TOLD_REASON,
     UPDATE,
 )
-from scd_pipeline.spec import Attribute, Dimension, ScdType
 
 
 def build_versions(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:

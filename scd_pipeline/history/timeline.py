@@ -38,6 +38,8 @@ from scd_pipeline.columns import (
     position,
     with_columns,
 )
+from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
+from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.history.differences import (
     ALIVE_BEFORE,
     ASSERTED_BEFORE,
@@ -47,8 +49,6 @@ from scd_pipeline.history.differences import (
     with_existence,
 )
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.spec import Attribute, Begin, Dimension, ScdType
-from scd_pipeline.spec.types import parse_type
 
 BEGINNING = "0001-01-01 00:00:00"
 ALIVE = "_alive"

@@ -30,6 +30,8 @@ from scd_pipeline.columns import (
     comparable,
     with_columns,
 )
+from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
+from scd_pipeline.declaration.types import DataType
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import as_map, entry
 from scd_pipeline.history.timeline import (
@@ -47,8 +49,6 @@ from scd_pipeline.history.timeline import (
     running_state,
     whole,
 )
-from scd_pipeline.spec import Attribute, Dimension, ScdType, Source
-from scd_pipeline.spec.types import DataType
 
 INSERT, UPDATE, OVERWRITE = "INSERT", "UPDATE", "OVERWRITE"
 LOGICAL_DELETE, REFUSED, WITHDRAWN = "LOGICAL_DELETE", "REFUSED", "WITHDRAWN"

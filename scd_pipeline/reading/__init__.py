@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from scd_pipeline.reading.dimension import (
     BATCHES_SUFFIX,
-    LOG_SUFFIX,
     QUARANTINE_SUFFIX,
     as_of,
     audit,
@@ -28,7 +27,6 @@ from scd_pipeline.reading.views import create_views, register, views
 
 __all__ = [
     "BATCHES_SUFFIX",
-    "LOG_SUFFIX",
     "QUARANTINE_SUFFIX",
     "as_of",
     "as_of_join",

@@ -23,18 +23,19 @@ from scd_pipeline.columns import (
     REVISION_RANK,
     SOURCE,
     col,
+    instant,
     readable_key,
 )
-from scd_pipeline.deliveries import instant
-from scd_pipeline.delta.audit_table import AUDIT_SUFFIX, recorded_until, standing_transitions
-from scd_pipeline.delta.fit import declared_rows, in_all_names, stored_declaration
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.delta.audit_table import recorded_until, standing_transitions
+from scd_pipeline.delta.schema import declared_rows, in_all_names, stored_declaration
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
-from scd_pipeline.spec import Dimension
-from scd_pipeline.warehouse import Warehouse
 
-LOG_SUFFIX, BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_changes", "_batches", "_quarantine"
+BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_batches", "_quarantine"
 _STATE = "_state"
 _COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "closed")
 

@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
-from scd_pipeline.delta.audit_table import KEYS_SUFFIX
-from scd_pipeline.delta.fit import declared_rows
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import KEYS_SUFFIX
+from scd_pipeline.delta.schema import declared_rows
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -26,8 +28,6 @@ from scd_pipeline.reading.labels import (
     labelled_roles,
     labels_of,
 )
-from scd_pipeline.spec import Dimension, Fact
-from scd_pipeline.warehouse import Warehouse
 
 
 def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | None = None) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from scd_pipeline.spec import Dimension, Fact
+from scd_pipeline.declaration import Dimension, Fact
 
 Labelled = tuple[str, str]
 """A column, after the label of what it is of: a role of a fact, or a dimension."""

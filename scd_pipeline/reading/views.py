@@ -10,23 +10,15 @@ from itertools import combinations
 from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, quoted
-from scd_pipeline.delta.audit_table import KEYS_SUFFIX
-from scd_pipeline.delta.fit import as_declared, stored_declaration
+from scd_pipeline.declaration import Fact
+from scd_pipeline.declaration.tables import KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.delta.schema import as_declared, stored_declaration
 from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
-from scd_pipeline.reading.dimension import (
-    BATCHES_SUFFIX,
-    LOG_SUFFIX,
-    QUARANTINE_SUFFIX,
-    Shape,
-    batches,
-    quarantine,
-    shape_of,
-)
+from scd_pipeline.reading.dimension import BATCHES_SUFFIX, QUARANTINE_SUFFIX, Shape, batches, quarantine, shape_of
 from scd_pipeline.reading.labels import labelled, labelled_attributes, labelled_roles, labels_of
-from scd_pipeline.spec import Fact
-from scd_pipeline.warehouse import Warehouse
 
 _FIRST_DAY = "TIMESTAMP '0001-01-02 00:00:00Z'"
 _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)

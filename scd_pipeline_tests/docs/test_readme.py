@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from scd_pipeline import dev, session, setup
-from scd_pipeline.cli import parser
+from scd_pipeline.cli import dev
+from scd_pipeline.cli.app import parser
 from scd_pipeline.components import ScdDimension
-from scd_pipeline.spec import ScdType, describe, parse, parse_declarations
+from scd_pipeline.declaration import ScdType, describe, parse, parse_declarations
+from scd_pipeline.spark import session, setup
 from scd_pipeline_tests import servers
 from scd_pipeline_tests.docs.blocks import README, blocks
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.facts import load_fact
-from scd_pipeline.load import load
-from scd_pipeline.record import record
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.audit import record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import load_fact
 from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
 
 

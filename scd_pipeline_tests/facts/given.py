@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.spec import Attribute, Dimension, Fact, Feed, Role, Source
+from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Source
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline_tests.text_tables import parse
 
 PLAYER = Dimension(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scd_pipeline import reading
-from scd_pipeline.load import load
-from scd_pipeline.record import record
-from scd_pipeline.spec import Dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.audit import record
+from scd_pipeline.load.dimension import load
 from scd_pipeline_tests.facts.given import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows

@@ -11,14 +11,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline import check, facts
+from scd_pipeline.declaration import Fact, Role
+from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import InvariantBroken
-from scd_pipeline.facts import load_fact
-from scd_pipeline.landing import tables_of
-from scd_pipeline.load import load
-from scd_pipeline.record import load_and_record
-from scd_pipeline.spec import Fact, Role
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load import facts
+from scd_pipeline.load.audit import load_and_record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import load_fact
+from scd_pipeline.operations import check
 from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINCE, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline.audit.properties import UPSTREAM_HAS_APPLIED_COMMITS
-from scd_pipeline.check import check_fact
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
-from scd_pipeline.facts import load_fact
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.invariants.properties import UPSTREAM_HAS_APPLIED_COMMITS
+from scd_pipeline.load.facts import load_fact
+from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.given import PLAY, plays
 
 ANOTHER = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from scd_pipeline import reading
-from scd_pipeline.check import check_fact
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline.declaration import Fact, Feed, Role, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.facts import add_reserved_member, load_fact
-from scd_pipeline.load import load
-from scd_pipeline.record import record
-from scd_pipeline.spec import Fact, Feed, Role, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.audit import record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import add_reserved_member, load_fact
+from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.given import (
     COUNTRY,
     PLAY,

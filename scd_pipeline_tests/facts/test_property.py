@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import check
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.facts import load_fact
-from scd_pipeline.load import load
-from scd_pipeline.record import record
-from scd_pipeline.spec import Fact, Feed, Role, Source
+from scd_pipeline.declaration import Fact, Feed, Role, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.load.audit import record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import load_fact
+from scd_pipeline.operations import check
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Site, steps

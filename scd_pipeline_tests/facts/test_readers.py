@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake.exceptions import DeltaProtocolError
 
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.delta.warehouse import Warehouse
 
 Rows = list[tuple[Any, ...]]
 TABLES = ("dim_player", "dim_player_changes", "dim_player_audit", "dim_player_keys", "fct_play", "fct_play_changes")

@@ -15,15 +15,16 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.overview import status_asset
 from scd_pipeline.components.upkeep import upkeep_job
+from scd_pipeline.declaration import Declarations, load_declarations, parse
+from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.deliveries.discovery import deliveries
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.facts import load_fact
-from scd_pipeline.landing import deliveries, tables_of
-from scd_pipeline.load import load
-from scd_pipeline.maintenance import maintain
-from scd_pipeline.record import load_and_record, record
-from scd_pipeline.spec import Declarations, load_declarations, parse
-from scd_pipeline.status import Status, status
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.audit import load_and_record, record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import load_fact
+from scd_pipeline.operations.maintenance import maintain
+from scd_pipeline.operations.status import Status, status
 
 DECLARED = """\
 dimension: dim_customer

@@ -11,15 +11,16 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from scd_pipeline import check, reading
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline import reading
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.facts import load_fact
-from scd_pipeline.load import load
+from scd_pipeline.load.audit import load_and_record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import load_fact
+from scd_pipeline.operations import check
 from scd_pipeline.reading.labels import labelled, labels_of
-from scd_pipeline.record import load_and_record
-from scd_pipeline.spec import Attribute, Dimension, Feed, Source
-from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
 
 CLUB = Dimension(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet
 import pytest
 
-from scd_pipeline import demo
-from scd_pipeline.landing import EXAMPLE
-from scd_pipeline.spec import Declarations, Dimension, load_declarations, load_dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.cli import demo
+from scd_pipeline.declaration import Declarations, Dimension, load_declarations, load_dimension
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import EXAMPLE
 from scd_pipeline_tests.orchestration.given import definitions
 
 if TYPE_CHECKING:

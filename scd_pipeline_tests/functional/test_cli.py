@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import cli, commands
+from scd_pipeline.cli import app as cli
+from scd_pipeline.cli import commands
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import EXAMPLE
 from scd_pipeline.errors import LoadError, SetupError
-from scd_pipeline.landing import EXAMPLE
-from scd_pipeline.warehouse import Warehouse
 
 Scd = Callable[..., tuple[int, str, str]]
 
@@ -254,16 +255,16 @@ def test_the_doctor_tells_what_is_there(scd: Scd) -> None:
 def test_the_demo_of_an_installed_package_says_where_its_data_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("scd_pipeline.demo.EXAMPLE", tmp_path / "none")
+    monkeypatch.setattr("scd_pipeline.cli.demo.EXAMPLE", tmp_path / "none")
     assert cli.main(["demo"]) == 5
     assert "clone the project and run `make demo` there" in capsys.readouterr().err
 
 
 def test_declarations_need_no_spark() -> None:
     program = (
-        "import sys, scd_pipeline, scd_pipeline.cli\n"
+        "import sys, scd_pipeline, scd_pipeline.cli.app\n"
         "scd_pipeline.Dimension('d', 'id', {'a': 1}, scd_pipeline.Source('s', snapshot='x_{date}.csv'))\n"
-        "scd_pipeline.cli.parser()\n"
+        "scd_pipeline.cli.app.parser()\n"
         "assert not {'pyspark', 'dagster', 'delta', 'pandas'} & set(sys.modules), sys.modules.keys()\n"
         "assert scd_pipeline.Warehouse.__name__ == 'Warehouse' and 'pyspark' in sys.modules\n"
         "assert all(hasattr(scd_pipeline, name) for name in scd_pipeline.__all__)\n"

@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from scd_pipeline import demo, reading
-from scd_pipeline.check import FACT_RULES, check_dimension, check_fact, dimension_rules
-from scd_pipeline.landing import EXAMPLE
-from scd_pipeline.spec import Declarations, Dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline import reading
+from scd_pipeline.cli import demo
+from scd_pipeline.declaration import Declarations, Dimension
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import EXAMPLE
+from scd_pipeline.operations.check import FACT_RULES, check_dimension, check_fact, dimension_rules
 from scd_pipeline_tests.functional.conftest import SEATS
 from scd_pipeline_tests.orchestration.given import definitions
 

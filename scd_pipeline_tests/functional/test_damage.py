@@ -8,11 +8,11 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import cli
+from scd_pipeline.cli import app as cli
 from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.spec import load_dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import load_dimension
+from scd_pipeline.delta.warehouse import Warehouse
 
 DECLARED = """\
 dimension: dim_customer

@@ -12,8 +12,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from scd_pipeline import dev
-from scd_pipeline.commands import Settings
+from scd_pipeline.cli import dev
+from scd_pipeline.cli.commands import Settings
 from scd_pipeline.errors import SetupError
 from scd_pipeline_tests import servers
 

@@ -12,8 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from scd_pipeline import reading
-from scd_pipeline.landing import EXAMPLE
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import EXAMPLE
 
 TABLES = ("dim_legislator", "dim_legislator_changes")
 

@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from scd_pipeline.declaration import Dimension, Source, load_dimension
+from scd_pipeline.deliveries.discovery import declaration_folder, deliveries, files
+from scd_pipeline.deliveries.partitions import keys_meant, partition_key
+from scd_pipeline.environment import EXAMPLE, declarations_folder
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.landing import (
-    EXAMPLE,
-    declaration_folder,
-    declarations_folder,
-    deliveries,
-    files,
-    keys_meant,
-    partition_key,
-)
-from scd_pipeline.spec import Dimension, Source, load_dimension
 
 TEXT = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'in/x_{date}.csv'}}\nattributes: {a: 2}\n"
 

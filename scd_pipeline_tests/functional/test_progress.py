@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline import demo
+from scd_pipeline.cli import demo
 
 
 def test_it_says_now_and_then_that_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from scd_pipeline import reading
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.load import load
-from scd_pipeline.spec import Begin, Dimension, Feed, Snapshot, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.dimension import load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

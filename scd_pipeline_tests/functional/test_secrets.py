@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import session, setup
+from scd_pipeline.spark import session, setup
 from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def deliver(folder: Path, value: str) -> None:
 
 
 def run_commands(commands: Sequence[str]) -> None:
-    from scd_pipeline import cli
+    from scd_pipeline.cli import app as cli
 
     for command in commands:
         print(f"$ {command}: {cli.main([command])}", flush=True)
@@ -70,7 +70,7 @@ def run_dagster() -> None:
 
     from scd_pipeline.components import alert_sensor
     from scd_pipeline.definitions import defs
-    from scd_pipeline.landing import EVERYTHING
+    from scd_pipeline.deliveries.partitions import EVERYTHING
 
     job = defs.resolve_job_def("dim_person_job")
     with dg.DagsterInstance.get() as instance:

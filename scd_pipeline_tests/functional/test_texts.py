@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scd_pipeline import texts
-from scd_pipeline.texts import Texts
+from scd_pipeline.operations import texts
+from scd_pipeline.operations.texts import Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

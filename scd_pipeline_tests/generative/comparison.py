@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scd_pipeline.columns import BATCH, EFFECTIVE_FROM, KIND
-from scd_pipeline.spec import Dimension
+from scd_pipeline.declaration import Dimension
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.ground import Ground, Record
 from scd_pipeline_tests.text_tables import same_rows

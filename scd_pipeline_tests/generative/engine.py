@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.spec import Attribute, Begin, Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, Snapshot, Source
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.worlds import Shape, physical_columns, rows_as_records
 

@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BATCH, INFO, KIND
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.load import LoadResult, Retry, load
-from scd_pipeline.spec import Dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import LoadResult, Retry, load
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.engine import declaration, delivery
 from scd_pipeline_tests.servers import several_partitions

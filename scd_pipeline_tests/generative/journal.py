@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from scd_pipeline import session, setup
+from scd_pipeline.spark import session, setup
 from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]

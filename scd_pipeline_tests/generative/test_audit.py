@@ -13,9 +13,9 @@ from scd_pipeline import reading
 from scd_pipeline.columns import COMMIT
 from scd_pipeline.delta.audit_table import standing_transitions
 from scd_pipeline.history.transitions import WITHDRAWN, build_transitions
-from scd_pipeline.load import load
-from scd_pipeline.plan import counted_rows, open_log
-from scd_pipeline.record import record
+from scd_pipeline.load.audit import record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.log import counted_rows, open_log
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Record, Site, records, steps
 from scd_pipeline_tests.text_tables import same_rows

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import CURRENT_FLAG
-from scd_pipeline.load import load, plan
-from scd_pipeline.spec import Dimension
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.load.dimension import load, plan
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Record, Site, Way, steps
 from scd_pipeline_tests.text_tables import plain

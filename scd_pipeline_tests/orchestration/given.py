@@ -6,7 +6,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
-from scd_pipeline.spec import Declarations
+from scd_pipeline.declaration import Declarations
 
 
 def given_warehouse(spark: SparkSession, path: str) -> WarehouseResource:

@@ -10,13 +10,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.check import Finding
 from scd_pipeline.components import WarehouseResource, assets, metadata
 from scd_pipeline.components import checks as asset_checks
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.load import BatchResult, LoadResult
-from scd_pipeline.record import AuditResult
-from scd_pipeline.spec import Dimension
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.load.audit import AuditResult
+from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.operations.check import Finding
 
 _TABLE = "dim_customer"
 

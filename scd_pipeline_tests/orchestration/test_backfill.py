@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline import reading
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]

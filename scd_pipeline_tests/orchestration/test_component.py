@@ -15,9 +15,9 @@ from dagster_shared.serdes.objects.package_entry import ComponentFeatureData, Sc
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
+from scd_pipeline.declaration import Attribute, Declarations, Dimension, Source
 from scd_pipeline.defs.dimensions import template_vars
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spec import Attribute, Declarations, Dimension, Source
 
 DECLARATION = """\
 dimension: dim_customer

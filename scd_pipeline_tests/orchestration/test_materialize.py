@@ -17,11 +17,12 @@ from scd_pipeline import reading
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
-from scd_pipeline.facts import add_reserved_member
-from scd_pipeline.landing import EVERYTHING, deliveries, files, mark
-from scd_pipeline.load import load
-from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
+from scd_pipeline.deliveries.discovery import deliveries, files, mark
+from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import load
+from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline_tests.orchestration.given import given_warehouse
 
 if TYPE_CHECKING:

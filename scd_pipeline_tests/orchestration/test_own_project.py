@@ -13,10 +13,10 @@ import pytest
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.scaffolder import DimensionScaffolder, SampleParams
+from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Source, load_declarations
+from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, UsageError
-from scd_pipeline.landing import EVERYTHING
-from scd_pipeline.spec import Declarations, Dimension, Fact, Feed, Source, load_declarations
-from scd_pipeline.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,11 +9,11 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.check import dimension_rules
 from scd_pipeline.components import assets
 from scd_pipeline.components.assets import delivery_partitions
-from scd_pipeline.landing import EVERYTHING
-from scd_pipeline.spec import Dimension, load_dimension
+from scd_pipeline.declaration import Dimension, load_dimension
+from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.operations.check import dimension_rules
 from scd_pipeline_tests.orchestration.pretended import pretend, run
 
 DECLARATION = """\

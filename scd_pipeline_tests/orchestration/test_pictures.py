@@ -13,8 +13,8 @@ import pytest
 
 from scd_pipeline.components.metadata import _plotted, examples
 from scd_pipeline.components.pictures import Version, as_markdown, timeline, versions_per_delivery
-from scd_pipeline.load import BatchResult, LoadResult
-from scd_pipeline.spec import Begin, Dimension, Fact, Source
+from scd_pipeline.declaration import Begin, Dimension, Fact, Source
+from scd_pipeline.load.dimension import BatchResult, LoadResult
 
 MAX_BYTES = 60_000
 

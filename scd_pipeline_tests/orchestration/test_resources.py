@@ -13,14 +13,14 @@ import pytest
 from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import serialize_value
 
-from scd_pipeline import demo
-from scd_pipeline.commands import CODE_LOCATION
+from scd_pipeline.cli import demo
+from scd_pipeline.cli.commands import CODE_LOCATION
+from scd_pipeline.cli.dev import location_of
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
 from scd_pipeline.components.resources import _setting
-from scd_pipeline.dev import location_of
+from scd_pipeline.declaration import Declarations, Dimension, Source
+from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.errors import LoadError, ScdError, SetupError
-from scd_pipeline.landing import EVERYTHING
-from scd_pipeline.spec import Declarations, Dimension, Source
 
 TOKEN = "planted-2f6f9f"
 REMOTE = f"sc://127.0.0.1:1/;token={TOKEN};x-key={TOKEN}"

@@ -20,8 +20,9 @@ import pytest
 from scd_pipeline.components import sensors
 from scd_pipeline.components.alerts import alert_sensor, tell
 from scd_pipeline.components.sensors import arrival_sensor, partitions_sensor, rekey_sensor
-from scd_pipeline.landing import EVERYTHING, files, mark
-from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, load_dimension
+from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, load_dimension
+from scd_pipeline.deliveries.discovery import files, mark
+from scd_pipeline.deliveries.partitions import EVERYTHING
 
 DECLARATION = """\
 dimension: dim_customer

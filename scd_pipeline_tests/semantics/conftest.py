@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, expected

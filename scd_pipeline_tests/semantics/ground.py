@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline import reading
 from scd_pipeline.columns import BATCH, EFFECTIVE_AT, KIND
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.load import BatchResult, LoadResult, Retry, load
-from scd_pipeline.spec import Dimension, Feed, Snapshot
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import BatchResult, LoadResult, Retry, load
 from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered, Told, by_files
 from scd_pipeline_tests.servers import several_partitions
 

@@ -40,7 +40,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline.spec import Attribute, Dimension, Feed, KeyColumn, Snapshot, Source, parse
+from scd_pipeline.declaration import Attribute, Dimension, Feed, KeyColumn, Snapshot, Source, parse
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.text_tables import header
 from scd_pipeline_tests.text_tables import parse as parse_table

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spec import Attribute, Dimension, Feed, Source
-from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests.semantics.ground import OwnTables, once
 from scd_pipeline_tests.semantics.specification import by_files, declared, feed, rule
 from scd_pipeline_tests.text_tables import assert_same_rows, parse

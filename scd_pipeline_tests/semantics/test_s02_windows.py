@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from scd_pipeline import reading
-from scd_pipeline.audit.invariants import violations
+from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.ground import Ground, records
 from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, case, feed, rule

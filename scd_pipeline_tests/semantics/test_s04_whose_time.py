@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, COUNTRY, CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
+from scd_pipeline.declaration.types import PRIMITIVES
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import Attribute, Dimension, Feed, Snapshot, Source
-from scd_pipeline.spec.types import PRIMITIVES
-from scd_pipeline.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import once, records

@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from scd_pipeline.declaration import Dimension, Feed, Source
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import KeyCollision
 from scd_pipeline.history.keys import KeyHash
-from scd_pipeline.load import plan
-from scd_pipeline.spec import Dimension, Feed, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.dimension import plan
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables, once, records
 from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule, snapshots

@@ -1,6 +1,6 @@
 """S15 and S16: which commits a load makes, and what every version of the table holds."""
 
-from scd_pipeline.audit.invariants import violations
+from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.ground import OwnTables, records
 from scd_pipeline_tests.semantics.specification import feed, rule, snapshots

@@ -1,6 +1,6 @@
 """S17: a run that is killed is continued by the next one."""
 
-from scd_pipeline.load import commit_log, load, plan
+from scd_pipeline.load.dimension import commit_log, load, plan
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.ground import OwnTables, once
 from scd_pipeline_tests.semantics.specification import by_files, feed, rule

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from scd_pipeline.check import check_dimension
+from scd_pipeline.declaration import Attribute
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.load import plan
-from scd_pipeline.record import record
-from scd_pipeline.spec import Attribute
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.audit import record
+from scd_pipeline.load.dimension import plan
+from scd_pipeline.operations.check import check_dimension
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.ground import OwnTables, once, records

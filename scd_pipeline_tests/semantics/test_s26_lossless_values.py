@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.history.casts import Rules, cast
-from scd_pipeline.spec.types import parse_type
+from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.deliveries.casts import Rules, cast
 from scd_pipeline_tests.semantics.specification import rule
 
 # Text in single quotes; anything else is SQL. BAD is a bad value.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from scd_pipeline.declaration import RetireGuard
 from scd_pipeline.errors import BatchStopped
-from scd_pipeline.plan import kept
-from scd_pipeline.spec import RetireGuard
+from scd_pipeline.load import change_records as kept
 from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots

@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
+from scd_pipeline.declaration import parse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import parse
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import parse as parse_table
 

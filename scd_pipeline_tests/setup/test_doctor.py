@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import doctor, setup
 from scd_pipeline.errors import UnsupportedDelta
+from scd_pipeline.spark import doctor, setup
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import setup
 from scd_pipeline.errors import SetupError
+from scd_pipeline.spark import setup
 
 COORDINATES = ("io.delta:delta-storage:4.4.0", "org.locationtech.jts:jts-core:1.20.0")
 NAMES = ("delta-storage-4.4.0.jar", "jts-core-1.20.0.jar")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import setup
 from scd_pipeline.errors import SetupError
+from scd_pipeline.spark import setup
 
 
 def java_home(folder: Path, version: str | None, *, noted: bool = True) -> Path:

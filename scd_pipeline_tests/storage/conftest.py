@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.load import load
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import load
 from scd_pipeline_tests.storage.customers import CUSTOMER, snapshot
 
 

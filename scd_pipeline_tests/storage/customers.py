@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 
 CUSTOMER = Dimension(
     "dim_customer",

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
+from scd_pipeline.declaration import Attribute
 from scd_pipeline.delta import capabilities
 from scd_pipeline.delta.commits import OwnCommit
 from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ConflictError, OwnCommitMissing, RetriesExhausted, UnsupportedDelta
-from scd_pipeline.load import Retry, commit_dimension, commit_log, load, plan
-from scd_pipeline.plan import load_plan, open_log
-from scd_pipeline.spec import Attribute
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load import load_plan
+from scd_pipeline.load.dimension import Retry, commit_dimension, commit_log, load, plan
+from scd_pipeline.load.log import open_log
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -201,12 +202,12 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
         count = iter(range(100))
 
         def after_a_rival(*args: Any) -> OwnCommit:
-            monkeypatch.setattr("scd_pipeline.load.commit_log", original)
+            monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", original)
             rival.meddle(next(count))
-            monkeypatch.setattr("scd_pipeline.load.commit_log", after_a_rival)
+            monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", after_a_rival)
             return original(*args)
 
-        monkeypatch.setattr("scd_pipeline.load.commit_log", after_a_rival)
+        monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", after_a_rival)
         return rival
 
     return with_wins

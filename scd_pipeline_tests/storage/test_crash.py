@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from scd_pipeline.declaration import Attribute
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.load import load, plan
-from scd_pipeline.plan.schema import carry_out
-from scd_pipeline.spec import Attribute
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.dimension import load, plan
+from scd_pipeline.load.schema_steps import carry_out
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -52,7 +52,7 @@ def die(*args: Any) -> None:
 @contextmanager
 def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is done in here ends before that step."""
-    monkeypatch.setattr(f"scd_pipeline.load.{step}", die)
+    monkeypatch.setattr(f"scd_pipeline.load.dimension.{step}", die)
     try:
         with pytest.raises(Killed):
             yield

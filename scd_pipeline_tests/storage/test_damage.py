@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.audit.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
-from scd_pipeline.check import check_dimension
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
-from scd_pipeline.load import load
-from scd_pipeline.record import load_and_record
-from scd_pipeline.status import status
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.invariants.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
+from scd_pipeline.load.audit import load_and_record
+from scd_pipeline.load.dimension import load
+from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.status import status
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
 TABLE, LOG, AUDIT, KEYS = (f"dim_customer{suffix}" for suffix in ("", "_changes", "_audit", "_keys"))

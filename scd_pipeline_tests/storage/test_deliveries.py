@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.deliveries import discover
+from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source, load_dimension
+from scd_pipeline.deliveries.discovery import discover
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.load import load, plan
-from scd_pipeline.spec import Dimension, Feed, Snapshot, Source, load_dimension
-from scd_pipeline.status import status
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.dimension import load, plan
+from scd_pipeline.operations.status import status
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 

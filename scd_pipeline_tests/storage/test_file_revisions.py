@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import ingest
-from scd_pipeline.batch import rank, successor
-from scd_pipeline.deliveries import Delivery, discover
-from scd_pipeline.load import load
-from scd_pipeline.spec import Dimension, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension, Source
+from scd_pipeline.deliveries import read as ingest
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import discover
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.history.batch import rank, successor
+from scd_pipeline.load.dimension import load
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 TOUCHED, BEHIND, CORRECTED, WITHDRAWN, BROKEN = "2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"

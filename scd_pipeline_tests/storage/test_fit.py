@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration.tables import tables_of
 from scd_pipeline.delta.capabilities import Capabilities, probe
-from scd_pipeline.delta.fit import check, renames, told
+from scd_pipeline.delta.schema import check, renames, told
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
-from scd_pipeline.facts import add_reserved_member
-from scd_pipeline.landing import tables_of
-from scd_pipeline.load import load, plan
-from scd_pipeline.maintenance import maintain
-from scd_pipeline.spec import Attribute, Dimension
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.dimension import load, plan
+from scd_pipeline.load.facts import add_reserved_member
+from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 
 

@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.audit.fact_invariants import repeated_grain
-from scd_pipeline.deliveries import Delivery
+from scd_pipeline.declaration import Dimension, Fact, Feed, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import KeyCollision
-from scd_pipeline.load import load
-from scd_pipeline.spec import Dimension, Fact, Feed, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.invariants.facts import repeated_grain
+from scd_pipeline.load.dimension import load
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
 

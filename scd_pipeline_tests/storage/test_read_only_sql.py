@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from scd_pipeline import cli
-from scd_pipeline.asking import expect_query
+from scd_pipeline.cli import app as cli
+from scd_pipeline.cli.queries import expect_query
 from scd_pipeline.errors import UsageError
 
 QUERIES = r"""

@@ -6,7 +6,7 @@ import pytest
 
 from scd_pipeline.delta.table import is_conflict
 from scd_pipeline.errors import ConflictError, RetriesExhausted
-from scd_pipeline.load import Retry, silent, with_retries
+from scd_pipeline.load.dimension import Retry, silent, with_retries
 
 
 class Loser:

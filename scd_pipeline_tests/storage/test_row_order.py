@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.deliveries import Delivery
-from scd_pipeline.load import LoadResult, load
-from scd_pipeline.spec import Dimension, Feed, Snapshot, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import LoadResult, load
 from scd_pipeline_tests.semantics.specification import rule
 
 KEYS, ROUNDS = 200, 40

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline.deliveries import Delivery, read_path
-from scd_pipeline.load import BatchResult, load
-from scd_pipeline.spec import Dimension, Feed, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.declaration import Dimension, Feed, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.readers import read_path
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import BatchResult, load
 
 AT = datetime(2024, 1, 1, tzinfo=timezone.utc)
 NOT_UTF8 = "the line has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"

@@ -19,13 +19,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import deliveries, intake
-from scd_pipeline.deliveries import Delivery, as_arrow, discover
+from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Snapshot, Source
+from scd_pipeline.deliveries import accept as intake
+from scd_pipeline.deliveries import delivery as deliveries
+from scd_pipeline.deliveries.arrow import as_arrow
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import discover, mark
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.landing import mark
-from scd_pipeline.load import BatchResult, LoadPlan, load, plan
-from scd_pipeline.spec import Attribute, Column, Dimension, Feed, Snapshot, Source
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.load.dimension import BatchResult, LoadPlan, load, plan
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from scd_pipeline.batch import Batch, rank, regions
+from scd_pipeline.history.batch import Batch, rank, regions
 from scd_pipeline_tests import oracle
 
 

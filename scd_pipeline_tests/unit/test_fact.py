@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, parse_declarations
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import Dimension, Fact, Feed, Role, Source, parse_declarations
 
 DIMENSION = """\
 dimension: dim_player

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.types import StringType, StructField
 
-from scd_pipeline.history.statements import Reading
-from scd_pipeline.ingest import existing_columns
+from scd_pipeline.deliveries.conform import Reading
+from scd_pipeline.deliveries.read import existing_columns
 
 
 @pytest.mark.rule("S20", "S31")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline.spec.patterns import pattern_fault, reads_nanoseconds, without_optional_zone, zone_letters
+from scd_pipeline.declaration.patterns import pattern_fault, reads_nanoseconds, without_optional_zone, zone_letters
 
 FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
 

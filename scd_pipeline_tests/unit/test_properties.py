@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scd_pipeline.audit.properties import PROPERTIES, SOURCES_ARE_ON_TIME
-from scd_pipeline.check import FACT_RULES, dimension_rules
-from scd_pipeline.spec import Dimension, Source
+from scd_pipeline.declaration import Dimension, Source
+from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
+from scd_pipeline.operations.check import FACT_RULES, dimension_rules
 
 DOCS = Path(__file__).parents[2] / "docs"
 CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))

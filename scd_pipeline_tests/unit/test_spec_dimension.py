@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline.delta.audit_table import audit_schema
-from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import (
+from scd_pipeline.declaration import (
     Attribute,
     Begin,
     Column,
@@ -28,7 +26,9 @@ from scd_pipeline.spec import (
     Snapshot,
     Source,
 )
-from scd_pipeline.spec.check_dimension import audit_columns
+from scd_pipeline.declaration.checks.dimension import audit_columns
+from scd_pipeline.delta.audit_table import audit_schema
+from scd_pipeline.errors import DeclarationError
 
 
 def customer(**changes: Any) -> Dimension:
@@ -319,7 +319,7 @@ def refusal(make: Callable[[Any], Any], change: dict[str, Any]) -> DeclarationEr
 
 def test_declarations_import_no_engine() -> None:
     code = (
-        "import sys, scd_pipeline.spec, scd_pipeline.errors\n"
+        "import sys, scd_pipeline.declaration, scd_pipeline.errors\n"
         "print(sorted({'pyspark', 'delta', 'dagster', 'pandas', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,18 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA
+from scd_pipeline.declaration.types import PRIMITIVES, Array, DataType, Decimal, Map, Primitive, Struct, parse_type
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec.names import FORBIDDEN_BY_DELTA
-from scd_pipeline.spec.types import (
-    PRIMITIVES,
-    Array,
-    DataType,
-    Decimal,
-    Map,
-    Primitive,
-    Struct,
-    parse_type,
-)
 
 NAMES = st.text(st.characters(exclude_characters=FORBIDDEN_BY_DELTA), min_size=1, max_size=8).filter(str.isprintable)
 

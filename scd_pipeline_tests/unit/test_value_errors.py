@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from pyspark.errors import AnalysisException, NumberFormatException
 
-from scd_pipeline.commands import failure_message
+from scd_pipeline.cli.commands import failure_message
 from scd_pipeline.components.resources import told_as_failure
 from scd_pipeline.errors import value_error_name
 

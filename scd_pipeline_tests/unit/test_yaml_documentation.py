@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scd_pipeline.declaration import Dimension, describe, parse
+from scd_pipeline.declaration.checks.dimension import AUDIT_COLUMNS, TECHNICAL_COLUMNS
+from scd_pipeline.declaration.yaml import options as words
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import Dimension, describe, parse, words
-from scd_pipeline.spec.check_dimension import AUDIT_COLUMNS, TECHNICAL_COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "declaration.md").read_text(encoding="utf-8")
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from scd_pipeline.declaration import parse
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE
+from scd_pipeline.declaration.yaml import options as words
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import parse, words
-from scd_pipeline.spec.names import COLUMN_NAME_RULE
 
 ONE = """\
 dimension: dim_customer

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import (
+from scd_pipeline.declaration import (
     Attribute,
     Begin,
     Column,
@@ -19,6 +18,7 @@ from scd_pipeline.spec import (
     load_dimensions,
     parse,
 )
+from scd_pipeline.errors import DeclarationError
 
 SHORT = """\
 dimension: dim_customer

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scd_pipeline.declaration import parse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.spec import parse
 from scd_pipeline_tests.unit.test_yaml_faults import FEED, FLAT, ONE, TWO
 from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scd_pipeline.spec import (
+from scd_pipeline.declaration import (
     Attribute,
     Begin,
     Column,
@@ -19,7 +19,7 @@ from scd_pipeline.spec import (
     describe,
     parse,
 )
-from scd_pipeline.spec.names import is_column_name
+from scd_pipeline.declaration.names import is_column_name
 from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)

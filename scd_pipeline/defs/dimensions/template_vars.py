@@ -6,8 +6,8 @@ import os
 
 import dagster as dg
 
+from scd_pipeline.environment import declarations_folder
 from scd_pipeline.errors import SetupError
-from scd_pipeline.landing import declarations_folder
 
 
 @dg.template_var

@@ -1,0 +1,49 @@
+"""Declarations: frozen, typed, without Spark; one that exists is valid."""
+
+from scd_pipeline.declaration.attribute import Attribute, ScdType
+from scd_pipeline.declaration.begin import Begin
+from scd_pipeline.declaration.describe import describe
+from scd_pipeline.declaration.dimension import OPEN_END, Dimension
+from scd_pipeline.declaration.fact import Fact, Role
+from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
+from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
+from scd_pipeline.declaration.yaml.load import (
+    Declarations,
+    load_declarations,
+    load_dimension,
+    load_dimensions,
+    parse,
+    parse_declarations,
+)
+
+__all__ = [
+    "OPEN_END",
+    "Array",
+    "Attribute",
+    "Begin",
+    "Channel",
+    "Column",
+    "DataType",
+    "Decimal",
+    "Declarations",
+    "Dimension",
+    "Fact",
+    "Feed",
+    "KeyColumn",
+    "Map",
+    "Primitive",
+    "RetireGuard",
+    "Role",
+    "ScdType",
+    "Snapshot",
+    "Source",
+    "Struct",
+    "describe",
+    "load_declarations",
+    "load_dimension",
+    "load_dimensions",
+    "parse",
+    "parse_declarations",
+    "parse_type",
+]

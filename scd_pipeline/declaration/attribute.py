@@ -1,0 +1,122 @@
+"""How one column of a dimension remembers (S6 to S10)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from scd_pipeline.declaration.frozen import as_tuple, settle
+from scd_pipeline.declaration.types import DataType, parse_type
+from scd_pipeline.errors import DeclarationError
+
+Missing = Literal["reject", "not_provided", "null"]
+OnBadValue = Literal["quarantine", "null"]
+MISSING: tuple[str, ...] = get_args(Missing)
+ON_BAD_VALUE: tuple[str, ...] = get_args(OnBadValue)
+
+
+class ScdType(enum.IntEnum):
+    """What a change of an attribute does to the rows of its entity."""
+
+    RETAIN_ORIGINAL = 0
+    OVERWRITE = 1
+    ADD_ROW = 2
+    ADD_ATTRIBUTE = 3
+    HYBRID = 6
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Attribute:
+    """One attribute: its type of remembering, its column type, and where it comes from.
+
+    Checked by the Dimension that takes it, so that all faults of a declaration are told at once.
+
+    - `scd`: 0, 1, 2, 3 or 6 (S6 to S10)
+    - `type`: the column type, stored in its canonical form
+    - `source`: the one source that states it, where a dimension has several (S30)
+    - `former_names`: names it had before; its history goes on under the new one (S20)
+    - `retired`: no longer stated; keeps its history and opens no version (S20)
+    - `missing`: what a delivery without the column asserts: it is rejected ("reject"), the attribute is not provided
+      ("not_provided"), or it is NULL ("null") (S20)
+    - `on_bad_value`: what a value that does not cast does: its row is quarantined ("quarantine"), or the attribute is
+      NULL in it ("null") (S26)
+    - `required`: a row in which it is NULL is a bad row, unless its feed says that NULL is not stated (S26, S30)
+    - `personal`: its values can be erased on request (S31)
+    - `previous`: type 6 only: also `previous_<name>`, the value of the version before (S10)
+    - `derived`: computed by the pipeline and never read from a delivery, as the surrogate keys of a fact (S23); no
+      declaration has it
+    """
+
+    scd: ScdType
+    type: str = "string"
+    source: str | None = None
+    former_names: tuple[str, ...] = ()
+    retired: bool = False
+    missing: Missing = "reject"
+    on_bad_value: OnBadValue = "quarantine"
+    personal: bool = False
+    previous: bool = False
+    description: str = ""
+    name: str = ""
+    required: bool = False
+    derived: bool = False
+
+    def __init__(
+        self,
+        scd: ScdType | int,
+        type: str = "string",
+        source: str | None = None,
+        former_names: str | Sequence[str] = (),
+        retired: bool = False,
+        missing: Missing = "reject",
+        on_bad_value: OnBadValue = "quarantine",
+        personal: bool = False,
+        previous: bool = False,
+        description: str = "",
+        name: str = "",
+        required: bool = False,
+        derived: bool = False,
+    ) -> None:
+        settle(self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names))
+        settle(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
+        settle(self, previous=previous, description=description, name=name, required=required, derived=derived)
+
+    @property
+    def data_type(self) -> DataType:
+        """The column type as a tree."""
+        return parse_type(self.type)
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether a delivery may provide it: it is neither retired nor derived."""
+        return not (self.retired or self.derived)
+
+    @property
+    def opens_versions(self) -> bool:
+        """Whether a different value opens a version (S8, S10)."""
+        return self.scd in (ScdType.ADD_ROW, ScdType.HYBRID)
+
+    @property
+    def generated_columns(self) -> tuple[str, ...]:
+        """The columns that the dimension has because of this attribute, beside its own (S9, S10)."""
+        previous = f"previous_{self.name}"
+        if self.scd == ScdType.ADD_ATTRIBUTE:
+            return (previous, f"{self.name}_changed_at")
+        if self.scd == ScdType.HYBRID:
+            return (f"current_{self.name}", *((previous,) if self.previous else ()))
+        return ()
+
+
+def _scd(number: Any) -> Any:
+    """The type by its number; what names none stays as it is, for the checks to refuse."""
+    known = isinstance(number, int) and not isinstance(number, bool) and number in set(ScdType)
+    return ScdType(number) if known else number
+
+
+def _canonical(text: Any) -> Any:
+    try:
+        return parse_type(text).ddl()
+    except DeclarationError:  # told by the checks, with its place
+        return text

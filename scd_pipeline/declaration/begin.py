@@ -1,0 +1,34 @@
+"""Where the history of an entity begins (S29)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.times import canonical_time, moment
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Where the first version begins of an entity whose first change is old enough (S29).
+
+    An entity whose first change is at or before `for_first_changes_until` begins at `at`.
+    """
+
+    at: str
+    for_first_changes_until: str
+
+    def __post_init__(self) -> None:
+        settle(self, at=canonical_time(self.at))
+        settle(self, for_first_changes_until=canonical_time(self.for_first_changes_until))
+
+    @property
+    def at_time(self) -> datetime:
+        """`at` as a moment in UTC."""
+        return moment(self.at)
+
+    @property
+    def until_time(self) -> datetime:
+        """`for_first_changes_until` as a moment in UTC."""
+        return moment(self.for_first_changes_until)

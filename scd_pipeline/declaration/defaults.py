@@ -1,0 +1,55 @@
+"""Whether a default value fits the type of its column."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Any
+
+from scd_pipeline.declaration.times import parse_time
+from scd_pipeline.declaration.types import DataType, Decimal, Primitive
+
+_INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+
+
+def wanted_default(of: DataType, value: Any) -> str | None:
+    """What a default of this type looks like, where the value is none; None where it fits."""
+    if isinstance(of, Decimal):
+        fits = _is_number(value, 10 ** (of.precision - of.scale)) and _digits_after_point(value) <= of.scale
+        return None if fits else f"a number that fits {of.ddl()}"
+    if not isinstance(of, Primitive) or of.name == "binary":
+        return "nothing: this type takes no default"
+    if of.name in _INTEGER_BITS:
+        return None if _is_integer(value, _INTEGER_BITS[of.name]) else f"a whole number that fits {of.name}"
+    fits, wanted = {
+        "string": (isinstance(value, str), "text, in quotes where YAML reads it as something else"),
+        "boolean": (isinstance(value, bool), "true or false"),
+        "double": (_is_number(value) and _is_exact(value, 2**53), "a number"),
+        "float": (_is_number(value, 2.0**128) and _is_exact(value, 2**24), "a number"),
+        "date": (parse_time(value) is not None and len(value) == 10, "a date as 2024-01-31"),
+    }.get(of.name, (parse_time(value) is not None, "a UTC time as 2024-01-31 23:59:59"))
+    return None if fits else wanted
+
+
+def _is_integer(value: Any, bits: int) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
+
+
+def _digits_after_point(number: float) -> int:
+    exponent = decimal.Decimal(str(number)).normalize().as_tuple().exponent
+    return max(0, -int(exponent))
+
+
+def _is_exact(number: float, bound: int) -> bool:
+    """Return whether a floating type that counts to `bound` in steps of one has the number, if it is a whole one."""
+    return not isinstance(number, int) or abs(number) <= bound
+
+
+def _is_number(value: Any, bound: float = math.inf) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(float(value)) and abs(value) < bound
+    except OverflowError:
+        return False

@@ -1,0 +1,95 @@
+"""A dimension as the YAML text that declares it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+import yaml
+
+from scd_pipeline.declaration.attribute import Attribute
+from scd_pipeline.declaration.dimension import Dimension
+from scd_pipeline.declaration.frozen import FrozenMapping
+from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.names import default_surrogate_key
+from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source, format_of
+
+
+def describe(dimension: Dimension) -> str:
+    """The shortest YAML text that parses back to an equal dimension: what is as by default is left out."""
+    words: dict[str, Any] = {"dimension": dimension.name, "business_key": _key(dimension.business_key)}
+    words["sources"] = {source.name: _source(source) for source in dimension.sources}
+    words["attributes"] = {attribute.name: _attribute(attribute) for attribute in dimension.attributes}
+    words |= _given(dimension, but=("name", "business_key", "sources", "attributes", "origin"))
+    if dimension.surrogate_key == default_surrogate_key(dimension.name):
+        del words["surrogate_key"]
+    if dimension.begin is not None:
+        words["begin"] = _given(dimension.begin)
+    return str(yaml.dump(words, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text with unusual characters in the one style that keeps them all."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        style = None if text.replace("\n", "").isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (equal parts are written out each time)
+        return True
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def _key(key: tuple[KeyColumn, ...]) -> Any:
+    if any(column.type != "string" for column in key):
+        return {column.name: column.type for column in key}
+    return key[0].name if len(key) == 1 else [column.name for column in key]
+
+
+def _attribute(attribute: Attribute) -> Any:
+    words = _given(attribute, but=("name", "derived"))
+    return words["scd"] if len(words) == 1 else words
+
+
+def _source(source: Source) -> dict[str, Any]:
+    words = _given(source, but=("name", "snapshot", "feed", "columns"))
+    channels: dict[str, Any] = {kind: _channel(channel) for kind, channel in source.channels}
+    columns = {name: _column(column) for name, column in source.columns.items()}
+    return {**channels, **words, **({"columns": columns} if columns else {})}
+
+
+def _channel(channel: Channel) -> Any:
+    words = _given(channel, but=("options",))
+    if channel.options:
+        words["options"] = channel.reader_options
+    if channel.format == format_of(channel.path, channel.versions):
+        words.pop("format", None)
+    return words["path"] if list(words) == ["path"] else words
+
+
+def _column(column: Column) -> Any:
+    words = _given(column)
+    if len(column.from_) == 1:
+        words["from"] = column.from_[0]
+    return words["from"] if list(words) == ["from"] else words
+
+
+def _given(part: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields that differ from their defaults, by their words, as values that YAML knows."""
+    fields = [field for field in dataclasses.fields(part) if field.name not in but]
+    values = {field.name.rstrip("_"): (getattr(part, field.name), field.default) for field in fields}
+    return {word: _plain(value) for word, (value, default) in values.items() if value != default}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, (Mapping, FrozenMapping)):
+        return dict(value)
+    if isinstance(value, RetireGuard):
+        return value.share if value.at_least == 1 else dataclasses.asdict(value)
+    return int(value) if isinstance(value, IntEnum) else value

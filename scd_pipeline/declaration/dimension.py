@@ -1,0 +1,156 @@
+"""A dimension as its owner declares it: keys, attributes, sources, and where its history begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from scd_pipeline.declaration.attribute import Attribute, ScdType
+from scd_pipeline.declaration.begin import Begin
+from scd_pipeline.declaration.checks.dimension import check_dimension
+from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.names import default_surrogate_key
+from scd_pipeline.declaration.source import Source
+from scd_pipeline.declaration.times import canonical_time, moment
+
+OPEN_END = "9999-12-31 23:59:59"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Dimension:
+    """A valid declaration of one dimension: one that exists has no fault.
+
+    Errors: DeclarationError with every fault of the declaration and of its parts (S28).
+
+    - `business_key`: a name, names, or names with types; stored as key columns
+    - `attributes`: by name, an Attribute or the bare number of its type; stored in declared order
+    - `sources`: one or several
+    - `surrogate_key`: by default the name without a leading `dim_`, and `_key`
+    - `key_salt`: mends a collision of surrogate keys (S14)
+    - `open_end`: what `effective_to` holds in a current version
+    - `begin`: an earlier beginning of the first versions (S29)
+    - `deleted_rows`, `deleted_at`: what becomes of the row of a deleted entity in a table without
+      windows (S33)
+    - `origin`: the file and line it was read from; not compared
+    """
+
+    name: str
+    business_key: tuple[KeyColumn, ...]
+    attributes: tuple[Attribute, ...]
+    sources: tuple[Source, ...]
+    surrogate_key: str
+    key_salt: str = ""
+    open_end: str = OPEN_END
+    begin: Begin | None = None
+    deleted_rows: Literal["keep", "remove"] = "keep"
+    deleted_at: bool = False
+    owner: str = ""
+    description: str = ""
+    group: str = ""
+    origin: str = field(default="", compare=False)
+
+    def __init__(
+        self,
+        name: str,
+        business_key: str | Sequence[str | KeyColumn] | Mapping[str, str] = (),
+        attributes: Mapping[str, Attribute | ScdType | int] | Sequence[Attribute] = (),
+        sources: Source | Sequence[Source] = (),
+        surrogate_key: str | None = None,
+        key_salt: str = "",
+        open_end: str = OPEN_END,
+        begin: Begin | None = None,
+        deleted_rows: Literal["keep", "remove"] = "keep",
+        deleted_at: bool = False,
+        owner: str = "",
+        description: str = "",
+        group: str = "",
+        origin: str = "",
+    ) -> None:
+        settle(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
+        settle(self, sources=_several(sources), surrogate_key=default_surrogate_key(name))
+        if surrogate_key is not None:
+            settle(self, surrogate_key=surrogate_key)
+        settle(self, key_salt=key_salt, open_end=canonical_time(open_end), begin=begin, origin=origin)
+        settle(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
+        settle(self, owner=owner, description=description, group=group)
+        check_dimension(self)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the business key's columns."""
+        return tuple(column.name for column in self.business_key)
+
+    @property
+    def attribute_names(self) -> tuple[str, ...]:
+        """The names of all attributes, the retired ones included."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def live_attributes(self) -> tuple[Attribute, ...]:
+        """The attributes that are still stated (S20)."""
+        return tuple(attribute for attribute in self.attributes if not attribute.retired)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the table has windows: any attribute opens versions (S33)."""
+        return any(attribute.opens_versions for attribute in self.attributes)
+
+    @property
+    def open_end_time(self) -> datetime:
+        """`open_end` as a moment in UTC."""
+        return moment(self.open_end)
+
+    @property
+    def deciding_source(self) -> Source:
+        """The one source that decides whether an entity exists (S30)."""
+        deciding = [source for source in self.sources if source.existence]
+        return deciding[0] if deciding else self.sources[0]
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name; KeyError where there is none."""
+        return {attribute.name: attribute for attribute in self.attributes}[name]
+
+    def source(self, name: str) -> Source:
+        """The source of that name; KeyError where there is none."""
+        return {source.name: source for source in self.sources}[name]
+
+    def of_type(self, *types: ScdType) -> tuple[Attribute, ...]:
+        """The attributes of these types, in declared order."""
+        return tuple(attribute for attribute in self.attributes if attribute.scd in types)
+
+    def attributes_of(self, source_name: str) -> tuple[Attribute, ...]:
+        """The attributes that the source states, in declared order, the retired ones included (S30)."""
+        source = self.source(source_name)
+        if len(self.sources) == 1:
+            return self.attributes
+        listed = source.attributes or ()
+        return tuple(of for of in self.attributes if of.source == source.name or of.name in listed)
+
+
+def _key_columns(key: Any) -> Any:
+    """The key columns; a part that is none stays as it is, for the checks to refuse."""
+    if isinstance(key, str):
+        return (KeyColumn(key),)
+    if isinstance(key, Mapping):
+        return tuple(KeyColumn(name, of) for name, of in key.items())
+    if isinstance(key, (list, tuple)):
+        return tuple(KeyColumn(part) if isinstance(part, str) else part for part in key)
+    return key
+
+
+def _named(attributes: Any) -> Any:
+    """The attributes with their names; a part that is none stays as it is, for the checks to refuse."""
+    if not isinstance(attributes, Mapping):
+        return tuple(attributes) if isinstance(attributes, (list, tuple)) else attributes
+    return tuple(
+        replace(of if isinstance(of, Attribute) else Attribute(of), name=name) for name, of in attributes.items()
+    )
+
+
+def _several(sources: Any) -> Any:
+    if isinstance(sources, Source):
+        return (sources,)
+    return tuple(sources) if isinstance(sources, (list, tuple)) else sources

@@ -1,0 +1,275 @@
+"""A fact as its owner declares it: grain, event time, measures, and the dimensions whose keys it stores (S23)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from scd_pipeline.declaration.attribute import Attribute, ScdType
+from scd_pipeline.declaration.checks.collect import joined
+from scd_pipeline.declaration.dimension import Dimension
+from scd_pipeline.declaration.frozen import as_tuple, settle
+from scd_pipeline.declaration.key import KeyColumn
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name, shown
+from scd_pipeline.declaration.source import Column, Source
+from scd_pipeline.errors import DeclarationError, Fault
+
+DELIVERY_TIME = "_scd.at"
+"""The time of a row's delivery, as an expression over what is read."""
+
+Tell = Callable[[str, str, str], None]
+_PLAIN = Source("plain")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Role:
+    """A dimension in a fact: `<role>_key` is the surrogate key of the version that held at event time.
+
+    `key` names the fact's columns that hold the dimension's business key, in its order; by default they have its
+    names.
+    """
+
+    dimension: Dimension
+    key: tuple[str, ...]
+
+    def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
+        """Errors: DeclarationError for what is no dimension."""
+        if not isinstance(dimension, Dimension):
+            raise DeclarationError([Fault("role", "dimension", *_no_dimension(dimension))])
+        settle(self, dimension=dimension, key=dimension.key_names if key is None else as_tuple(key))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Fact:
+    """A valid declaration of one fact table.
+
+    - `grain`: the columns that identify a row, with types; stored as key columns
+    - `event_time`: the column that says when it happened; one of the grain, or one of its own
+    - `event_at`: "row" where the rows say it, "delivery" where it is the time of their delivery
+    - `dimensions`: by role name, a Role or the dimension itself
+    - `measures`: further columns, with types
+    - `source`: where rows come from; its channel is a feed
+    - `row_key`: the column that names a row; by default the name without a leading `fct_`, and `_row`
+
+    Errors: DeclarationError with every fault (S28).
+    """
+
+    name: str
+    grain: tuple[KeyColumn, ...]
+    event_time: str
+    roles: tuple[tuple[str, Role], ...]
+    measures: tuple[tuple[str, str], ...]
+    source: Source
+    event_at: Literal["row", "delivery"] = "row"
+    row_key: str = ""
+    owner: str = ""
+    description: str = ""
+    group: str = ""
+    origin: str = field(default="", compare=False)
+
+    def __init__(
+        self,
+        name: str,
+        grain: Mapping[str, str],
+        event_time: str,
+        dimensions: Mapping[str, Role | Dimension],
+        source: Source,
+        measures: Mapping[str, str] | None = None,
+        event_at: Literal["row", "delivery"] = "row",
+        row_key: str = "",
+        owner: str = "",
+        description: str = "",
+        group: str = "",
+        origin: str = "",
+    ) -> None:
+        _check_kinds(str(origin or name), grain, dimensions, source, measures)
+        roles = {role: Role(of) if isinstance(of, Dimension) else of for role, of in dimensions.items()}
+        settle(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
+        settle(self, event_time=event_time, roles=tuple(roles.items()), measures=tuple((measures or {}).items()))
+        settle(self, source=source, event_at=event_at, row_key=row_key or f"{str(name).removeprefix('fct_')}_row")
+        settle(self, owner=owner, description=description, group=group, origin=origin)
+        _check(self)
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions of all roles, each once."""
+        return tuple({role.dimension.name: role.dimension for _, role in self.roles}.values())
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of the surrogate keys, in order of the roles."""
+        return tuple(column for _, column, _ in self.keyed_roles)
+
+    @property
+    def keyed_roles(self) -> tuple[tuple[str, str, Role], ...]:
+        """The roles: the name of each, the column of its surrogate key, and the role itself."""
+        return tuple((name, f"{name}_key", role) for name, role in self.roles)
+
+    def as_dimension(self) -> Dimension:
+        """The fact's rows as entities that only ever have their latest values.
+
+        So a fact takes in its deliveries as a dimension does: retries, revisions, late and bad rows included. The
+        surrogate keys are derived: no delivery provides them.
+        """
+        time = Column(expression=DELIVERY_TIME) if self.event_at == "delivery" else None
+        columns = {**self.source.columns, **({self.event_time: time} if time else {})}
+        source = Source(
+            self.source.name,
+            feed=self.source.feed,
+            timezone=self.source.timezone,
+            columns=columns,
+            bad_row_limit=self.source.bad_row_limit,
+            overdue_after_hours=self.source.overdue_after_hours,
+        )
+        return Dimension(
+            self.name,
+            {column.name: column.type for column in self.grain},
+            {name: _attribute(self, name, of) for name, of in _columns(self).items()},
+            source,
+            surrogate_key=self.row_key,
+            deleted_rows="remove",
+            owner=self.owner,
+            description=self.description,
+            group=self.group,
+            origin=self.origin,
+        )
+
+
+def _attribute(fact: Fact, name: str, data_type: str) -> Attribute:
+    if name == fact.event_time:
+        return Attribute(ScdType.OVERWRITE, data_type, required=True)
+    return Attribute(ScdType.OVERWRITE, data_type, derived=name in fact.key_columns)
+
+
+def _columns(fact: Fact) -> dict[str, str]:
+    """Every column beside the grain: event time, business keys, measures, surrogate keys."""
+    grain = {column.name for column in fact.grain}
+    columns = {fact.event_time: "timestamp"}
+    for _, role in fact.roles:
+        columns |= {name: of.type for name, of in zip(role.key, role.dimension.business_key, strict=True)}
+    columns |= dict(fact.measures)
+    columns |= dict.fromkeys(fact.key_columns, "bigint")
+    return {name: of for name, of in columns.items() if name not in grain}
+
+
+def _no_dimension(given: object) -> tuple[str, str]:
+    return f"{shown(given)} is no dimension", "give a Dimension, or a Role of one"
+
+
+def _check_kinds(where: str, grain: Any, dimensions: Any, source: Any, measures: Any) -> None:
+    """Raise one DeclarationError with all parts of a fact that are not of their kind."""
+    faults = [
+        Fault(where, name, f"{shown(given)} is not names with values", "give a mapping")
+        for name, given in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
+        if not isinstance(given, Mapping)
+    ]
+    roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
+    faults += [
+        Fault(where, joined("dimensions", role), *_no_dimension(of))
+        for role, of in roles
+        if not isinstance(of, (Dimension, Role))
+    ]
+    if not isinstance(source, Source):
+        faults.append(Fault(where, "source", f"{shown(source)} is no source", "give a Source with a feed"))
+    if faults:
+        raise DeclarationError(faults)
+
+
+def _check(fact: Fact) -> None:
+    """Raise one DeclarationError with all faults of the fact."""
+    where = fact.origin or str(fact.name)
+    faults: list[Fault] = []
+
+    def tell(name: str, wrong: str, right: str) -> None:
+        faults.append(Fault(where, name, wrong, right))
+
+    for check in (_check_words, _check_source, _check_roles, _check_key_columns, _check_time):
+        check(fact, tell)
+    told = {fault.field for fault in faults}
+    if not told & {"fact", "grain", "dimensions"}:
+        try:
+            fact.as_dimension()
+        except DeclarationError as error:
+            found = [Fault(where, _word(f.field), f.wrong, f.right) for f in error.faults]
+            faults += [fault for fault in found if fault.field not in told]
+    if faults:
+        raise DeclarationError(faults)
+
+
+def _check_words(fact: Fact, tell: Tell) -> None:
+    if not (isinstance(fact.name, str) and is_table_name(fact.name)):
+        tell("fact", f"{shown(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
+    if not fact.grain:
+        tell("grain", "is missing", "name the columns that identify a row, with their types")
+    if not fact.roles:
+        tell("dimensions", "is missing", "name at least one dimension, by its role")
+    if fact.event_at not in ("row", "delivery"):
+        tell("event_at", f"{shown(fact.event_at)} is not a choice", "write row or delivery")
+    named = {"event_time": fact.event_time, "row_key": fact.row_key}
+    named |= {f"dimensions.{name}": name for name, _ in fact.roles}
+    for field_name, name in named.items():
+        if not (isinstance(name, str) and is_column_name(name)):
+            tell(field_name, f"{shown(name)} cannot be a name", COLUMN_NAME_RULE)
+
+
+def _check_source(fact: Fact, tell: Tell) -> None:
+    place = f"sources.{fact.source.name}"
+    for word in ("attributes", "existence", "retire_guard"):
+        if getattr(fact.source, word) != getattr(_PLAIN, word):
+            tell(f"{place}.{word}", "is a word for the sources of dimensions", "remove it")
+    if fact.source.snapshot is not None or fact.source.feed is None:
+        tell(place, "facts come by a feed", "write `feed:` with its path")
+    elif fact.source.feed.deletes or fact.source.feed.effective_at:
+        tell(f"{place}.feed", "has words that are for dimensions only", "remove `deletes` and `effective_at`")
+    elif fact.source.feed.states != "all":  # a row without its event time would be of no time (S23)
+        tell(f"{place}.feed.states", "a feed states all of a fact", "remove `states` and `nulls`")
+    elif fact.source.feed.placeholder == "delivery":  # no `effective_at` can mend it here
+        wrong = "{delivery} is any name, and a fact takes a delivery's time from its name"
+        tell(f"{place}.feed.path", wrong, "write {date} or {datetime} in its place")
+
+
+def _check_roles(fact: Fact, tell: Tell) -> None:
+    grain = {column.name: column.type for column in fact.grain}
+    measured = dict(fact.measures)
+    types: dict[str, str] = dict(grain)
+    for name, role in fact.roles:
+        wanted = role.dimension.business_key
+        if len(role.key) != len(wanted):
+            keys = ", ".join(role.dimension.key_names)
+            tell("dimensions", f"{name}.key names {len(role.key)} columns", f"name one for each of {keys}")
+            continue
+        for column, of in zip(role.key, wanted, strict=True):
+            if types.setdefault(column, of.type) != of.type:
+                wrong = f"{column} is {types[column]} here, and {of.name} of {role.dimension.name} is {of.type}"
+                tell(f"dimensions.{name}.key", wrong, f"declare {column} as {of.type}")
+            if column in measured:
+                tell(f"measures.{column}", "is a business key of a dimension too", "remove it here")
+    if fact.event_time in measured:
+        tell(f"measures.{fact.event_time}", "is the event time too", "remove it here")
+
+
+def _check_key_columns(fact: Fact, tell: Tell) -> None:
+    """A surrogate key has a column of its own: what the source states there would be lost (S23)."""
+    roles = {column.casefold(): name for name, column, _ in fact.keyed_roles}
+    stated = [(f"grain.{column.name}", column.name) for column in fact.grain]
+    stated += [("event_time", fact.event_time), *((f"measures.{name}", name) for name, _ in fact.measures)]
+    stated += [(f"dimensions.{name}.key", column) for name, role in fact.roles for column in role.key]
+    for place, column in stated:
+        if role_name := roles.get(str(column).casefold()):
+            wrong = f"{column} is the column of the surrogate key of role {role_name}"
+            tell(place, wrong, "give that role another name, or let the source's column have one")
+
+
+def _check_time(fact: Fact, tell: Tell) -> None:
+    in_grain = {column.name: column.type for column in fact.grain}.get(fact.event_time)
+    if in_grain is not None and in_grain not in ("timestamp", "date"):
+        tell(f"grain.{fact.event_time}", f"the event time is a {in_grain}", "declare it as timestamp or date")
+
+
+def _word(field: str) -> str:
+    """A fault's field by the words of a fact."""
+    for word, own in (("business_key", "grain"), ("attributes", "measures"), ("surrogate_key", "row_key")):
+        if field == word or field.startswith(f"{word}."):
+            return own + field.removeprefix(word)
+    return field

@@ -1,0 +1,28 @@
+"""A column of the business key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.types import DataType, parse_type
+from scd_pipeline.errors import DeclarationError
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One column that, with the others of the key, identifies an entity; never NULL (S26)."""
+
+    name: str
+    type: str = "string"
+
+    def __post_init__(self) -> None:
+        try:
+            settle(self, type=parse_type(self.type).ddl())
+        except DeclarationError:  # told by the checks, with its place
+            return
+
+    @property
+    def data_type(self) -> DataType:
+        """The column type as a tree."""
+        return parse_type(self.type)

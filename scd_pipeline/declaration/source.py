@@ -1,0 +1,264 @@
+"""Where the statements of a dimension come from: sources, and their channels (S4, S30)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any, ClassVar, Literal, get_args
+
+from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, settle
+
+Kind = Literal["snapshot", "feed"]
+Default = str | int | float | bool
+Unit = Literal["s", "ms", "us"]
+UNITS: tuple[str, ...] = get_args(Unit)
+
+DATED_PLACEHOLDERS = ("date", "datetime")
+PLACEHOLDERS = (*DATED_PLACEHOLDERS, "delivery")
+_ENDINGS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".delta": "delta",
+}
+_COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Column:
+    """How a source's physical column becomes an attribute or a key column.
+
+    - `from_` (in YAML `from`): the column's name, or several names, of which the first that a delivery has is read
+    - `expression`: SQL over the delivery's columns; excludes `from_`
+    - `format`: reads text as a date or time, by Spark's patterns
+    - `unit`: reads a number as a time that counts seconds, milliseconds or microseconds from 1970 in UTC
+    - `round`: accepts a value with more digits than the type has: a number is rounded half up, a time cut off (S26)
+    - `default`: replaces NULL
+    """
+
+    from_: tuple[str, ...] = ()
+    format: str | None = None
+    expression: str | None = None
+    default: Default | None = None
+    unit: Unit | None = None
+    round: bool = False
+
+    def __init__(
+        self,
+        from_: str | Sequence[str] = (),
+        format: str | None = None,
+        expression: str | None = None,
+        default: Default | None = None,
+        unit: Unit | None = None,
+        round: bool = False,
+    ) -> None:
+        settle(self, from_=() if from_ is None else as_tuple(from_), format=format, expression=expression)
+        settle(self, default=default, unit=unit, round=round)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One way in which a source delivers; use Snapshot or Feed.
+
+    - `path`: where deliveries are found, with one of `{date}`, `{datetime}`, `{delivery}` in a file's
+      path; none means that frames are handed in. `{delivery}` tells no time: it is for feeds with `effective_at`
+    - `format`: parquet, csv, json or delta; by default told by the path's ending
+    - `options`: reader options, stored as sorted pairs
+    - `partition`, `versions`: one delivery for each value of a partition column, or for each version,
+      of the table at `path`
+    - `effective_at`: column of the business time of a row, read by `effective_at_format` or, where it is a number, as
+      so many of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
+    - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
+    - `ties`: what decides where nothing orders two changes of one batch (S5): they are rejected, or `delete_wins`, or
+      the `last_row` of the file
+    - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
+    """
+
+    kind: ClassVar[Kind]
+
+    path: str | None = None
+    format: str | None = None
+    options: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
+    partition: str | None = None
+    versions: bool = False
+    effective_at: str | None = None
+    effective_at_format: str | None = None
+    effective_at_unit: Unit | None = None
+    effective_at_round: bool = False
+    sequence: str | None = None
+    sequence_type: Literal["bigint", "timestamp"] = "bigint"
+    ties: Literal["reject", "delete_wins", "last_row"] = "reject"
+    reason: str | None = None
+    actor: str | None = None
+    correlation_id: str | None = None
+
+    def __post_init__(self) -> None:
+        settle(self, options=_pairs(self.options))
+        if self.format is None:
+            settle(self, format=format_of(self.path, self.versions))
+
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """The reader options by name."""
+        return dict(self.options)
+
+    @property
+    def placeholder(self) -> str | None:
+        """Which placeholder the path has: `date`, `datetime`, `delivery` or none."""
+        found = placeholders(self.path)
+        return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Channel):
+    """A channel whose deliveries state every entity of their scope: one left out is gone.
+
+    `scope` names the columns of the business key whose values bound a delivery. `unreadable_keys`
+    says what a snapshot does that has rows whose key cannot be read (S27).
+    """
+
+    kind: ClassVar[Kind] = "snapshot"
+
+    scope: tuple[str, ...] = ()
+    unreadable_keys: Literal["retire_nobody", "retire"] = "retire_nobody"
+
+    def __post_init__(self) -> None:
+        Channel.__post_init__(self)
+        settle(self, scope=as_tuple(self.scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Feed(Channel):
+    """A channel whose deliveries state only what changed: one left out is unchanged.
+
+    `deletes` is an SQL condition over the delivery's columns that marks a delete. `states` says whether
+    a row states all attributes of the source or some; with some, `nulls` says what NULL means (S30).
+    """
+
+    kind: ClassVar[Kind] = "feed"
+
+    deletes: str | None = None
+    states: Literal["all", "some"] = "all"
+    nulls: Literal["value", "not_stated"] = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class RetireGuard:
+    """Limit on how many entities one snapshot may retire (S27).
+
+    - `share`: the largest share that it may retire of the entities that exist
+    - `at_least`: the number of existing entities from which the limit applies
+    """
+
+    share: float = 0.25
+    at_least: int = 1
+
+    def rejects(self, retired: int, existing: int) -> bool:
+        """Whether a snapshot that retires so many of the existing entities is rejected."""
+        return existing >= self.at_least and retired > self.share * existing
+
+
+DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
+"""The limit where none is declared. A declared share applies at any size."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Source:
+    """One system that delivers statements, by snapshot, by change feed or by both.
+
+    - `attributes`: the attributes it states, where a dimension has several sources
+    - `existence`: whether it decides that an entity exists: exactly one source does (S30)
+    - `timezone`: the zone of timestamps without one (S1)
+    - `columns`: how its columns become attributes and key columns, where the names differ
+    - `bad_row_limit`: the share of bad rows over which a batch is rejected (S26)
+    - `retire_guard`: the share of entities over which a snapshot may not retire them, or a RetireGuard (S27)
+    - `overdue_after_hours`: without a delivery for so long it is overdue
+    """
+
+    name: str
+    snapshot: Snapshot | None = None
+    feed: Feed | None = None
+    attributes: tuple[str, ...] | None = None
+    existence: bool | None = None
+    timezone: str = "UTC"
+    columns: Mapping[str, Column] = FrozenMapping({})
+    bad_row_limit: float = 0.05
+    retire_guard: RetireGuard = DEFAULT_RETIRE_GUARD
+    overdue_after_hours: float | None = None
+
+    def __init__(
+        self,
+        name: str,
+        snapshot: Snapshot | str | None = None,
+        feed: Feed | str | None = None,
+        attributes: str | Sequence[str] | None = None,
+        existence: bool | None = None,
+        timezone: str = "UTC",
+        columns: Mapping[str, Column | str | Sequence[str]] | None = None,
+        bad_row_limit: float = 0.05,
+        retire_guard: RetireGuard | float = DEFAULT_RETIRE_GUARD,
+        overdue_after_hours: float | None = None,
+    ) -> None:
+        settle(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
+        settle(self, snapshot=Snapshot(snapshot) if isinstance(snapshot, str) else snapshot)
+        settle(self, feed=Feed(feed) if isinstance(feed, str) else feed)
+        settle(self, columns=_columns({} if columns is None else columns))
+        settle(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
+        settle(self, retire_guard=_retire_guard(retire_guard))
+
+    @property
+    def channels(self) -> tuple[tuple[Kind, Snapshot | Feed], ...]:
+        """The channels with their kinds, the snapshot first."""
+        both = (self.snapshot, self.feed)
+        return tuple((channel.kind, channel) for channel in both if channel is not None)
+
+    def channel(self, kind: str) -> Snapshot | Feed:
+        """The channel of that kind; KeyError where the source has none."""
+        return dict(self.channels)[kind]  # type: ignore[index]
+
+    def column(self, name: str) -> Column:
+        """How the attribute or key column is read: where nothing is said, from the column of its name."""
+        found = self.columns.get(name, Column())
+        return found if found.from_ or found.expression else replace(found, from_=(name,))
+
+
+def _retire_guard(declared: Any) -> Any:
+    """A share alone as a guard that applies at any size; anything else unchanged, for the checks to reject."""
+    is_share = isinstance(declared, (int, float)) and not isinstance(declared, bool)
+    return RetireGuard(declared) if is_share else declared
+
+
+def placeholders(path: Any) -> list[str]:
+    """All words in braces in a path, as they stand there."""
+    return _BRACES.findall(path) if isinstance(path, str) else []
+
+
+def format_of(path: Any, versions: Any = False) -> str | None:
+    """The format that the path's ending tells, else delta for a table read by versions."""
+    if not isinstance(path, str):
+        return None
+    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    told = _ENDINGS.get(suffixes[-1]) if suffixes else None
+    return told or ("delta" if versions is True else None)
+
+
+def _pairs(options: Any) -> Any:
+    items = options.items() if isinstance(options, Mapping) else options
+    try:
+        return tuple(sorted((key, value) for key, value in items))
+    except (TypeError, ValueError):  # no pairs, or of types that do not sort: told by the checks
+        return tuple(items) if isinstance(options, Mapping) else options
+
+
+def _columns(columns: Any) -> Any:
+    if not isinstance(columns, Mapping):
+        return columns
+    items = columns.items()
+    return FrozenMapping({name: Column(from_=of) if isinstance(of, (str, list, tuple)) else of for name, of in items})

@@ -1,0 +1,13 @@
+"""The tables of a dimension or a fact, and their names."""
+
+from __future__ import annotations
+
+LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX = "_changes", "_audit", "_keys"
+SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
+"""How the names of the other tables of a dimension end; its own table has its plain name."""
+KINDS = tuple(suffix.removeprefix("_") for suffix in SUFFIXES)
+
+
+def tables_of(name: str) -> tuple[str, ...]:
+    """Return the names of a dimension's or a fact's tables: its own, and one for each suffix."""
+    return (name, *(name + suffix for suffix in SUFFIXES))

@@ -1,0 +1,271 @@
+"""Column types: read from text such as `decimal(12,2)` or `array<struct<a:int,b:string>>`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, did_you_mean, is_text, shown
+from scd_pipeline.errors import DeclarationError, Fault
+
+_ALIASES = {
+    "byte": "tinyint",
+    "short": "smallint",
+    "integer": "int",
+    "long": "bigint",
+    "real": "float",
+    "bool": "boolean",
+    "text": "string",
+    "timestamp_ltz": "timestamp",
+    "dec": "decimal",
+    "numeric": "decimal",
+}
+PRIMITIVES = (
+    "string",
+    "int",
+    "bigint",
+    "smallint",
+    "tinyint",
+    "double",
+    "float",
+    "boolean",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "binary",
+)
+_NESTED = ("decimal", "array", "map", "struct")
+_REFUSED = {
+    "variant": "store it as string, or as a struct of the parts you compare",
+    "geometry": "store it as string (WKT) or binary (WKB)",
+    "geography": "store it as string (WKT) or binary (WKB)",
+    "interval": "store it as a bigint of its smallest unit",
+    "void": "give the type that the values have",
+    "char": "write string",
+    "varchar": "write string",
+}
+_MAX_DEPTH = 30
+_TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s<>(),:`]+)|([<>(),:]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A type without parts, by its canonical name."""
+
+    name: str
+
+    def ddl(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """An exact number of so many digits, so many of them behind the point."""
+
+    precision: int
+    scale: int
+
+    def ddl(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of values of one type."""
+
+    element: DataType
+
+    def ddl(self) -> str:
+        return f"array<{self.element.ddl()}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values by key; compared as sorted entries (S8)."""
+
+    key: DataType
+    value: DataType
+
+    def ddl(self) -> str:
+        return f"map<{self.key.ddl()},{self.value.ddl()}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named parts, in order."""
+
+    fields: tuple[tuple[str, DataType], ...]
+
+    def ddl(self) -> str:
+        inner = ",".join(f"{_quoted(name)}:{of.ddl()}" for name, of in self.fields)
+        return f"struct<{inner}>"
+
+
+DataType = Primitive | Decimal | Array | Map | Struct
+
+
+def leaves(data_type: DataType) -> tuple[DataType, ...]:
+    """Return the types without parts that the type consists of."""
+    match data_type:
+        case Array(element=element):
+            return leaves(element)
+        case Map(key=key, value=value):
+            return (*leaves(key), *leaves(value))
+        case Struct(fields=fields):
+            return tuple(leaf for _, inner in fields for leaf in leaves(inner))
+        case _:
+            return (data_type,)
+
+
+def _quoted(name: str) -> str:
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
+def parse_type(text: str) -> DataType:
+    """The type that the text names.
+
+    Errors: DeclarationError for text that names none, and for types that have no equality
+    or whose values cannot be compared for a version (S8).
+    """
+    if not isinstance(text, str) or not text.strip() or not is_text(text):
+        _refuse(text, f"{shown(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
+    parser = _Parser(text)
+    found = parser.type(0)
+    parser.end()
+    return found
+
+
+def _refuse(text: object, wrong: str, right: str) -> NoReturn:
+    raise DeclarationError([Fault("type", shown(text), wrong, right)])
+
+
+class _Parser:
+    """Reads one type from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._split(text)
+        self.at = 0
+
+    def _split(self, text: str) -> list[str]:
+        tokens, at = [], 0
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None:
+                _refuse(text, f"{shown(text)} is not a type", "close what `` ` `` opens")
+            tokens.append(match.group().strip())
+            at = match.end()
+        return tokens
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self) -> str:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def expect(self, token: str, form: str) -> None:
+        if self.take() != token:
+            _refuse(self.text, f"{shown(self.text)} is not a type", f"write {form}")
+
+    def end(self) -> None:
+        if self.at != len(self.tokens):
+            rest = " ".join(self.tokens[self.at :])
+            _refuse(self.text, f"{shown(self.text)} goes on after the type", f"remove {shown(rest)}")
+
+    def type(self, depth: int) -> DataType:
+        if depth > _MAX_DEPTH:
+            _refuse(self.text, f"nested more than {_MAX_DEPTH} deep", "flatten the type")
+        word = self.take()
+        name = _ALIASES.get(word.lower(), word.lower())
+        self._refuse_unfit(word, name)
+        if name == "decimal":
+            return self.decimal()
+        if name == "array":
+            return self.array(depth)
+        if name == "map":
+            return self.map(depth)
+        return self.struct(depth) if name == "struct" else Primitive(name)
+
+    def _refuse_unfit(self, word: str, name: str) -> None:
+        for refused, instead in _REFUSED.items():
+            if name == refused:
+                _refuse(self.text, f"type {word} cannot be the type of a column here", instead)
+        if name not in PRIMITIVES and name not in _NESTED:
+            _refuse(self.text, f"{shown(word)} is not a type", did_you_mean(name, (*PRIMITIVES, *_NESTED)))
+
+    def decimal(self) -> Decimal:
+        form = "decimal(precision,scale), as decimal(12,2)"
+        if self.peek() != "(":
+            return Decimal(10, 0)
+        self.expect("(", form)
+        precision, scale = self.number(form), 0
+        if self.peek() == ",":
+            self.take()
+            scale = self.number(form)
+        self.expect(")", form)
+        if not (1 <= precision <= 38 and scale <= precision):
+            right = "precision is 1 to 38, and scale is 0 to precision"
+            _refuse(self.text, f"decimal({precision},{scale}) is out of range", right)
+        return Decimal(precision, scale)
+
+    def number(self, form: str) -> int:
+        token = self.take()
+        if not re.fullmatch(r"[0-9]{1,9}", token):
+            _refuse(self.text, f"{shown(token)} is not a count of digits", f"write {form}")
+        return int(token)
+
+    def array(self, depth: int) -> Array:
+        form = "array<type>, as array<string>"
+        self.expect("<", form)
+        element = self.type(depth + 1)
+        self.expect(">", form)
+        return Array(element)
+
+    def map(self, depth: int) -> Map:
+        form = "map<type,type>, as map<string,int>"
+        self.expect("<", form)
+        key = self.type(depth + 1)
+        self.expect(",", form)
+        value = self.type(depth + 1)
+        self.expect(">", form)
+        if _has_map(key):
+            _refuse(self.text, "the key of a map has a map in it", "use an array of structs as the key")
+        return Map(key, value)
+
+    def struct(self, depth: int) -> Struct:
+        form = "struct<name:type,...>, as struct<street:string,number:int>"
+        self.expect("<", form)
+        fields = [self.field(depth, form)]
+        while self.peek() == ",":
+            self.take()
+            fields.append(self.field(depth, form))
+        self.expect(">", form)
+        names = [name.casefold() for name, _ in fields]
+        if len(set(names)) != len(names):
+            _refuse(self.text, f"{shown(self.text)} names a field twice", "give each field its own name")
+        return Struct(tuple(fields))
+
+    def field(self, depth: int, form: str) -> tuple[str, DataType]:
+        name = self.take()
+        if not name or name in "<>(),:":
+            _refuse(self.text, f"{shown(self.text)} lacks the name of a field", f"write {form}")
+        if name.startswith("`"):
+            name = name[1:-1].replace("``", "`")
+        if not name.isprintable() or set(name) & set(FORBIDDEN_BY_DELTA):
+            right = f"use printable characters, no space and none of {' '.join(FORBIDDEN_BY_DELTA.strip())}"
+            _refuse(self.text, f"{shown(name)} cannot be the name of a field", right)
+        if self.peek() == ":":
+            self.take()
+        return name, self.type(depth + 1)
+
+
+def _has_map(of: DataType) -> bool:
+    if isinstance(of, Map):
+        return True
+    if isinstance(of, Array):
+        return _has_map(of.element)
+    return isinstance(of, Struct) and any(_has_map(inner) for _, inner in of.fields)

@@ -1,0 +1,1 @@
+"""Declarations in YAML files."""

@@ -1,0 +1,219 @@
+"""Whether the tables that are there fit the declaration, and the schema steps that make them fit (S20, S35).
+
+A load takes those steps only where it writes something: until then readers see the table `as_declared`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import quoted
+from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.delta.table import Table
+from scd_pipeline.errors import DeclarationError, Fault, SetupError
+from scd_pipeline.history.timeline import dimension_schema
+
+FORMAT = "scd_pipeline.format"
+DECLARATION = "scd_pipeline.declaration"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStep:
+    """One change of a table's columns: create it, rename a column or add one."""
+
+    table: str
+    action: str
+    detail: str
+    column: tuple[str, str] = ("", "")
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.table}: {self.detail}"
+
+
+def properties(dimension: Dimension) -> dict[str, str]:
+    """The properties by which a table remembers its declaration; as hexadecimal digits, because Spark blanks out
+    properties that look like a secret or an address."""
+    text = json.dumps(told(dimension), sort_keys=True)
+    return {FORMAT: "1", DECLARATION: text.encode().hex()}
+
+
+def told(dimension: Dimension) -> dict[str, Any]:
+    """What of a declaration a table holds fast: changing it is a redeclaration (S35)."""
+    return {
+        "key": [[key.name, key.type] for key in dimension.business_key],
+        "attributes": {a.name: [int(a.scd), a.type, a.previous] for a in dimension.attributes},
+        "former_names": {former: a.name for a in dimension.attributes for former in a.former_names},
+        "surrogate_key": dimension.surrogate_key,
+        "key_salt": dimension.key_salt,
+        "open_end": dimension.open_end,
+        "begin": [dimension.begin.at, dimension.begin.for_first_changes_until] if dimension.begin else None,
+        "deleted_rows": dimension.deleted_rows,
+        "deleted_at": dimension.deleted_at,
+        "deciding_source": dimension.deciding_source.name,
+    }
+
+
+def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
+    """Errors: DeclarationError with every point in which the declaration differs from what the table was made by.
+
+    New names for attributes are no difference, nor is a former name that is no longer told; nor is a new attribute,
+    unless the table has no windows and the attribute needs them: rows that no delivery speaks of would get none.
+    """
+    now, faults, heirs = told(dimension), [], dict[str, str]()
+    for field in [name for name in now if name not in ("attributes", "former_names")]:
+        if stored.get(field) != now[field]:
+            faults.append(_fault(dimension, field, stored.get(field), now[field]))
+    for name, before in stored["attributes"].items():
+        current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
+        if current is None:
+            faults.append(_unnamed(dimension, name, f"the table has attribute {name}"))
+        elif (other := heirs.setdefault(current.name, name)) != name:
+            wrong = f"the table has both {other} and {name}, each with values of its own"
+            right = "name neither in `former_names` of the other, and keep one with `retired: true`"
+            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{current.name}", wrong, right))
+        elif now["attributes"][current.name] != before:
+            faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
+    if not any(Attribute(scd).opens_versions for scd, _, _ in stored["attributes"].values()):
+        new = [a for a in dimension.attributes if a.name not in heirs]
+        faults += [_windowless(dimension, attribute) for attribute in new if attribute.opens_versions]
+    if faults:
+        raise DeclarationError(faults)
+
+
+def check_stated(dimension: Dimension, stated: Iterable[str]) -> None:
+    """Errors: DeclarationError with every attribute that the change log has statements of and that is not declared.
+
+    The log would be read as if nothing had been stated of it.
+    """
+    unknown = sorted(set(stated) - set(dimension.attribute_names))
+    if unknown:
+        wrong = "the change log has statements of attribute {}"
+        raise DeclarationError([_unnamed(dimension, name, wrong.format(name)) for name in unknown])
+
+
+def _unnamed(dimension: Dimension, name: str, there: str) -> Fault:
+    wrong = f"{there}, which the declaration does not name"
+    right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
+    return Fault(dimension.origin or dimension.name, f"attributes.{name}", wrong, right)
+
+
+def _windowless(dimension: Dimension, attribute: Attribute) -> Fault:
+    wrong = f"the table was made without windows, and type {int(attribute.scd)} needs them"
+    right = "declare it with type 0, 1 or 3, or load into a new table"
+    return Fault(dimension.origin or dimension.name, f"attributes.{attribute.name}", wrong, right)
+
+
+def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fault:
+    wrong = f"the table was made with {json.dumps(before)}, the declaration says {json.dumps(now)}"
+    return Fault(dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table")
+
+
+def refuse_foreign(*tables: Table) -> set[str]:
+    """Return the names of the tables that exist.
+
+    Tables of ours are made with their properties in one commit: none is ever there without them.
+
+    Raises:
+        SetupError: One of the tables was not made by this package.
+    """
+    existing = set()
+    for table in tables:
+        told = table.properties()
+        if told and FORMAT not in told:
+            raise SetupError(
+                f"table {table.name}: {table.identifier} was not made by this package, as it has no property {FORMAT}; "
+                f"expected a table of ours or none; it was left as it is; declare another name, or name another schema "
+                f"(SCD_SCHEMA) or folder for the tables"
+            )
+        if told:
+            existing.add(table.name)
+    return existing
+
+
+def stored_declaration(table: Table) -> dict[str, Any] | None:
+    """What the table was made by; None if it is not one of ours."""
+    text = table.properties().get(DECLARATION)
+    return None if text is None else dict(json.loads(bytes.fromhex(text)))
+
+
+def in_all_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dimension:
+    """The declaration with every name that its attributes ever had by what its table was made by, named or not (S20).
+
+    The log and the audit keep what was told under the name of then, so that they are read by all of them.
+    Errors: DeclarationError where another attribute has one of those names now: what is kept under it could be
+    either's.
+    """
+    former_names = (stored or {}).get("former_names", {})
+    owners = {n.casefold(): a.name for a in dimension.attributes for n in (a.name, *a.former_names)}
+    names = {a.name: a.former_names for a in dimension.attributes}
+    faults = []
+    for former, name in former_names.items():
+        heir, owner = owners.get(name.casefold()), owners.get(former.casefold())
+        if heir is not None and owner is None:
+            names[heir] += (former,)
+        elif heir is not None and owner != heir:
+            wrong = f"attribute {heir} had the name {former} before, and the change log has it under that name"
+            right = "give this attribute another name"
+            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{owner}", wrong, right))
+    if faults:
+        raise DeclarationError(faults)
+    attributes = (replace(a, former_names=names[a.name]) for a in dimension.attributes)
+    return replace(dimension, attributes=tuple(attributes))
+
+
+def steps(
+    table: str,
+    there: Mapping[str, str],
+    wanted: Sequence[tuple[str, str]],
+    renamed: Mapping[str, str],
+) -> list[SchemaStep]:
+    """What has to be done to a table so that it has the wanted columns; `renamed` gives old name to new name."""
+    if not there:
+        return [SchemaStep(table, "create", f"{len(wanted)} columns")]
+    steps = []
+    names = {name.lower() for name in there}
+    for old, new in renamed.items():
+        if old.lower() in names and new.lower() not in names:
+            steps.append(SchemaStep(table, "rename column in", f"{old} to {new}", (old, new)))
+            names = (names - {old.lower()}) | {new.lower()}
+    missing = [(name, ddl) for name, ddl in wanted if name.lower() not in names]
+    steps += [SchemaStep(table, "add column to", f"{name} {ddl}", (name, ddl)) for name, ddl in missing]
+    return steps
+
+
+def renames(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:
+    """Old column name to new one, for each attribute that had another name; with its generated columns if asked for."""
+    found: dict[str, str] = {}
+    for attribute in attributes:
+        for former in attribute.former_names:
+            found[former] = attribute.name
+            if generated:
+                before = replace(attribute, name=former, former_names=())
+                found |= dict(zip(before.generated_columns, attribute.generated_columns, strict=True))
+    return found
+
+
+def as_declared(dimension: Dimension, there: Collection[str], *, of: str = "") -> dict[str, str]:
+    """Every column that the dimension's table should have, as SQL over those that are there.
+
+    New ones are NULL, renamed ones are found under their former names. `of` is what SQL calls the table, if anything.
+    """
+    former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
+    before = f"{quoted(of)}." if of else ""
+    found = {}
+    for name, ddl, _ in dimension_schema(dimension):
+        physical = name if name in there else former.get(name)
+        found[name] = f"CAST(NULL AS {ddl})" if physical is None else before + quoted(physical)
+    return found
+
+
+def declared_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Rows of the dimension's table with the columns that it should have, as of `as_declared`."""
+    found = as_declared(dimension, rows.columns)
+    return rows.select(*[F.expr(value).alias(name) for name, value in found.items()])

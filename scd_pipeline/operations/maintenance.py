@@ -1,0 +1,122 @@
+"""Keeping tables small and their own commits at hand: OPTIMIZE, VACUUM, and an own commit repeated in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.schema import refuse_foreign
+from scd_pipeline.delta.upstream import LOG_MARK, require_unchanged
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import UsageError
+from scd_pipeline.load.dimension import Retry, silent, with_retries
+from scd_pipeline.load.log import took_of
+
+LEAST_HOURS = 168
+"""Files that readers of the last week may still need are never removed."""
+
+RENEWED_AFTER = timedelta(days=15)
+"""Half of the time for which Delta keeps a table's history by default; an own commit that is older is repeated."""
+
+_RETENTION = "delta.deletedFileRetentionDuration"
+_UNITS = {"hour": 1, "day": 24, "week": 168}
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What was done to one table."""
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_after: int
+    renewed: bool
+
+
+def maintain(
+    warehouse: Warehouse,
+    tables: Sequence[str],
+    *,
+    now: datetime,
+    retention_hours: int | None = None,
+    run_id: str = "",
+    retry: Retry | None = None,
+) -> tuple[Maintained, ...]:
+    """Compact the tables that are there, and remove files that no version of the last hours needs.
+
+    The hours are `retention_hours`, which become the table's own setting; where none are given those of that setting, a
+    week at least. `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be
+    repeated.
+    A table that another program changed is left alone: removing files could take those that restore it.
+
+    Errors: UsageError for less than a week; SetupError if one of the tables is not ours; ForeignCommitError for a table
+    that another program changed, before any of the tables is maintained.
+    """
+    if retention_hours is not None and retention_hours < LEAST_HOURS:
+        raise UsageError(
+            f"a retention of {retention_hours} hours would take files from running readers; "
+            f"expected {LEAST_HOURS} or more"
+        )
+    refuse_foreign(*[warehouse.table(name) for name in tables])
+    commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
+    require_unchanged(commits)
+    there = [commit.table for commit in commits if commit.exists]
+    return tuple(_maintained(warehouse, name, now, retention_hours, run_id, retry) for name in there)
+
+
+def _maintained(
+    warehouse: Warehouse, name: str, now: datetime, wanted: int | None, run_id: str, retry: Retry | None
+) -> Maintained:
+    table = warehouse.writable(name)
+    spark = warehouse.spark
+    before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
+    with_retries(name, table.compact, retry or Retry(), silent)
+    own = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
+    hours = max(own, LEAST_HOURS) if wanted is None else wanted
+    if own != hours:
+        # VACUUM goes by the table's own setting, whatever it is told.
+        table.set_properties({_RETENTION: _interval(hours)})
+    spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
+    renewed = with_retries(name, lambda: _renewed(warehouse, name, now, run_id), retry or Retry(), silent)
+    after = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles", "sizeInBytes").collect()[0]
+    return Maintained(name, int(before), int(after[0]), int(after[1]), renewed)
+
+
+def _interval(hours: int) -> str:
+    return f"interval {hours} hours"
+
+
+def _hours(interval: str) -> int:
+    """The whole hours of an interval as Delta's properties have it, as `interval 30 days`; 0 where it has others."""
+    parts = interval.lower().split()[1:]
+    pairs = list(zip(parts[::2], parts[1::2], strict=False))
+    if len(parts) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _UNITS for number, unit in pairs):
+        return 0
+    return sum(int(number) * _UNITS[unit.rstrip("s")] for number, unit in pairs)
+
+
+def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:
+    """Repeat an own commit before Delta's history forgets it: without one nobody could write any more."""
+    table = warehouse.writable(name)
+    commit = table.last_commit()
+    if commit.at is None or now - commit.at < RENEWED_AFTER:
+        return False
+    took = {**commit.took, **_stands(warehouse, name, commit)}
+    table.mark(commit.next(took=took, batches=(), run_id=run_id))
+    return True
+
+
+def _stands(warehouse: Warehouse, name: str, commit: OwnCommit) -> dict[str, int]:
+    """What the commit that repeats `commit` has to tell, so that a dimension stands no further behind its log by it."""
+    if name.endswith(LOG_SUFFIX):
+        dimension = warehouse.table(name.removesuffix(LOG_SUFFIX))
+        if not dimension.exists():
+            return {}
+        stood = dimension.last_commit()
+        there = took_of(commit, stood) == commit.number
+        return {"dimension_commit": stood.number, "dimension_log": commit.number + 1} if there else {}
+    log = warehouse.table(name + LOG_SUFFIX)
+    return {LOG_MARK: took_of(log.last_commit(), commit)} if log.exists() else {}
