@@ -33,7 +33,9 @@ COMMANDS = [line for text in blocks(README, "") for line in text.splitlines() if
 TARGETS = [line.split()[1] for text in blocks(README, "") for line in text.splitlines() if line.startswith("make ")]
 
 # Where a Spark Connect server of the tests is there, the example takes it in place of a Java machine of its own.
-ON_A_SERVER = "from scd_pipeline import session\nsession.local_spark = lambda **_: session.connect_spark({url!r})\n"
+ON_A_SERVER = (
+    "from scd_pipeline.spark import session\nsession.local_spark = lambda **_: session.connect_spark({url!r})\n"
+)
 
 
 @pytest.fixture

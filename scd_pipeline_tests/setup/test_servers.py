@@ -113,7 +113,7 @@ def test_other_settings_are_another_server(servers: Path) -> None:
 
 def test_another_process_shares_it_and_its_death_frees_it(servers: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from scd_pipeline import session\n"
+        "import sys, time; from pathlib import Path; from scd_pipeline.spark import session\n"
         "session.spark_home = lambda: Path(sys.argv[2])\n"
         f"with session.connect_server(Path(sys.argv[1]), {CONF!r}, java_home=None) as url:\n"
         "    print(url, flush=True); time.sleep(60)\n"

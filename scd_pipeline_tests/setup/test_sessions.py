@@ -41,7 +41,8 @@ import contextlib, fcntl, os, socket, struct, sys
 from datetime import datetime
 from pathlib import Path
 import pandas as pd
-from scd_pipeline import Delivery, Dimension, Source, Warehouse, reading, session, setup
+from scd_pipeline import Delivery, Dimension, Source, Warehouse, reading
+from scd_pipeline.spark import session, setup
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load import load
 

@@ -27,9 +27,9 @@ UNDISTURBED = """
 """
 SCRIPT = """
 import os, signal, sys
-from scd_pipeline import session
-from scd_pipeline import load as loading
-from scd_pipeline.warehouse import Warehouse
+from scd_pipeline.spark import session
+from scd_pipeline.load import dimension as loading
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed
 
 def die(*args):
