@@ -24,7 +24,7 @@ from scd_pipeline.declaration import (
     load_dimension,
     load_dimensions,
 )
-from scd_pipeline.errors import BatchStopped, DeclarationError, LoadError, ScdError, SetupError, SourceDataError
+from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, SetupError, SourceDataError
 
 if TYPE_CHECKING:
     from scd_pipeline.deliveries.delivery import Delivery as Delivery
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "Attribute",
-    "BatchStopped",
+    "BatchRejected",
     "Begin",
     "Column",
     "DeclarationError",

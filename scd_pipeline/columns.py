@@ -39,7 +39,7 @@ REVISION_RANK = "_revision_rank"
 EFFECTIVE_AT = "_effective_at"
 SEQUENCE = "_sequence"
 ASSERTED_AT = "_asserted_at"
-STATED = "_stated"
+PROVIDED = "_provided"
 REASON = "_reason"
 ACTOR = "_actor"
 CORRELATION_ID = "_correlation_id"
@@ -133,17 +133,17 @@ def attribute_types(dimension: Dimension) -> dict[str, DataType]:
 def wrap(frame: DataFrame, names: Iterable[str]) -> DataFrame:
     """Turn each attribute into a struct of one field `v`; NULL stands for "not stated", a struct of NULL for NULL.
 
-    In: `_stated` and the attributes.  Out: the same columns without `_stated`.
+    In: `_provided` and the attributes.  Out: the same columns without `_provided`.
     """
-    stated = {n: F.when(F.array_contains(STATED, n), F.struct(col(n).alias("v"))) for n in names}
-    return frame.withColumns(stated).drop(STATED)
+    stated = {n: F.when(F.array_contains(PROVIDED, n), F.struct(col(n).alias("v"))) for n in names}
+    return frame.withColumns(stated).drop(PROVIDED)
 
 
 def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The inverse of `wrap`: plain attributes, and `_stated` with the names of those that were stated."""
+    """The inverse of `wrap`: plain attributes, and `_provided` with the names of those that were stated."""
     stated = F.array_compact(F.array(*[F.when(col(n).isNotNull(), F.lit(n)) for n in names]))
     plain = {n: F.col(f"{quoted(n)}.v") for n in names}
-    return frame.withColumn(STATED, stated.cast("array<string>")).withColumns(plain)
+    return frame.withColumn(PROVIDED, stated.cast("array<string>")).withColumns(plain)
 
 
 def position(*, with_presence: bool = False) -> list[Column]:
@@ -193,7 +193,7 @@ def text_of(frame: DataFrame, name: str) -> Column:
     return F.hex(value) if frame.schema[name].dataType.typeName() == "binary" else value.cast("string")
 
 
-STATEMENT_TYPES = {
+CHANGE_RECORD_TYPES = {
     SOURCE: "string",
     CHANNEL: "string",
     BATCH: "string",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-STOPPING_RULES = ("bad rows", "retire guard")
+OVERRIDABLE_RULES = ("bad rows", "retire guard")
 """The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
 
 
@@ -78,7 +78,7 @@ _REMEDIES = {
 }
 
 
-class BatchStopped(SourceDataError):
+class BatchRejected(SourceDataError):
     """A batch was stopped by a rule before anything was written (S4, S5, S20, S26, S27, S29, S34)."""
 
     def __init__(self, batch: str, rule: str, wrong: str, remedy: str = "") -> None:
@@ -130,7 +130,7 @@ class HighWaterMarkError(LoadError):
     """A table has applied commits that its upstream table does not have: the upstream was lost or replaced."""
 
 
-class OwnCommitMissing(LoadError):
+class PipelineCommitMissing(LoadError):
     """A commit that the log says was made is not in the table: it was restored or rewritten."""
 
 

@@ -48,7 +48,7 @@ def _record(value: Any, kind: pyarrow.DataType) -> Any:
     return {kind.field(number).name: part for number, part in enumerate(value)}
 
 
-def settled(frame: DataFrame) -> DataFrame:
+def checkpoint(frame: DataFrame) -> DataFrame:
     """The frame, computed once: what is made of it does not compute it again.
 
     Over Connect PySpark gives what it computed to the session that is active in the process; here it stays with the

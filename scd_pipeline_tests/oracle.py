@@ -54,7 +54,7 @@ class Src:
 
     name: str
     decides: bool
-    feed_states: str = "all"
+    feed_updates: str = "full"
     feed_nulls: str = "value"
     feed_ties: str = "reject"
     snapshot_ties: str = "reject"
@@ -102,7 +102,7 @@ class Row:
 
     key: Key
     values: Mapping[str, Any] = field(default_factory=dict)
-    kind: str = "values"
+    kind: str = "upsert"
     effective_at: dt.datetime | None = None
     sequence: int | None = None
     reason: str | None = None
@@ -167,7 +167,7 @@ class Statement:
     @property
     def order(self) -> tuple[Position, bool]:
         """By position; a snapshot's own rows come before its word on who is there."""
-        return position(self.batch, self.time, self.sequence), self.kind == "present"
+        return position(self.batch, self.time, self.sequence), self.kind == "presence"
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ def stated(dim: Dim, batch: Batch, row: Row) -> dict[str, Any]:
     Not stated: another source's attribute, a column that the row lacks or that was not declared then, and
     NULL in a feed whose NULLs are declared as such. A delete states none (S18).
     """
-    if row.kind == "gone":
+    if row.kind == "delete":
         return {}
     found = {attr.name: _delivered(attr, batch, row) for attr in dim.attrs if attr.source == batch.source}
     return {
@@ -310,7 +310,7 @@ def _delivered(attr: Attr, batch: Batch, row: Row) -> str | None:
 
 
 def _silent_nulls(dim: Dim, batch: Batch) -> bool:
-    return batch.channel == "feed" and dim.source(batch.source).feed_nulls == "not_stated"
+    return batch.channel == "feed" and dim.source(batch.source).feed_nulls == "not_provided"
 
 
 def changes(dim: Dim, batch: Batch) -> dict[tuple[Key, dt.datetime, int | None], list[Row]]:
@@ -333,8 +333,8 @@ def tie_rule(dim: Dim, batch: Batch) -> str:
 def decisive(dim: Dim, batch: Batch, rows: Sequence[Row]) -> list[Row]:
     """S5: of the rows of one position, in the order of the file, those that the tie rule leaves."""
     rule = tie_rule(dim, batch)
-    if rule == "delete_wins" and any(row.kind == "gone" for row in rows):
-        return [row for row in rows if row.kind == "gone"]
+    if rule == "delete_wins" and any(row.kind == "delete" for row in rows):
+        return [row for row in rows if row.kind == "delete"]
     if rule == "last_row":
         return [row for row in rows if row.kind == rows[-1].kind]
     return list(rows)
@@ -440,9 +440,9 @@ def accepted(dim: Dim, batches: Iterable[Batch]) -> tuple[list[Batch], dict[str,
     candidates = one_of_each(batches)
     refused = {batch.id: UNORDERED for batch in candidates if unordered_keys(dim, batch)}
     candidates = [batch for batch in candidates if batch.id not in refused]
-    while (stopped := _first_stopped(dim, standing(candidates))) is not None:
-        refused[stopped.id] = RETIRE_GUARD
-        candidates = [batch for batch in candidates if batch.id != stopped.id]
+    while (rejected := _first_stopped(dim, standing(candidates))) is not None:
+        refused[rejected.id] = RETIRE_GUARD
+        candidates = [batch for batch in candidates if batch.id != rejected.id]
     return standing(candidates), refused
 
 
@@ -479,13 +479,13 @@ def presences(batch: Batch, said: Iterable[Statement]) -> list[Statement]:
     highest: dict[Key, Statement] = {}
     for statement in sorted(said, key=lambda statement: statement.order):
         highest[statement.key] = statement
-    return [replace(top, kind="present", time=batch.at, sequence=None) for top in highest.values()]
+    return [replace(top, kind="presence", time=batch.at, sequence=None) for top in highest.values()]
 
 
 def absences(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statement]:
     """S19, S27, S30: whom a snapshot leaves out of its scope is gone where it retires; else nothing."""
     delivered = {row.key for row in batch.rows}
-    kind = "gone" if retires(dim, batch) else "nothing"
+    kind = "delete" if retires(dim, batch) else "no_op"
     left_out = (key for key in keys if key not in delivered and in_scope(dim, batch, key))
     return [Statement(batch, key, kind, batch.at) for key in left_out]
 
@@ -493,7 +493,7 @@ def absences(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statement]:
 def silences(dim: Dim, batch: Batch) -> list[Statement]:
     """S26: a snapshot's quarantined row whose key can be read counts as present and says nothing."""
     bad = {row.key for row in batch.rows if row.readable and row_fault(dim, batch, row)}
-    return [Statement(batch, key, "nothing", batch.at) for key in bad]
+    return [Statement(batch, key, "no_op", batch.at) for key in bad]
 
 
 def batch_statements(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statement]:
@@ -530,21 +530,21 @@ def settled(ordered: Iterable[Statement]) -> list[Statement]:
     for statement in ordered:
         entity = (statement.batch.source, statement.key)
         kind = statement.kind
-        if kind == "present":
-            kind = "nothing" if alive.get(entity) else "values"
+        if kind == "presence":
+            kind = "no_op" if alive.get(entity) else "upsert"
         if is_absence(statement) and not asserted.get(entity):
-            kind = "nothing"
+            kind = "no_op"
         if (assertion := existence_assertion(statement)) is not None:
             asserted[entity] = assertion
-        if kind != "nothing":
-            alive[entity] = kind == "values"
+        if kind != "no_op":
+            alive[entity] = kind == "upsert"
         result.append(replace(statement, kind=kind))
     return result
 
 
 def is_absence(statement: Statement) -> bool:
     """S4: whether a snapshot deletes an entity that it omits. A feed deletes by a change record of its own."""
-    return statement.kind == "gone" and statement.batch.channel == "snapshot"
+    return statement.kind == "delete" and statement.batch.channel == "snapshot"
 
 
 def existence_assertion(statement: Statement) -> bool | None:
@@ -552,11 +552,11 @@ def existence_assertion(statement: Statement) -> bool | None:
 
     The values of a row-timed snapshot assert nothing at the time of their row: presence does, at the snapshot's.
     """
-    if statement.kind == "gone":
+    if statement.kind == "delete":
         return False
-    if statement.kind == "values":
+    if statement.kind == "upsert":
         return None if statement.batch.channel == "snapshot" and statement.batch.row_times else True
-    return True if statement.kind == "present" else None
+    return True if statement.kind == "presence" else None
 
 
 # ---------------------------------------------------------------------- one entity
@@ -564,10 +564,10 @@ def existence_assertion(statement: Statement) -> bool | None:
 
 def apply(dim: Dim, state: State, statement: Statement) -> State:
     """S18, S30: values set attributes, gone touches none; the deciding source alone changes existence."""
-    if statement.kind == "nothing":
+    if statement.kind == "no_op":
         return state
     decides = dim.source(statement.batch.source).decides
-    alive = statement.kind == "values" if decides else state.alive
+    alive = statement.kind == "upsert" if decides else state.alive
     return State(alive, {**state.values, **statement.values})
 
 

@@ -134,7 +134,7 @@ CUSTOMER = _shape(
 STORE = _shape(
     "store",
     {"world": "bigint", "region": "string", "id": "int"},
-    (Src("crm", True), Src("erp", False, feed_states="some", feed_nulls="not_stated", feed_ties="last_row")),
+    (Src("crm", True), Src("erp", False, feed_updates="partial", feed_nulls="not_provided", feed_ties="last_row")),
     (
         _attr("name", 1, "string", "crm"),
         _attr("status", 2, "string", "crm"),
@@ -150,7 +150,7 @@ STORE = _shape(
 PLAYER = _shape(
     "player",
     {"world": "bigint", "id": "string"},
-    (Src("loyalty", True), Src("hotel", False, feed_states="some"), Src("compliance", False)),
+    (Src("loyalty", True), Src("hotel", False, feed_updates="partial"), Src("compliance", False)),
     (
         _attr("joined", 0, "date", "loyalty"),
         _attr("tier", 2, "string", "loyalty"),
@@ -186,7 +186,7 @@ COUNTRY = _shape(
 PARTNER = _shape(
     "partner",
     {"world": "bigint", "id": "int"},
-    (Src("sap", True), Src("desk", False, feed_states="some", feed_ties="delete_wins")),
+    (Src("sap", True), Src("desk", False, feed_updates="partial", feed_ties="delete_wins")),
     (
         _attr("name", 1, "string", "sap"),
         _attr("since", 0, "date", "sap"),
@@ -204,8 +204,8 @@ MACHINE = _shape(
         Src(
             "floor",
             True,
-            feed_states="some",
-            feed_nulls="not_stated",
+            feed_updates="partial",
+            feed_nulls="not_provided",
             feed_ties="delete_wins",
             snapshot_ties="last_row",
         ),
@@ -332,7 +332,7 @@ def _record(row: Row, types: Types) -> dict[str, Any]:
     key = {name: rendered(part, types.key[name]) for name, part in zip(types.key, row.key, strict=True)}
     values = {name: rendered(row.values.get(name), kind) for name, kind in types.attributes.items()}
     updated_at = rendered(row.effective_at, "timestamp")
-    op = "D" if row.kind == "gone" else "U"
+    op = "D" if row.kind == "delete" else "U"
     return key | values | {"op": op, "updated_at": updated_at, "seq": row.sequence, "reason": row.reason}
 
 
@@ -455,7 +455,7 @@ def delivered_columns(draft: Draft, channel: Channel, phase: int) -> dict[str, s
     then = {attr.name for attr in (draft.shape.first, draft.shape.final)[phase].attrs}
     own = [attr for attr in draft.shape.final.attrs if attr.source == channel.source]
     mine = {attr.name: name for attr in own for name in (attr.name, *attr.former_names) if name in then}
-    partial = channel.kind == "feed" and draft.shape.final.source(channel.source).feed_states == "some"
+    partial = channel.kind == "feed" and draft.shape.final.source(channel.source).feed_updates == "partial"
     may_miss = set(mine) if partial else set(mine) & draft.shape.optional
     missing = {n for n in sorted(may_miss) if draft.on("missing_columns") and draft.rng.random() < 0.4}
     return {attr: column for attr, column in mine.items() if attr not in missing}
@@ -557,8 +557,8 @@ def _feed_row(
     reason = reason if draft.rng.random() < 0.5 else None
     if draft.rng.random() < 0.25:
         values = draft.values(key, columns) if draft.rng.random() < 0.3 else {}
-        return Row(key, values, "gone", time, sequence, reason)
-    return Row(key, draft.values(key, columns), "values", time, sequence, reason)
+        return Row(key, values, "delete", time, sequence, reason)
+    return Row(key, draft.values(key, columns), "upsert", time, sequence, reason)
 
 
 # -------------------------------------------------------------------------- twists
@@ -572,7 +572,7 @@ def _replaced(batch: Batch, old: Row, *new: Row) -> Batch:
 
 def _good(dim: Dim, batch: Batch) -> list[Row]:
     """The rows that state values and are taken."""
-    return [row for row in batch.rows if row.kind == "values" and o.row_fault(dim, batch, row) is None]
+    return [row for row in batch.rows if row.kind == "upsert" and o.row_fault(dim, batch, row) is None]
 
 
 def spoil_value(draft: Draft, batch: Batch) -> Batch | None:
@@ -641,7 +641,7 @@ def repeat_row(draft: Draft, batch: Batch) -> Batch | None:
 
 def split_row(draft: Draft, batch: Batch) -> Batch | None:
     """S5: two rows of one position that state different attributes."""
-    silent = batch.channel == "feed" and draft.shape.final.source(batch.source).feed_nulls == "not_stated"
+    silent = batch.channel == "feed" and draft.shape.final.source(batch.source).feed_nulls == "not_provided"
     rows = [row for row in draft.good(batch) if len(_given(row)) > 1]
     if not silent or not rows:
         return None
@@ -672,7 +672,7 @@ def tie(draft: Draft, batch: Batch) -> Batch | None:
         return None
     row, columns = draft.rng.choice(rows), draft.columns(batch)
     others = [replace(row, values=draft.values(row.key, columns)) for _ in range(draft.rng.randint(1, 2))]
-    delete = replace(row, kind="gone", values={})
+    delete = replace(row, kind="delete", values={})
     if rule == "delete_wins":
         others = [*others, delete]
     elif batch.channel == "feed" and draft.rng.random() < 0.5:
@@ -697,7 +697,7 @@ def contradict(draft: Draft, batch: Batch) -> Batch | None:
         return None
     row = draft.rng.choice(rows)
     if batch.channel == "feed" and draft.rng.random() < 0.4:
-        return _replaced(batch, row, row, replace(row, kind="gone", values={}))
+        return _replaced(batch, row, row, replace(row, kind="delete", values={}))
     name = draft.rng.choice(_given(row))
     pool = POOLS[draft.shape.types.attributes[name]]
     other = next(value for value in pool if o.canon(value) != o.canon(row.values[name]))
@@ -1040,7 +1040,7 @@ class Look:
 
     @property
     def deletes(self) -> bool:
-        return any(row.kind == "gone" for row in self.batch.rows)
+        return any(row.kind == "delete" for row in self.batch.rows)
 
     @property
     def nulls(self) -> bool:
@@ -1108,13 +1108,13 @@ def _returns(history: list[o.Moment]) -> bool:
 
 def _equal_times(seen: Seen) -> bool:
     """One entity, one time, values in several batches."""
-    said = {(s.key, s.time, s.batch.id) for s in seen.said if s.kind == "values"}
+    said = {(s.key, s.time, s.batch.id) for s in seen.said if s.kind == "upsert"}
     return len({place[:2] for place in said}) < len(said)
 
 
 def _present_comes_back(seen: Seen) -> bool:
     pairs = zip(seen.said, seen.settled, strict=True)
-    return any(raw.kind == "present" and after.kind == "values" for raw, after in pairs)
+    return any(raw.kind == "presence" and after.kind == "upsert" for raw, after in pairs)
 
 
 def _absences_without_effect(seen: Seen) -> list[bool]:
@@ -1124,23 +1124,23 @@ def _absences_without_effect(seen: Seen) -> list[bool]:
     found = []
     for raw, settled in zip(seen.said, seen.settled, strict=True):
         entity = (raw.batch.source, raw.key)
-        if o.is_absence(raw) and settled.kind == "nothing" and exists.get(entity):
+        if o.is_absence(raw) and settled.kind == "no_op" and exists.get(entity):
             found.append(entity in deleted)
-        if settled.kind == "gone":
+        if settled.kind == "delete":
             deleted.add(entity)
-        if settled.kind != "nothing":
-            exists[entity] = settled.kind == "values"
+        if settled.kind != "no_op":
+            exists[entity] = settled.kind == "upsert"
     return found
 
 
 def _absence_ends(seen: Seen) -> bool:
     ends = [s for history in seen.histories for m in history if o.ends(m) for s in m.statements]
-    return any(statement.kind == "gone" and statement.batch.channel == "snapshot" for statement in ends)
+    return any(statement.kind == "delete" and statement.batch.channel == "snapshot" for statement in ends)
 
 
 def _stated_while_gone(seen: Seen) -> bool:
     moments = [m for history in seen.histories for m in history if not m.before.alive and not m.after.alive]
-    return any(statement.kind == "values" for moment in moments for statement in moment.statements)
+    return any(statement.kind == "upsert" for moment in moments for statement in moment.statements)
 
 
 def _removed(seen: Seen) -> bool:
@@ -1173,13 +1173,13 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "retires nobody": lambda x: x.snapshot and x.source.decides and not o.retires(x.seen.dim, x.batch),
     "feed": lambda x: x.feed,
     "feed at its delivery's time": lambda x: x.feed and not x.batch.row_times,
-    "feed states some": lambda x: x.feed and x.source.feed_states == "some",
+    "feed states some": lambda x: x.feed and x.source.feed_updates == "partial",
     "delete in a feed": lambda x: x.source.decides and x.deletes,
     "delete by another source": lambda x: not x.source.decides and x.deletes,
     "missing column": lambda x: x.lacks_column,
     "missing column in a snapshot": lambda x: x.snapshot and x.lacks_column,
     "NULL as a value": lambda x: x.nulls and (x.snapshot or x.source.feed_nulls == "value"),
-    "NULL as not stated": lambda x: x.nulls and x.feed and x.source.feed_nulls == "not_stated",
+    "NULL as not stated": lambda x: x.nulls and x.feed and x.source.feed_nulls == "not_provided",
     "several changes in a batch": lambda x: x.changes_one_key_twice,
     "sequence": lambda x: any(row.sequence is not None for row in x.batch.rows),
     "bad row beside a good one": lambda x: bool({r.key for r in x.good} & {r.key for r in x.batch.rows if r.bad}),

@@ -16,7 +16,7 @@ from scd_pipeline.cli import commands
 from scd_pipeline.cli import progress as watching
 from scd_pipeline.cli import queries as asking
 from scd_pipeline.environment import declarations_folder
-from scd_pipeline.errors import STOPPING_RULES, ScdError
+from scd_pipeline.errors import OVERRIDABLE_RULES, ScdError
 
 INTERRUPTED = 130
 _EXIT_CODES = """exit codes:
@@ -177,9 +177,9 @@ class _Commands:
                 "--allow",
                 action="append",
                 default=[],
-                choices=STOPPING_RULES,
+                choices=OVERRIDABLE_RULES,
                 metavar="RULE",
-                help=f"let the deliveries through a rule that stops them: {' or '.join(STOPPING_RULES)}",
+                help=f"let the deliveries through a rule that stops them: {' or '.join(OVERRIDABLE_RULES)}",
             )
 
     def _add_readings(self) -> None:

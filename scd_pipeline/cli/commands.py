@@ -200,9 +200,9 @@ def load(options: Namespace, settings: Settings) -> int:
                 create_views(warehouse, [of.name], [of], failed=warn)
             print(_result_text(result, [partition_key(delivery, _shape(of)) for delivery in lying]))
             for batch in result.batches:
-                if batch.rule and batch.outcome != "stopped":
+                if batch.rule and batch.outcome != "rejected":
                     warn(str(batch))
-            for batch in result.stopped:
+            for batch in result.rejected:
                 say(f"error: {batch}")
                 code = _STOPPED
     return code
@@ -235,7 +235,7 @@ def plan(options: Namespace, settings: Settings) -> int:
     from scd_pipeline.load.facts import plan_fact
     from scd_pipeline.operations import texts
 
-    stopped = False
+    rejected = False
     declared = declared_of(options.what, settings)
     with settings.open(quick=False) as warehouse:
         for of, lying in _deliveries(declared, warehouse, options):
@@ -243,8 +243,8 @@ def plan(options: Namespace, settings: Settings) -> int:
             print(made.explain())
             if made.has_actions:
                 print(f"  for example:\n{_examples_text(texts.collected(made.examples()), made.dimension)}")
-            stopped = stopped or any(result.outcome == "stopped" for result in made.results)
-    return _STOPPED if stopped else 0
+            rejected = rejected or any(result.outcome == "rejected" for result in made.results)
+    return _STOPPED if rejected else 0
 
 
 def _examples_text(rows: Texts, dimension: Dimension) -> str:

@@ -46,16 +46,16 @@ def status(options: Namespace, settings: Settings) -> None:  # noqa: ARG001 (all
             s.last_delivery,
             f"{s.age.days} days ago" if s.age else "",
             str(len(s.waiting)),
-            str(len(s.stopped)),
+            str(len(s.rejected)),
             str(s.quarantined),
         )
         for s in found.sources
     ]
-    names = ("table", "source", "last delivery", "", "waiting", "stopped", "quarantined")
+    names = ("table", "source", "last delivery", "", "waiting", "rejected", "quarantined")
     kinds = ("text", "text", "text", "text", "number", "number", "number")
     print(texts.table(texts.Texts(names, kinds, tuple(sources))))
     for s in found.sources:
-        for text in s.stopped:
+        for text in s.rejected:
             print(f"stopped: {s.table}, {s.source}/{text}")
     tables = [
         (t.table, str(t.commits), str(t.lag), str(t.audit_lag), ", ".join(t.dimensions_behind)) for t in found.tables

@@ -140,7 +140,7 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     from scd_pipeline.deliveries.conform import LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.deliveries.readers import read_path
     from scd_pipeline.deliveries.text_files import FILE
-    from scd_pipeline.frames import settled
+    from scd_pipeline.frames import checkpoint
 
     path = str(Path(file).absolute())
     channel = Snapshot(path)
@@ -151,7 +151,7 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     rows = read_path(spark, channel, [path])
     if LINE not in rows.columns:
         return rows
-    rows = settled(rows)  # Spark does not ask a file for its torn lines alone
+    rows = checkpoint(rows)  # Spark does not ask a file for its torn lines alone
     if torn := rows.where(col(LINE).isNotNull()).count():
         warn(f"{file}: {torn} of its lines are no rows of its columns; they are shown as rows of NULLs")
     return rows.drop(LINE, PROBLEM, FILE, ROW_ORDER)

@@ -221,9 +221,9 @@ def _materialized(
     by_partition = context.has_partition_key or context.has_partition_key_range
     named = set(context.partition_keys) if by_partition else set()
     loaded, batches, missing = _load(context, dimension, named, config, warehouse, run)
-    stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("stopped", "missing")}
+    stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     # A version of a table that is missing fails only the run that was asked for it.
-    rejecting = {key: ("stopped", "missing") if key in named else ("stopped",) for key in batches}
+    rejecting = {key: ("rejected", "missing") if key in named else ("rejected",) for key in batches}
     rejected = {key: batch for key, batch in sorted(batches.items()) if batch.outcome in rejecting[key]}
     failed = bool(missing or rejected)
     logged: dict[str | None, BatchResult | None] = {key: stored[key] for key in stored.keys() & named}

@@ -44,7 +44,7 @@ _LOG = {
     c.REVISION_RANK: "Sort order of the revision.",
     c.SEQUENCE: "Order of changes of one time, where the source declares a sequence.",
     c.ASSERTED_AT: "Business time at which the source asserted the change.",
-    c.STATED: "Attributes that the change record provides; the columns of all others mean nothing.",
+    c.PROVIDED: "Attributes that the change record provides; the columns of all others mean nothing.",
     c.REASON: "Reason of the change, as delivered.",
     c.ACTOR: "Person or system that made the change, as delivered.",
     c.CORRELATION_ID: "Correlation id, as delivered.",

@@ -33,7 +33,7 @@ from scd_pipeline.operations.texts import telling
 _SHOWN_BATCHES = 20
 _OUTCOMES = {
     **{name: name for name in ("accepted", "unchanged", "superseded", "missing")},
-    "stopped": "rejected",
+    "rejected": "rejected",
 }
 """The outcome of a delivery in a result, and its name in metadata."""
 _READ = {"rows_read": "rows", "rows_quarantined": "bad_rows"}

@@ -40,7 +40,7 @@ def status_asset(
 def _metadata(found: Status) -> dict[str, Any]:
     return {
         "waiting": sum(len(source.waiting) for source in found.sources),
-        "stopped": sum(len(source.stopped) for source in found.sources),
+        "rejected": sum(len(source.rejected) for source in found.sources),
         "quarantined": sum(source.quarantined for source in found.sources),
         "behind": sum(table.lag + table.audit_lag + len(table.dimensions_behind) for table in found.tables),
         "damaged": sum(bool(table.damage) for table in found.tables),
@@ -58,7 +58,7 @@ def _source(source: SourceStatus) -> dg.TableRecord:
             "last_delivery": source.last_delivery,
             "days_ago": source.age.days if source.age else -1,
             "waiting": waiting,
-            "stopped": "; ".join(source.stopped[:5]),
+            "rejected": "; ".join(source.rejected[:5]),
             "quarantined": source.quarantined,
         }
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from scd_pipeline.declaration.frozen import as_tuple, settle
+from scd_pipeline.declaration.frozen import as_tuple, set_frozen_fields
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.errors import DeclarationError
 
@@ -79,9 +79,13 @@ class Attribute:
         required: bool = False,
         derived: bool = False,
     ) -> None:
-        settle(self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names))
-        settle(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
-        settle(self, previous=previous, description=description, name=name, required=required, derived=derived)
+        set_frozen_fields(
+            self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names)
+        )
+        set_frozen_fields(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
+        set_frozen_fields(
+            self, previous=previous, description=description, name=name, required=required, derived=derived
+        )
 
     @property
     def data_type(self) -> DataType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.times import canonical_time, moment
 
 
@@ -20,8 +20,8 @@ class Begin:
     for_first_changes_until: str
 
     def __post_init__(self) -> None:
-        settle(self, at=canonical_time(self.at))
-        settle(self, for_first_changes_until=canonical_time(self.for_first_changes_until))
+        set_frozen_fields(self, at=canonical_time(self.at))
+        set_frozen_fields(self, for_first_changes_until=canonical_time(self.for_first_changes_until))
 
     @property
     def at_time(self) -> datetime:

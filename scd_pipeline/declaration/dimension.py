@@ -10,7 +10,7 @@ from typing import Any, Literal
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
-from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.source import Source
@@ -69,13 +69,13 @@ class Dimension:
         group: str = "",
         origin: str = "",
     ) -> None:
-        settle(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
-        settle(self, sources=_several(sources), surrogate_key=default_surrogate_key(name))
+        set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
+        set_frozen_fields(self, sources=_several(sources), surrogate_key=default_surrogate_key(name))
         if surrogate_key is not None:
-            settle(self, surrogate_key=surrogate_key)
-        settle(self, key_salt=key_salt, open_end=canonical_time(open_end), begin=begin, origin=origin)
-        settle(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
-        settle(self, owner=owner, description=description, group=group)
+            set_frozen_fields(self, surrogate_key=surrogate_key)
+        set_frozen_fields(self, key_salt=key_salt, open_end=canonical_time(open_end), begin=begin, origin=origin)
+        set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
+        set_frozen_fields(self, owner=owner, description=description, group=group)
         check_dimension(self)
 
     @property
@@ -104,7 +104,7 @@ class Dimension:
         return moment(self.open_end)
 
     @property
-    def deciding_source(self) -> Source:
+    def existence_source(self) -> Source:
         """The one source that decides whether an entity exists (S30)."""
         deciding = [source for source in self.sources if source.existence]
         return deciding[0] if deciding else self.sources[0]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
-from scd_pipeline.declaration.frozen import as_tuple, settle
+from scd_pipeline.declaration.frozen import as_tuple, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name, shown
 from scd_pipeline.declaration.source import Column, Source
@@ -37,7 +37,7 @@ class Role:
         """Errors: DeclarationError for what is no dimension."""
         if not isinstance(dimension, Dimension):
             raise DeclarationError([Fault("role", "dimension", *_no_dimension(dimension))])
-        settle(self, dimension=dimension, key=dimension.key_names if key is None else as_tuple(key))
+        set_frozen_fields(self, dimension=dimension, key=dimension.key_names if key is None else as_tuple(key))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -85,10 +85,14 @@ class Fact:
     ) -> None:
         _check_kinds(str(origin or name), grain, dimensions, source, measures)
         roles = {role: Role(of) if isinstance(of, Dimension) else of for role, of in dimensions.items()}
-        settle(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
-        settle(self, event_time=event_time, roles=tuple(roles.items()), measures=tuple((measures or {}).items()))
-        settle(self, source=source, event_at=event_at, row_key=row_key or f"{str(name).removeprefix('fct_')}_row")
-        settle(self, owner=owner, description=description, group=group, origin=origin)
+        set_frozen_fields(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
+        set_frozen_fields(
+            self, event_time=event_time, roles=tuple(roles.items()), measures=tuple((measures or {}).items())
+        )
+        set_frozen_fields(
+            self, source=source, event_at=event_at, row_key=row_key or f"{str(name).removeprefix('fct_')}_row"
+        )
+        set_frozen_fields(self, owner=owner, description=description, group=group, origin=origin)
         _check(self)
 
     @property
@@ -222,8 +226,8 @@ def _check_source(fact: Fact, tell: Tell) -> None:
         tell(place, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
         tell(f"{place}.feed", "has words that are for dimensions only", "remove `deletes` and `effective_at`")
-    elif fact.source.feed.states != "all":  # a row without its event time would be of no time (S23)
-        tell(f"{place}.feed.states", "a feed states all of a fact", "remove `states` and `nulls`")
+    elif fact.source.feed.updates != "full":  # a row without its event time would be of no time (S23)
+        tell(f"{place}.feed.updates", "a feed states all of a fact", "remove `updates` and `nulls`")
     elif fact.source.feed.placeholder == "delivery":  # no `effective_at` can mend it here
         wrong = "{delivery} is any name, and a fact takes a delivery's time from its name"
         tell(f"{place}.feed.path", wrong, "write {date} or {datetime} in its place")

@@ -32,7 +32,7 @@ class FrozenMapping(Mapping[str, V], Generic[V]):
         return repr(self._items)
 
 
-def settle(target: object, **values: Any) -> None:
+def set_frozen_fields(target: object, **values: Any) -> None:
     """Set fields of a frozen dataclass while it is being made."""
     for name, value in values.items():
         object.__setattr__(target, name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.errors import DeclarationError
 
@@ -18,7 +18,7 @@ class KeyColumn:
 
     def __post_init__(self) -> None:
         try:
-            settle(self, type=parse_type(self.type).ddl())
+            set_frozen_fields(self, type=parse_type(self.type).ddl())
         except DeclarationError:  # told by the checks, with its place
             return
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, get_args
 
-from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, settle
+from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, set_frozen_fields
 
 Kind = Literal["snapshot", "feed"]
 Default = str | int | float | bool
@@ -57,8 +57,8 @@ class Column:
         unit: Unit | None = None,
         round: bool = False,
     ) -> None:
-        settle(self, from_=() if from_ is None else as_tuple(from_), format=format, expression=expression)
-        settle(self, default=default, unit=unit, round=round)
+        set_frozen_fields(self, from_=() if from_ is None else as_tuple(from_), format=format, expression=expression)
+        set_frozen_fields(self, default=default, unit=unit, round=round)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class Channel:
     correlation_id: str | None = None
 
     def __post_init__(self) -> None:
-        settle(self, options=_pairs(self.options))
+        set_frozen_fields(self, options=_pairs(self.options))
         if self.format is None:
-            settle(self, format=format_of(self.path, self.versions))
+            set_frozen_fields(self, format=format_of(self.path, self.versions))
 
     @property
     def reader_options(self) -> dict[str, str]:
@@ -129,22 +129,22 @@ class Snapshot(Channel):
 
     def __post_init__(self) -> None:
         Channel.__post_init__(self)
-        settle(self, scope=as_tuple(self.scope))
+        set_frozen_fields(self, scope=as_tuple(self.scope))
 
 
 @dataclass(frozen=True, slots=True)
 class Feed(Channel):
     """A channel whose deliveries state only what changed: one left out is unchanged.
 
-    `deletes` is an SQL condition over the delivery's columns that marks a delete. `states` says whether
-    a row states all attributes of the source or some; with some, `nulls` says what NULL means (S30).
+    `deletes` is an SQL condition over the delivery's columns that marks a delete. `updates` is partial if a
+    row may lack attributes of the source; then `nulls` declares what NULL means (S30).
     """
 
     kind: ClassVar[Kind] = "feed"
 
     deletes: str | None = None
-    states: Literal["all", "some"] = "all"
-    nulls: Literal["value", "not_stated"] = "value"
+    updates: Literal["full", "partial"] = "full"
+    nulls: Literal["value", "not_provided"] = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +204,12 @@ class Source:
         retire_guard: RetireGuard | float = DEFAULT_RETIRE_GUARD,
         overdue_after_hours: float | None = None,
     ) -> None:
-        settle(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
-        settle(self, snapshot=Snapshot(snapshot) if isinstance(snapshot, str) else snapshot)
-        settle(self, feed=Feed(feed) if isinstance(feed, str) else feed)
-        settle(self, columns=_columns({} if columns is None else columns))
-        settle(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
-        settle(self, retire_guard=_retire_guard(retire_guard))
+        set_frozen_fields(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
+        set_frozen_fields(self, snapshot=Snapshot(snapshot) if isinstance(snapshot, str) else snapshot)
+        set_frozen_fields(self, feed=Feed(feed) if isinstance(feed, str) else feed)
+        set_frozen_fields(self, columns=_columns({} if columns is None else columns))
+        set_frozen_fields(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
+        set_frozen_fields(self, retire_guard=_retire_guard(retire_guard))
 
     @property
     def channels(self) -> tuple[tuple[Kind, Snapshot | Feed], ...]:

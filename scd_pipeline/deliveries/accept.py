@@ -29,9 +29,9 @@ from scd_pipeline.deliveries.conform import (
 )
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult, Entry, read_all
-from scd_pipeline.errors import BatchStopped, SourceDataError
+from scd_pipeline.errors import BatchRejected, SourceDataError
 from scd_pipeline.frames import small_frame, united
-from scd_pipeline.history.batch import Batch, Lineage, rank, regions, standing, successor, token
+from scd_pipeline.history.batch import Batch, DeliveryKey, rank, regions, standing, successor, token
 from scd_pipeline.instants import from_micros_or_none
 
 _SHOWN_KEYS = 10
@@ -53,9 +53,9 @@ class Taken:
     rows: DataFrame
     dimension: Dimension
     counts: Mapping[str, Mapping[str, int]]
-    stops: Mapping[str, BatchStopped]
-    regions: Mapping[Lineage, object]
-    decide: Callable[[Mapping[str, BatchStopped]], _Decided]
+    stops: Mapping[str, BatchRejected]
+    regions: Mapping[DeliveryKey, object]
+    decide: Callable[[Mapping[str, BatchRejected]], _Decided]
 
     @property
     def accepted(self) -> tuple[Batch, ...]:
@@ -66,7 +66,7 @@ class Taken:
     def removed(self) -> tuple[Batch, ...]:
         """Batches that stood and are replaced, or withdrawn, by those that come in."""
         stands = standing(list(self.old))
-        replaced = [stands.get(batch.lineage) for batch in self.accepted]
+        replaced = [stands.get(batch.delivery_key) for batch in self.accepted]
         return tuple(batch for batch in replaced if batch is not None and not batch.withdrawn)
 
     @property
@@ -108,21 +108,21 @@ class Taken:
         results = tuple(told.get(r.batch_id, r) if r.outcome == "accepted" else r for r in self.results)
         return replace(self, entries=entries, results=results, counts=counts)
 
-    def guarded(self, dimension: Dimension) -> list[BatchStopped]:
+    def guarded(self, dimension: Dimension) -> list[BatchRejected]:
         """Snapshots that retire too large a share: the first by position of those that concern each other (S27).
 
         What the later ones retire depends on whether it is taken in.
         """
         snapshots = [e for e in self.entries if e.batch.is_snapshot and e.batch.retires and not e.batch.withdrawn]
-        found: dict[object, BatchStopped] = {}
+        found: dict[object, BatchRejected] = {}
         for entry in sorted(snapshots, key=lambda e: e.batch.position):
-            region = self.regions[entry.batch.lineage]
+            region = self.regions[entry.batch.delivery_key]
             stop = self._guard(entry, dimension.source(entry.batch.source).retire_guard)
             if stop and region not in found:
                 found[region] = stop
         return list(found.values())
 
-    def _guard(self, entry: Entry, guard: RetireGuard) -> BatchStopped | None:
+    def _guard(self, entry: Entry, guard: RetireGuard) -> BatchRejected | None:
         counts = self.counts.get(entry.batch.id, {})
         retired = counts.get("retired", 0)
         in_plain = entry.batch.entities - counts.get("unasserted", 0)
@@ -134,11 +134,11 @@ class Taken:
             f"it would retire {retired} of {existing} entities that its source had asserted to exist; "
             f"at most {guard.share:.0%} may be retired"
         )
-        return BatchStopped(entry.batch.id, "retire guard", problem)
+        return BatchRejected(entry.batch.id, "retire guard", problem)
 
-    def without(self, stopped: Sequence[BatchStopped]) -> Taken:
+    def without(self, rejected: Sequence[BatchRejected]) -> Taken:
         """The same without the batches that were stopped; lower revisions that they displaced stand again (S34)."""
-        stops = {**self.stops, **{stop.batch: stop for stop in stopped}}
+        stops = {**self.stops, **{stop.batch: stop for stop in rejected}}
         made = self.decide(stops)
         return replace(self, entries=made.entries, recorded=made.recorded, results=made.results, stops=stops)
 
@@ -177,34 +177,34 @@ def take(
     measured += [(number, entry) for number, entry in enumerate(scoped) if entry.batch.withdrawn]
     unordered = _unordered(rows, measured, dimension)
 
-    def decide(stops: Mapping[str, BatchStopped]) -> _Decided:
+    def decide(stops: Mapping[str, BatchRejected]) -> _Decided:
         return _decided(measured, results, old, unordered, stops, dimension)
 
     made = decide({})
     given = [entry.batch for _, entry in measured if entry.batch.is_snapshot]
-    lineages = {batch.lineage for batch in given}
-    apart = regions([*given, *(batch for batch in old if batch.lineage in lineages)])
+    delivery_keys = {batch.delivery_key for batch in given}
+    apart = regions([*given, *(batch for batch in old if batch.delivery_key in delivery_keys)])
     return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, apart, decide)
 
 
 def _ill_timed(entries: Sequence[Entry], dimension: Dimension) -> dict[int, BatchResult]:
     """By its number what becomes of each delivery that could not be taken at any time: it is stopped."""
     stops = {number: _without_a_time(entry, dimension) for number, entry in enumerate(entries)}
-    return {number: entries[number].result("stopped", stop) for number, stop in stops.items() if stop is not None}
+    return {number: entries[number].result("rejected", stop) for number, stop in stops.items() if stop is not None}
 
 
-def _without_a_time(entry: Entry, dimension: Dimension) -> BatchStopped | None:
+def _without_a_time(entry: Entry, dimension: Dimension) -> BatchRejected | None:
     """What stops a delivery that was found and has no time (S4), or a snapshot at or after the open end (S29).
 
     Rows of such a time are bad rows; but whom such a snapshot leaves out would be gone by then.
     """
     if wrong := entry.delivery.lacks_time(dimension):
-        return BatchStopped(entry.batch.id, "no time", wrong)
+        return BatchRejected(entry.batch.id, "no time", wrong)
     at = entry.batch.at
     if at is None or at < dimension.open_end_time or not entry.batch.is_snapshot or entry.batch.withdrawn:
         return None
     wrong = f"its time {at:%Y-%m-%d %H:%M:%S} is not before the open end {dimension.open_end}: nobody can be gone then"
-    return BatchStopped(entry.batch.id, "open end", wrong)
+    return BatchRejected(entry.batch.id, "open end", wrong)
 
 
 def _known(entries: Sequence[Entry], old: Sequence[Batch]) -> dict[int, BatchResult]:
@@ -212,12 +212,12 @@ def _known(entries: Sequence[Entry], old: Sequence[Batch]) -> dict[int, BatchRes
     by_id, current = {batch.id: batch for batch in old}, standing(list(old))
     found = {}
     for number, entry in enumerate(entries):
-        stands = current.get(entry.batch.lineage)
+        stands = current.get(entry.batch.delivery_key)
         if stands is None or entry.batch.withdrawn:
             continue
         known = by_id.get(entry.batch.id) if entry.delivery.sealed else None
         if known is not None:
-            same = known.statements_of == stands.statements_of
+            same = known.records_batch_id == stands.records_batch_id
             found[number] = entry.result("unchanged" if same else "superseded")
         elif entry.delivery.is_latest and stands.withdrawn and _is_lower(entry.batch, stands):
             found[number] = entry.result("superseded", _lower(entry, stands))
@@ -237,7 +237,7 @@ def _above_current(entries: Sequence[Entry], old: Sequence[Batch]) -> list[Entry
     current = standing(list(old))
     changed = []
     for entry in entries:
-        stands = current.get(entry.batch.lineage)
+        stands = current.get(entry.batch.delivery_key)
         if entry.delivery.is_latest and stands is not None and _is_lower(entry.batch, stands):
             entry = replace(entry, batch=replace(entry.batch, revision=successor(stands.revision)))
         changed.append(entry)
@@ -321,7 +321,7 @@ def _measured(rows: DataFrame, read: Sequence[tuple[int, Entry]], dimension: Dim
             f"{dimension.name}: {found[None]['rows']} rows lie in files that no delivery names; expected the paths "
             f"that were given; nothing was written; give each file by a plain path"
         )
-    numbers = {lineage: number for number, lineage in enumerate(scopes)}
+    numbers = {delivery_key: number for number, delivery_key in enumerate(scopes)}
     return [(number, _with_content(entry, found.get(entry.mark), numbers, dimension)) for number, entry in read]
 
 
@@ -331,7 +331,7 @@ def _with_content(entry: Entry, row: Row | None, scopes: Mapping[str, int], dime
     if batch.scope_columns and scope is None:
         values = told.get(f"scope_{scopes[f'{batch.source}/{batch.channel}']}") or []
         scope = tuple(sorted(set(values)))
-    decides = batch.source == dimension.deciding_source.name
+    decides = batch.source == dimension.existence_source.name
     lenient = isinstance(entry.channel, Snapshot) and entry.channel.unreadable_keys == "retire"
     retires = batch.is_snapshot and decides and (lenient or not told.get("unreadable"))
     filled = replace(
@@ -393,7 +393,7 @@ class _Decided:
     results: tuple[BatchResult, ...]
 
 
-_Lineages = dict[Lineage, Entry]
+_Lineages = dict[DeliveryKey, Entry]
 
 
 def _decided(
@@ -401,7 +401,7 @@ def _decided(
     known: Mapping[int, BatchResult],
     old: Sequence[Batch],
     unordered: Mapping[str, str],
-    stops: Mapping[str, BatchStopped],
+    stops: Mapping[str, BatchRejected],
     dimension: Dimension,
 ) -> _Decided:
     """What becomes of all deliveries; `known` has the results of those that were not read.
@@ -412,21 +412,21 @@ def _decided(
     stood, coming, recorded = standing(list(old)), _Lineages(), _Lineages()
     ids = {batch.id for batch in old}
     for number, entry in sorted(measured, key=lambda pair: rank(pair[1].batch.revision)):
-        lineage = entry.batch.lineage
-        displaced = coming.get(lineage)
-        entered = [e.batch for e in (recorded.get(lineage), displaced) if e is not None]
-        stands = standing([*([stood[lineage]] if lineage in stood else []), *entered]).get(lineage)
+        delivery_key = entry.batch.delivery_key
+        displaced = coming.get(delivery_key)
+        entered = [e.batch for e in (recorded.get(delivery_key), displaced) if e is not None]
+        stands = standing([*([stood[delivery_key]] if delivery_key in stood else []), *entered]).get(delivery_key)
         stop = stops.get(entry.batch.id) or _stops(entry, unordered.get(entry.mark, ""), dimension)
         results[number] = _decide(entry, stands, stop, old)
         if results[number].outcome == "accepted":
-            coming[lineage] = entry
-            recorded.pop(lineage, None)
+            coming[delivery_key] = entry
+            recorded.pop(delivery_key, None)
             if displaced is not None:
                 results[numbers[displaced.mark]] = displaced.result("superseded")
         elif stands is not None and _repeats(entry.batch, stands, results[number]):
-            again = replace(stands, revision=token(entry.delivery.revision), content_of=stands.statements_of)
+            again = replace(stands, revision=token(entry.delivery.revision), content_of=stands.records_batch_id)
             if again.id not in ids:
-                recorded[lineage] = replace(entry, batch=again)
+                recorded[delivery_key] = replace(entry, batch=again)
     ordered = tuple(results[number] for number in sorted(results))
     return _Decided(tuple(coming.values()), tuple(recorded.values()), ordered)
 
@@ -436,7 +436,7 @@ def _repeats(batch: Batch, stands: Batch, result: BatchResult) -> bool:
     return result.outcome == "unchanged" and rank(batch.revision) > rank(stands.revision)
 
 
-def _decide(entry: Entry, stands: Batch | None, stop: BatchStopped | None, old: Sequence[Batch]) -> BatchResult:
+def _decide(entry: Entry, stands: Batch | None, stop: BatchRejected | None, old: Sequence[Batch]) -> BatchResult:
     """What becomes of a delivery beside the edition that stands, if one does; `stop` is what would stop it."""
     batch = entry.batch
     if stands is not None and _is_lower(batch, stands):
@@ -445,25 +445,27 @@ def _decide(entry: Entry, stands: Batch | None, stop: BatchStopped | None, old: 
         return entry.result("superseded", None if is_known else _lower(entry, stands))
     same = stands is not None and _content(batch) in _contents(entry, stands, old)
     if stands is not None and rank(batch.revision) == rank(stands.revision):
-        return entry.result("unchanged") if same else entry.result("stopped", _other_content(entry))
+        return entry.result("unchanged") if same else entry.result("rejected", _other_content(entry))
     if stop is not None:
-        return entry.result("stopped", stop)
+        return entry.result("rejected", stop)
     if entry.time:
-        return entry.result("stopped", _other_content(entry))
+        return entry.result("rejected", _other_content(entry))
     return entry.result("unchanged" if same else "accepted")
 
 
 def _contents(entry: Entry, stands: Batch, old: Sequence[Batch]) -> list[tuple[object, ...]]:
     """What the entry must contain to change nothing. A file that was withdrawn, and only touched since, stays so."""
     withdrawn = entry.delivery.is_latest and stands.withdrawn
-    before = standing([b for b in old if b.lineage == stands.lineage and not b.withdrawn]) if withdrawn else {}
+    before = (
+        standing([b for b in old if b.delivery_key == stands.delivery_key and not b.withdrawn]) if withdrawn else {}
+    )
     return [_content(stands), *(_content(batch) for batch in before.values())]
 
 
-def _lower(entry: Entry, stands: Batch) -> BatchStopped:
+def _lower(entry: Entry, stands: Batch) -> BatchRejected:
     how = "withdrew the delivery" if stands.withdrawn else "has other content and is current"
     wrong = f"revision {entry.batch.revision} is not loaded, as revision {stands.revision}, which is higher, {how}"
-    return BatchStopped(entry.batch.id, "lower revision", wrong)
+    return BatchRejected(entry.batch.id, "lower revision", wrong)
 
 
 def _content(batch: Batch) -> tuple[object, ...]:
@@ -472,19 +474,19 @@ def _content(batch: Batch) -> tuple[object, ...]:
     return (batch.fingerprint, batch.at, batch.scope)
 
 
-def _other_content(entry: Entry) -> BatchStopped:
+def _other_content(entry: Entry) -> BatchRejected:
     wrong = f"revision {entry.batch.revision} of this delivery was accepted with other content, time or scope"
-    return BatchStopped(entry.batch.id, "revision", wrong)
+    return BatchRejected(entry.batch.id, "revision", wrong)
 
 
-def _stops(entry: Entry, unordered: str, dimension: Dimension) -> BatchStopped | None:
+def _stops(entry: Entry, unordered: str, dimension: Dimension) -> BatchRejected | None:
     batch = entry.batch
     if unordered:
         wrong = f"nothing orders different changes of {unordered}"
-        return BatchStopped(batch.id, "unordered changes", wrong)
+        return BatchRejected(batch.id, "unordered changes", wrong)
     limit = dimension.source(batch.source).bad_row_limit
     if batch.rows and batch.bad_rows > limit * batch.rows and "bad rows" not in entry.delivery.allow:
         wrong = f"{batch.bad_rows} of {batch.rows} rows cannot be taken; at most {limit:.0%} may be bad"
         wrong += f"; e.g. {entry.bad_reason}"
-        return BatchStopped(batch.id, "bad rows", wrong)
+        return BatchRejected(batch.id, "bad rows", wrong)
     return None

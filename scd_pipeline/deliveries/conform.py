@@ -171,7 +171,9 @@ def reading(
     for attribute in (a for a in dimension.attributes_of(source.name) if a.is_delivered):
         column = _existing_column(attribute.name, source, existing, expressions)
         if isinstance(column, str):
-            instead = "not_provided" if isinstance(channel, Feed) and channel.states == "some" else attribute.missing
+            instead = (
+                "not_provided" if isinstance(channel, Feed) and channel.updates == "partial" else attribute.missing
+            )
             lacking += [column] if instead == "reject" else []
             if instead != "null":
                 continue
@@ -296,7 +298,7 @@ def _wanted(read: Reading, source: Source, channel: Snapshot | Feed, dimension: 
 
 def _values(read: Reading, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     """Every declared column, cast, and for each a text that says why it could not be (NULL if it could)."""
-    unstated = isinstance(channel, Feed) and channel.nulls == "not_stated"  # then NULL is no missing value
+    unstated = isinstance(channel, Feed) and channel.nulls == "not_provided"  # then NULL is no missing value
     required = {attribute.name for attribute in dimension.attributes if attribute.required and not unstated}
     deletes = isinstance(channel, Feed) and channel.deletes
     deleted = F.coalesce(F.expr(deletes), F.lit(False)) if deletes else F.lit(False)
@@ -387,7 +389,7 @@ def _statement_columns(read: Reading, source: Source, channel: Snapshot | Feed, 
     at = F.col(DELIVERY)["at"]
     own_time = F.col(EFFECTIVE_AT) if channel.effective_at else at
     row_timed = channel.kind == "snapshot" and bool(channel.effective_at)
-    kind = F.when(bad, "bad").when(F.col("_deleted"), "gone").otherwise("values")
+    kind = F.when(bad, "bad").when(F.col("_deleted"), "delete").otherwise("upsert")
     effective_at = F.when(bad, at).otherwise(own_time) if row_timed else F.coalesce(own_time, at)
     return [
         *[col(name) for name in dimension.key_names],
@@ -418,7 +420,7 @@ def _sequence(channel: Snapshot | Feed, bad: Column) -> Column:
 
 def _wrapped(read: Reading, channel: Snapshot | Feed, dimension: Dimension, bad: Column) -> list[Column]:
     """Each attribute wrapped; not stated in bad rows, in deletes, and where the feed says that NULL means so (S30)."""
-    silent_null = isinstance(channel, Feed) and channel.nulls == "not_stated"
+    silent_null = isinstance(channel, Feed) and channel.nulls == "not_provided"
     wrapped = []
     for name, data_type in attribute_types(dimension).items():
         if name not in read.stated:
@@ -454,9 +456,9 @@ def batch_counts(
     whole = F.when(F.col("_good"), F.lit(1)).otherwise(0)
     wanted = {
         f"scope_{number}": F.collect_set(
-            F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == lineage), key_text(names))
+            F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == delivery_key), key_text(names))
         )
-        for number, (lineage, names) in enumerate(scopes.items())
+        for number, (delivery_key, names) in enumerate(scopes.items())
     }
     return groups.groupBy(BATCH).agg(
         F.sum("_n").alias("rows"),
@@ -537,7 +539,7 @@ def collapse_to_last(rows: DataFrame, dimension: Dimension) -> DataFrame:
 def without_deleted(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """The rows without those that have a delete at their position in their batch: the delete decides (S5)."""
     group = Window.partitionBy(*_group(dimension))
-    is_beside_a_delete = (F.col(KIND) != "gone") & F.max(F.col(KIND) == "gone").over(group)
+    is_beside_a_delete = (F.col(KIND) != "delete") & F.max(F.col(KIND) == "delete").over(group)
     return rows.withColumn("_is_out", is_beside_a_delete).where(~F.col("_is_out")).drop("_is_out")
 
 

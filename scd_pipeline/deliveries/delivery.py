@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
-from scd_pipeline.errors import STOPPING_RULES, SourceDataError
+from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, token
 from scd_pipeline.instants import utc
 
@@ -117,10 +117,10 @@ class Delivery:
         """
         channel = self.channel_of(dimension)
         self._check_scope(channel)
-        if unknown := sorted(self.allow - set(STOPPING_RULES)):
+        if unknown := sorted(self.allow - set(OVERRIDABLE_RULES)):
             raise SourceDataError(
                 f"delivery {self.source}/{self.name}: no rule {', '.join(unknown)} can be let through; "
-                f"expected some of {', '.join(STOPPING_RULES)}"
+                f"expected some of {', '.join(OVERRIDABLE_RULES)}"
             )
         if self.path is None and (wrong := self.lacks_time(dimension)):
             raise SourceDataError(f"delivery {self.source}/{self.name}: {wrong}")

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from scd_pipeline.columns import STATEMENT_TYPES, attribute_types
+from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.names import listed
 from scd_pipeline.deliveries.arrow import as_arrow, columns_of
@@ -38,8 +38,8 @@ from scd_pipeline.deliveries.conform import (
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.readers import marked, read_delta, read_path
 from scd_pipeline.deliveries.text_files import FILE, Layout, file_column, file_name, json_fields, layouts, row_order
-from scd_pipeline.errors import BatchStopped, first_line
-from scd_pipeline.frames import no_rows, settled, united
+from scd_pipeline.errors import BatchRejected, first_line
+from scd_pipeline.frames import checkpoint, no_rows, united
 from scd_pipeline.history.batch import Batch
 
 _Item = TypeVar("_Item")
@@ -111,7 +111,7 @@ class Entry:
         """What tells its rows from those of other entries: the batch's id, unless one run is given it again."""
         return f"{self.batch.id}#{self.time}" if self.time else self.batch.id
 
-    def result(self, outcome: str, stop: BatchStopped | None = None) -> BatchResult:
+    def result(self, outcome: str, stop: BatchRejected | None = None) -> BatchResult:
         b = self.batch
         undeclared = self.reading.undeclared if self.reading else ()
         told = BatchResult(
@@ -228,9 +228,9 @@ def _stop(members: Sequence[tuple[int, Entry]], unfit: _Unfit, results: dict[int
     """Reject the members; a version of a table whose files are gone is missing for good, and fails no load."""
     for number, entry in members:
         is_past = unfit.rule == _MISSING[0] and entry.delivery.table_version is not None
-        outcome = "missing" if is_past else "stopped"
+        outcome = "missing" if is_past else "rejected"
         remedy = _NO_VERSION if is_past else ""
-        results[number] = entry.result(outcome, BatchStopped(entry.batch.id, unfit.rule, str(unfit), remedy))
+        results[number] = entry.result(outcome, BatchRejected(entry.batch.id, unfit.rule, str(unfit), remedy))
 
 
 def _settled(
@@ -245,7 +245,7 @@ def _settled(
         return []
     try:
         with _unfit("unreadable", "its rows cannot be read"):
-            return [(settled(united([group.frame for group in groups])), list(groups))]
+            return [(checkpoint(united([group.frame for group in groups])), list(groups))]
     except _Unfit as unfit:
         members = groups[0].entries
         if len(groups) > 1:
@@ -387,25 +387,25 @@ def _shape(spark: SparkSession, number: int, entry: Entry, layout: Layout | None
     and so is a folder.
     Errors: _Unfit.
     """
-    lineage = (entry.batch.source, entry.batch.channel, str(entry.time))
+    delivery_key = (entry.batch.source, entry.batch.channel, str(entry.time))
     if not _is_read_by_path(entry):
-        return _Shape((*lineage, str(number)))
+        return _Shape((*delivery_key, str(number)))
     path = str(entry.delivery.path)
     alone = (str(number),) if Path(path).is_dir() else ()
     with _unfit("unreadable", f"{path} cannot be read"):
         if layout is not None:
             if layout.problem:
                 raise _Unfit("unreadable", layout.problem)
-            return _Shape((*lineage, layout.header, str(layout.is_multi_line), *alone), layout=layout)
+            return _Shape((*delivery_key, layout.header, str(layout.is_multi_line), *alone), layout=layout)
         if entry.channel.format == "json":
             fields = tuple(json_fields(spark, entry.channel, [path]))
-            return _Shape((*lineage, StructType(list(fields)).json(), *alone), fields=fields)
+            return _Shape((*delivery_key, StructType(list(fields)).json(), *alone), fields=fields)
         if alone:
-            return _Shape((*lineage, *alone))
+            return _Shape((*delivery_key, *alone))
         if Path(path).is_file():
             schema = pyarrow.parquet.read_schema(path)
-            return _Shape((*lineage, json.dumps([[f.name, str(f.type)] for f in schema])))
-        return _Shape((*lineage, read_path(spark, entry.channel, [path]).schema.json()))
+            return _Shape((*delivery_key, json.dumps([[f.name, str(f.type)] for f in schema])))
+        return _Shape((*delivery_key, read_path(spark, entry.channel, [path]).schema.json()))
 
 
 def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry], shape: _Shape) -> DataFrame:
@@ -468,6 +468,6 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     """A frame of conformed rows without any."""
     types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
     keys = {key.name: key.type for key in dimension.business_key}
-    columns = {**keys, **STATEMENT_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
+    columns = {**keys, **CHANGE_RECORD_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
     columns[ROW_ORDER] = ROW_ORDER_TYPE
     return no_rows(spark, columns)

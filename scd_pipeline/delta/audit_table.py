@@ -41,7 +41,7 @@ def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     ]
 
 
-def standing_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
+def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
     """Of audit rows those that were not withdrawn, in the names that the attributes have now.
 
     Out: `audit_id`, the business key and `transition_schema`, `recorded_at`, `recorded_version`.

@@ -14,6 +14,7 @@ from scd_pipeline.columns import (
     BAD_REASON,
     BAD_ROW,
     BATCH,
+    CHANGE_RECORD_TYPES,
     CHANNEL,
     COMMIT,
     CORRELATION_ID,
@@ -21,12 +22,11 @@ from scd_pipeline.columns import (
     EFFECTIVE_AT,
     INFO,
     KIND,
+    PROVIDED,
     REASON,
     REVISION_RANK,
     SEQUENCE,
     SOURCE,
-    STATED,
-    STATEMENT_TYPES,
     attribute_types,
     col,
     in_new_names,
@@ -35,7 +35,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import renames
 from scd_pipeline.delta.table import Table
 from scd_pipeline.frames import no_rows, small_frame
@@ -49,7 +49,7 @@ _INFO_FIELDS = (
     "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, closed bigint, "
     "run_id string, reason string, actor string, correlation_id string"
 )
-STATEMENT_COLUMNS = tuple(STATEMENT_TYPES)
+CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 
 
 def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
         *[(name, "string") for name in texts],
         (SEQUENCE, "bigint"),
         (ASSERTED_AT, "timestamp"),
-        (STATED, "array<string>"),
+        (PROVIDED, "array<string>"),
         *[(name, "string") for name in (REASON, ACTOR, CORRELATION_ID, BAD_REASON, BAD_ROW)],
         (INFO, f"struct<{_INFO_FIELDS.replace(' ', ':').replace(',:', ',')}>"),
         *[(name, data_type.ddl()) for name, data_type in attribute_types(dimension).items()],
@@ -73,7 +73,7 @@ def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLog:
-    """The log at one version: its table, its columns, its last own commit, and the rows of that version.
+    """The log at one version: its table, its columns, its last pipeline commit, and the rows of that version.
 
     Without a table `stored` is None and `columns` is empty; it reads as a log without rows.
     """
@@ -81,7 +81,7 @@ class ChangeLog:
     table: Table
     dimension: Dimension
     columns: tuple[str, ...]
-    commit: OwnCommit
+    commit: PipelineCommit
     stored: DataFrame | None
 
     @property
@@ -93,7 +93,7 @@ class ChangeLog:
         return [batch for _, batch in self.committed_batches()]
 
     def committed_batches(self) -> list[tuple[int, Batch]]:
-        """The same, each with the number of the own commit that it came with."""
+        """The same, each with the number of the pipeline commit that it came with."""
         if self.stored is None:
             return []
         rows = self.stored.where(F.col(KIND) == "batch")
@@ -122,18 +122,18 @@ class ChangeLog:
             value = col(there) if there else F.lit(None).cast(types[name].ddl())
             chosen.append(value.alias(name))
         former = renames(self.dimension.attributes, generated=False)
-        stated = F.transform(STATED, in_new_names(former)) if former else F.col(STATED)
+        stated = F.transform(PROVIDED, in_new_names(former)) if former else F.col(PROVIDED)
         keys = [col(name) for name in self.dimension.key_names]
-        plain = frame.select(*keys, *STATEMENT_COLUMNS, COMMIT, stated.alias(STATED), *chosen)
+        plain = frame.select(*keys, *CHANGE_RECORD_COLUMNS, COMMIT, stated.alias(PROVIDED), *chosen)
         return wrap(plain, attributes)
 
     def _empty(self) -> DataFrame:
         types = attribute_types(self.dimension)
         all_columns = dict(log_schema(self.dimension))
-        names = [*self.dimension.key_names, *STATEMENT_COLUMNS, COMMIT, STATED, *types]
+        names = [*self.dimension.key_names, *CHANGE_RECORD_COLUMNS, COMMIT, PROVIDED, *types]
         return wrap(no_rows(self.table.spark, {name: all_columns[name] for name in names}), types)
 
-    def append(self, batches: Sequence[Batch], statements: DataFrame, commit: OwnCommit) -> OwnCommit:
+    def append(self, batches: Sequence[Batch], statements: DataFrame, commit: PipelineCommit) -> PipelineCommit:
         """Write batches and their statements with one commit.  Errors: ConflictError if a rival was faster."""
         names = [name for name, _ in log_schema(self.dimension)]
         told = unwrap(statements, list(attribute_types(self.dimension)))
@@ -148,7 +148,7 @@ class ChangeLog:
         rows = told.select(*[col(n) for n in names]).unionByName(self._batch_rows(batches, commit), True)
         return self.table.append(rows.select(*[col(n) for n in names]), commit)
 
-    def _batch_rows(self, batches: Sequence[Batch], commit: OwnCommit) -> DataFrame:
+    def _batch_rows(self, batches: Sequence[Batch], commit: PipelineCommit) -> DataFrame:
         names = [KIND, COMMIT, EFFECTIVE_AT, BATCH, SOURCE, CHANNEL, _DELIVERY, _REVISION, DELIVERY_RANK]
         names += [REVISION_RANK, INFO]
         types = dict(log_schema(self.dimension))

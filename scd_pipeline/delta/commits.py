@@ -1,7 +1,7 @@
-"""Own commits: every write of this package is a compare and swap on its table's number of own commits.
+"""Own commits: every write of this package is a compare and swap on its table's number of pipeline commits.
 
 Delta's transaction begins inside a write, so a frame computed from an older version would overwrite a rival's rows
-unseen. Each of our commits therefore carries the table's name as `txnAppId` and 1 + the number of the own commit
+unseen. Each of our commits therefore carries the table's name as `txnAppId` and 1 + the number of the pipeline commit
 that it was computed from as `txnVersion`: Delta skips it when a rival took that number, and reading the last own
 commit back tells whose it is. A foreign commit in between, such as OPTIMIZE, takes no number and does no harm.
 A foreign commit that left other rows is damage: no commit of this package follows it.
@@ -20,7 +20,7 @@ from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.delta.repair import ways_back
-from scd_pipeline.errors import ForeignCommitError, OwnCommitMissing
+from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
 from scd_pipeline.instants import from_micros
 
 MARK = "scd_pipeline"
@@ -75,7 +75,7 @@ class ForeignCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCommit:
+class PipelineCommit:
     """A commit of ours: its number, what the table had taken in by then, and a token that tells it from a rival's.
 
     `at` is when it was made, by the server's clock; `newest` is the table's version when the commit was
@@ -87,7 +87,7 @@ class OwnCommit:
 
     table: str
     number: int
-    took: Mapping[str, int] = field(default_factory=dict)
+    high_water_marks: Mapping[str, int] = field(default_factory=dict)
     token: str = ""
     batches: tuple[str, ...] = ()
     run_id: str = ""
@@ -103,7 +103,7 @@ class OwnCommit:
         """Whether the commit is of a table that exists; one that does not is at number 0."""
         return self.newest >= 0
 
-    def next(self, *, took: Mapping[str, int], batches: tuple[str, ...], run_id: str) -> OwnCommit:
+    def next(self, *, high_water_marks: Mapping[str, int], batches: tuple[str, ...], run_id: str) -> PipelineCommit:
         """Return the commit that follows this one, with a token of its own.
 
         Raises:
@@ -113,7 +113,9 @@ class OwnCommit:
             raise foreign_commit_error(self, self.foreign)
         table_id = self.table_id or uuid.uuid4().int >> 66
         token = uuid.uuid4().hex
-        return OwnCommit(self.table, self.number + 1, dict(took), token, batches, run_id, table_id=table_id)
+        return PipelineCommit(
+            self.table, self.number + 1, dict(high_water_marks), token, batches, run_id, table_id=table_id
+        )
 
     def metadata(self) -> str:
         """The `userMetadata` of the commit."""
@@ -123,7 +125,7 @@ class OwnCommit:
                 "table": self.table,
                 "table_id": self.table_id,
                 "own": self.number,
-                "took": dict(self.took),
+                "took": dict(self.high_water_marks),
                 "token": self.token,
                 "batches": list(self.batches[:100]),
                 "run_id": self.run_id,
@@ -131,7 +133,7 @@ class OwnCommit:
         )
 
 
-def foreign_commit_error(commit: OwnCommit, foreign: ForeignCommit) -> ForeignCommitError:
+def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> ForeignCommitError:
     """Return the error of a table that another program changed after `commit`."""
     return ForeignCommitError(
         f"table {commit.table}: version {foreign.version} ({foreign.operation}) is a foreign commit: it changed rows "
@@ -141,35 +143,35 @@ def foreign_commit_error(commit: OwnCommit, foreign: ForeignCommit) -> ForeignCo
     )
 
 
-def last_own_commit(spark: SparkSession, table: str, identifier: str) -> OwnCommit:
-    """The table's last own commit, number 0 right after its creation; reads no more of the history than it must.
+def last_own_commit(spark: SparkSession, table: str, identifier: str) -> PipelineCommit:
+    """The table's last pipeline commit, number 0 right after its creation; reads no more of the history than it must.
 
-    Errors: OwnCommitMissing where the history no longer reaches back to an own commit (its log's retention has
+    Errors: OwnCommitMissing where the history no longer reaches back to a pipeline commit (its log's retention has
     passed, or the table is not ours): starting at 1 again would let Delta skip every write.
     """
     return own_commits_since(spark, table, identifier, None)[-1]
 
 
-def own_commits_since(spark: SparkSession, table: str, identifier: str, number: int | None) -> list[OwnCommit]:
-    """The own commits after that number, in order; the last one alone for None.  Errors: as of `last_own_commit`.
+def own_commits_since(spark: SparkSession, table: str, identifier: str, number: int | None) -> list[PipelineCommit]:
+    """The pipeline commits after that number, in order; the last one alone for None.  Errors: as of `last_own_commit`.
 
     Where the history no longer reaches back so far, those that are left.
     """
 
-    def reaches_back(commits: Sequence[OwnCommit]) -> bool:
+    def reaches_back(commits: Sequence[PipelineCommit]) -> bool:
         return number is None or commits[-1].number <= number
 
     commits = _newest_commits(spark, table, identifier, reaches_back)
     return commits[-1:] if number is None else [commit for commit in commits if commit.number > number]
 
 
-def own_commit_again(spark: SparkSession, commit: OwnCommit, identifier: str) -> OwnCommit | None:
+def own_commit_again(spark: SparkSession, commit: PipelineCommit, identifier: str) -> PipelineCommit | None:
     """Return `commit` as the table's history has it, None if another writer used its number.
 
     Another writer may have committed after it.
     """
 
-    def reaches_back(commits: Sequence[OwnCommit]) -> bool:
+    def reaches_back(commits: Sequence[PipelineCommit]) -> bool:
         return any(c.token == commit.token for c in commits) or commits[-1].number < commit.number
 
     commits = _newest_commits(spark, commit.table, identifier, reaches_back)
@@ -177,23 +179,23 @@ def own_commit_again(spark: SparkSession, commit: OwnCommit, identifier: str) ->
 
 
 def _newest_commits(
-    spark: SparkSession, table: str, identifier: str, is_complete: Callable[[Sequence[OwnCommit]], bool]
-) -> list[OwnCommit]:
-    """Return the newest own commits, in order, at least as many as `is_complete` wants, given newest first."""
-    found: list[OwnCommit] = []
+    spark: SparkSession, table: str, identifier: str, is_complete: Callable[[Sequence[PipelineCommit]], bool]
+) -> list[PipelineCommit]:
+    """Return the newest pipeline commits, in order, at least as many as `is_complete` wants, given newest first."""
+    found: list[PipelineCommit] = []
     for page in _PAGES:
         history = spark.sql(f"DESCRIBE HISTORY {identifier} LIMIT {page}").select(*_history_columns())
         rows = history.collect()
         found = [commit for row in rows if (commit := _own(row, table)) is not None]
         if any(row["version"] == 0 for row in rows):
-            found = found or [OwnCommit(table, 0, table_version=0)]
+            found = found or [PipelineCommit(table, 0, table_version=0)]
             break
         if found and is_complete(found):
             break
         if len(rows) < page:
             break
     if not found:
-        raise OwnCommitMissing(
+        raise PipelineCommitMissing(
             f"table {table}: no commit of this package is left in its history, so its next number is unknown; "
             f"expected the last one to be within the log's retention; restore the table's `_delta_log`, or rebuild "
             f"the table"
@@ -216,11 +218,11 @@ def _history_columns() -> list[Column]:
     ]
 
 
-def _foreign_after(rows: Sequence[Row], last: OwnCommit, identifier: str) -> ForeignCommit | None:
+def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -> ForeignCommit | None:
     """Return the newest foreign commit after the last own one that determines the table's rows, if any does.
 
-    A RESTORE to a version at or after the own commit undoes the commits between. One to an earlier version, or to a
-    time, is a foreign commit.
+    A RESTORE to a version at or after the pipeline commit undoes the commits between. One to an earlier version, or
+    to a time, is a foreign commit.
     """
     by_version = {int(row["version"]): row for row in rows}
     version = max(by_version)
@@ -259,14 +261,14 @@ def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[st
     return found
 
 
-def _own(row: Row, table: str) -> OwnCommit | None:
+def _own(row: Row, table: str) -> PipelineCommit | None:
     try:
         told: dict[str, Any] = json.loads(row["userMetadata"] or "{}")
     except ValueError:
         return None
     if not isinstance(told, dict) or told.get(MARK) != 1 or told.get("table") != table:
         return None
-    return OwnCommit(
+    return PipelineCommit(
         table,
         int(told["own"]),
         {name: int(number) for name, number in told["took"].items()},

@@ -55,7 +55,7 @@ def told(dimension: Dimension) -> dict[str, Any]:
         "begin": [dimension.begin.at, dimension.begin.for_first_changes_until] if dimension.begin else None,
         "deleted_rows": dimension.deleted_rows,
         "deleted_at": dimension.deleted_at,
-        "deciding_source": dimension.deciding_source.name,
+        "existence_source": dimension.existence_source.name,
     }
 
 

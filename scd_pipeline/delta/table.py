@@ -1,4 +1,4 @@
-"""One Delta table of the warehouse: create it, read it, and write it at an expected own commit."""
+"""One Delta table of the warehouse: create it, read it, and write it at an expected pipeline commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from scd_pipeline.columns import quoted
-from scd_pipeline.delta.commits import OwnCommit, last_own_commit, own_commit_again, own_commits_since
+from scd_pipeline.delta.commits import PipelineCommit, last_own_commit, own_commit_again, own_commits_since
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 
 _CONFLICTS = (
@@ -58,7 +58,7 @@ class TableVersion:
     `rows` are read lazily, and always at that version, so that all queries of a run see the same rows.
     """
 
-    commit: OwnCommit
+    commit: PipelineCommit
     rows: DataFrame
 
     def columns(self) -> dict[str, str]:
@@ -145,39 +145,39 @@ class Table:
                 return {}
             raise
 
-    def last_commit(self) -> OwnCommit:
+    def last_commit(self) -> PipelineCommit:
         return last_own_commit(self.spark, self.name, self.identifier)
 
-    def last_commit_or_zero(self) -> OwnCommit:
-        """Return the last own commit, and number 0 of no version if the table does not exist."""
+    def last_commit_or_zero(self) -> PipelineCommit:
+        """Return the last pipeline commit, and number 0 of no version if the table does not exist."""
         try:
             return self.last_commit()
         except Exception as error:
             if _is_missing(error):
-                return OwnCommit(self.name, 0)
+                return PipelineCommit(self.name, 0)
             raise
 
-    def newest(self, commit: OwnCommit | None = None) -> TableVersion | None:
+    def newest(self, commit: PipelineCommit | None = None) -> TableVersion | None:
         """Return the table at its newest version; None if it does not exist.
 
-        `commit` is its last own commit, if it was read already: then the table is returned at the version of then.
+        `commit` is its last pipeline commit, if it was read already: then the table is returned at the version of then.
         """
         commit = commit or self.last_commit_or_zero()
         return TableVersion(commit, self.read(commit.newest)) if commit.exists else None
 
-    def commits_since(self, number: int) -> list[OwnCommit]:
-        """The own commits after that number, in order."""
+    def commits_since(self, number: int) -> list[PipelineCommit]:
+        """The pipeline commits after that number, in order."""
         return own_commits_since(self.spark, self.name, self.identifier, number)
 
-    def append(self, rows: DataFrame, commit: OwnCommit) -> OwnCommit:
+    def append(self, rows: DataFrame, commit: PipelineCommit) -> PipelineCommit:
         """Append the rows as `commit`.  Errors: ConflictError if a rival took its number."""
         return self._commit(commit, lambda: self._save(rows, "append", {}, commit))
 
-    def mark(self, commit: OwnCommit) -> OwnCommit:
+    def mark(self, commit: PipelineCommit) -> PipelineCommit:
         """Make `commit` without any row, for what it tells.  Errors: ConflictError if a rival took its number."""
         return self.append(self.read().limit(0), commit)
 
-    def replace(self, rows: DataFrame, commit: OwnCommit, *, key: str) -> OwnCommit:
+    def replace(self, rows: DataFrame, commit: PipelineCommit, *, key: str) -> PipelineCommit:
         """Put each row in the place of the one with its key, or beside them if there is none, as `commit`.
 
         Errors: ConflictError if a rival took its number; UnsupportedDelta if the table has no deletion vectors,
@@ -190,7 +190,7 @@ class Table:
             )
         return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
 
-    def merge(self, rows: DataFrame, commit: OwnCommit, *, key: str, removes: str) -> OwnCommit:
+    def merge(self, rows: DataFrame, commit: PipelineCommit, *, key: str, removes: str) -> PipelineCommit:
         """The same by one MERGE; rows for which the condition `removes` holds are deleted.
 
         The MERGE takes its transaction from session settings, so it runs in a session of its own: in the caller's
@@ -211,7 +211,7 @@ class Table:
                 raise ConflictError(f"{wrong}; what was to be done has to be looked at anew") from error
             raise
 
-    def _commit(self, commit: OwnCommit, write: Callable[[], None]) -> OwnCommit:
+    def _commit(self, commit: PipelineCommit, write: Callable[[], None]) -> PipelineCommit:
         """Write, and return the commit as the history has it; another writer may have committed after it.
 
         Raises:
@@ -229,13 +229,13 @@ class Table:
             raise self._conflict(commit) from cause
         return done
 
-    def _conflict(self, commit: OwnCommit) -> ConflictError:
+    def _conflict(self, commit: PipelineCommit) -> ConflictError:
         return ConflictError(
             f"table {self.name}: another writer made commit {commit.number} first; expected to write on commit "
             f"{commit.number - 1}; the load has to be computed anew"
         )
 
-    def _save(self, rows: DataFrame, mode: str, options: Mapping[str, str], commit: OwnCommit) -> None:
+    def _save(self, rows: DataFrame, mode: str, options: Mapping[str, str], commit: PipelineCommit) -> None:
         set_time_format(self.spark)
         writer = rows.write.format("delta").mode(mode).options(**options).option("txnAppId", self.name)
         writer = writer.option("txnVersion", str(commit.number)).option("userMetadata", commit.metadata())
@@ -244,7 +244,7 @@ class Table:
         else:
             writer.saveAsTable(self.identifier)
 
-    def _merge(self, rows: DataFrame, commit: OwnCommit, key: str, removes: str) -> None:
+    def _merge(self, rows: DataFrame, commit: PipelineCommit, key: str, removes: str) -> None:
         names = [name for name in self.columns() if name in rows.columns]
         values = ", ".join(f"s.{quoted(n)}" for n in names)
         assignments = ", ".join(f"t.{quoted(n)} = s.{quoted(n)}" for n in names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scd_pipeline.delta.commits import OwnCommit, foreign_commit_error
+from scd_pipeline.delta.commits import PipelineCommit, foreign_commit_error
 from scd_pipeline.delta.repair import lost_log
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 
@@ -17,12 +17,12 @@ LOG_MARK, LOG_ID = "log", "log_id"
 """In the high-water marks of a commit: the last applied commit of the change log, and which table that log is."""
 
 
-def log_marks(log: OwnCommit, applied: int) -> dict[str, int]:
+def log_marks(log: PipelineCommit, applied: int) -> dict[str, int]:
     """Return the high-water marks of a table that has applied its log up to the commit `applied`."""
     return {LOG_MARK: applied, LOG_ID: log.table_id}
 
 
-def damage(log: OwnCommit, downstream: Sequence[OwnCommit]) -> list[LoadError]:
+def damage(log: PipelineCommit, downstream: Sequence[PipelineCommit]) -> list[LoadError]:
     """Return what keeps a change log, and tables that apply it, from being loaded; none if all are sound.
 
     Args:
@@ -34,18 +34,18 @@ def damage(log: OwnCommit, downstream: Sequence[OwnCommit]) -> list[LoadError]:
     return found
 
 
-def foreign_problems(commits: Sequence[OwnCommit]) -> list[ForeignCommitError]:
+def foreign_problems(commits: Sequence[PipelineCommit]) -> list[ForeignCommitError]:
     """Return an error for each table that another program changed after its last pipeline commit."""
     return [foreign_commit_error(commit, commit.foreign) for commit in commits if commit.foreign is not None]
 
 
-def log_problem(downstream: OwnCommit, log: OwnCommit) -> HighWaterMarkError | None:
+def log_problem(downstream: PipelineCommit, log: PipelineCommit) -> HighWaterMarkError | None:
     """Return the error if a table has applied commits that its change log does not have."""
-    applied = downstream.took.get(LOG_MARK, 0)
+    applied = downstream.high_water_marks.get(LOG_MARK, 0)
     if applied > log.number:
         last = f"whose last commit is {log.number}" if log.exists else "which does not exist"
         problem = f"it has applied commit {applied} of {log.table}, {last}"
-    elif applied and is_other_table(downstream.took.get(LOG_ID, 0), log.table_id):
+    elif applied and is_other_table(downstream.high_water_marks.get(LOG_ID, 0), log.table_id):
         problem = (
             f"it has applied commit {applied} of a table {log.table} that was dropped since; the last commit of the "
             f"table that has this name now is {log.number}"
@@ -63,7 +63,7 @@ def is_other_table(applied: int, now: int) -> bool:
     return 0 not in (applied, now) and applied != now
 
 
-def require_sound(log: OwnCommit, downstream: Sequence[OwnCommit]) -> None:
+def require_sound(log: PipelineCommit, downstream: Sequence[PipelineCommit]) -> None:
     """Raise the first error of `damage`, if any.
 
     Raises:
@@ -74,7 +74,7 @@ def require_sound(log: OwnCommit, downstream: Sequence[OwnCommit]) -> None:
         raise error
 
 
-def require_unchanged(commits: Sequence[OwnCommit]) -> None:
+def require_unchanged(commits: Sequence[PipelineCommit]) -> None:
     """Raise the first error of `foreign_problems`, if any.
 
     Raises:

@@ -38,7 +38,7 @@ def successor(revision: str) -> str:
     return str(int(revision) + 1) if rank(revision).startswith("i") else f"{revision}+1"
 
 
-Lineage = tuple[str, str, str]
+DeliveryKey = tuple[str, str, str]
 """Source, channel and name of a delivery."""
 
 
@@ -83,7 +83,7 @@ class Batch:
         return f"{self.source}/{self.channel}/{self.delivery}/{self.revision}"
 
     @property
-    def lineage(self) -> Lineage:
+    def delivery_key(self) -> DeliveryKey:
         """What all revisions of one delivery share."""
         return (self.source, self.channel, self.delivery)
 
@@ -92,7 +92,7 @@ class Batch:
         return self.channel == "snapshot"
 
     @property
-    def statements_of(self) -> str:
+    def records_batch_id(self) -> str:
         """The id under which the log keeps this batch's statements: an equal earlier revision's, or its own."""
         return self.content_of or self.id
 
@@ -114,17 +114,17 @@ class Batch:
         )
 
 
-def standing(batches: list[Batch]) -> dict[Lineage, Batch]:
+def standing(batches: list[Batch]) -> dict[DeliveryKey, Batch]:
     """Of each delivery the revision that counts: the highest one (S34)."""
-    highest: dict[Lineage, Batch] = {}
+    highest: dict[DeliveryKey, Batch] = {}
     for batch in batches:
-        rival = highest.get(batch.lineage)
+        rival = highest.get(batch.delivery_key)
         if rival is None or rank(batch.revision) >= rank(rival.revision):
-            highest[batch.lineage] = batch
+            highest[batch.delivery_key] = batch
     return highest
 
 
-def regions(snapshots: Sequence[Batch]) -> dict[Lineage, object]:
+def regions(snapshots: Sequence[Batch]) -> dict[DeliveryKey, object]:
     """For each delivery what those have in common that may speak of the same entities, by themselves or through others.
 
     Of a source whose snapshots have scopes by different columns, or none, all have. A withdrawn one speaks of nobody.
@@ -143,8 +143,8 @@ def regions(snapshots: Sequence[Batch]) -> dict[Lineage, object]:
     for batch in snapshots:
         comparable = len(kinds[batch.source]) == 1
         for place in batch.scope if comparable and batch.scope is not None else ("",):
-            parents[root(batch.lineage)] = root((batch.source, place))
-    return {batch.lineage: root(batch.lineage) for batch in snapshots}
+            parents[root(batch.delivery_key)] = root((batch.source, place))
+    return {batch.delivery_key: root(batch.delivery_key) for batch in snapshots}
 
 
 def counted(batches: list[Batch]) -> list[Batch]:

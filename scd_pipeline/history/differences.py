@@ -46,7 +46,7 @@ from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.instants import utc
 
 ORIGIN = "_origin"
-ALIVE_BEFORE = "_alive_before"
+EXISTED_BEFORE = "_alive_before"
 ASSERTED_BEFORE = "_asserted_before"
 DIFFERS = "_differs"
 VERSION_DIFFERS = "_version_differs"
@@ -78,7 +78,7 @@ def changes(
     raw: DataFrame,
     intake: Intake,
     dimension: Dimension,
-    settle: Callable[[DataFrame], DataFrame] = lambda frame: frame,
+    set_frozen_fields: Callable[[DataFrame], DataFrame] = lambda frame: frame,
 ) -> DataFrame:
     """The statements to append, with what stood before each of them.
 
@@ -86,10 +86,10 @@ def changes(
     the statements of the new batches, one per (batch, key, time, sequence).
     Out: statements, with `_origin` (raw, absent, probe), and as the source stood just before `_alive_before`,
     `_asserted_before` (of which the rows of the record's own row-timed snapshot are no part), `_differs` and
-    `_version_differs` (in a value that opens versions). Rows with `_kind` "present" are there for counting and are
+    `_version_differs` (in a value that opens versions). Rows with `_kind` "presence" are there for counting and are
     never stored. `settle` may materialize a frame that several branches of the plan start from.
     """
-    removed = [batch.statements_of for batch in intake.removed]
+    removed = [batch.records_batch_id for batch in intake.removed]
     origin = F.when(F.col(BATCH).isin(removed), "removed").otherwise("stored") if removed else F.lit("stored")
     old = _with_presence(stored.withColumn(ORIGIN, origin), intake)
     new = _with_presence(raw.withColumn(ORIGIN, F.lit("raw")), intake)
@@ -99,12 +99,12 @@ def changes(
     asked = _snapshots_to_ask(intake)
     if not asked:
         return _kept(known, intake, dimension)
-    known = settle(known)
-    affected = settle(_affected(known, intake, dimension))
+    known = set_frozen_fields(known)
+    affected = set_frozen_fields(_affected(known, intake, dimension))
     known = known.join(F.broadcast(affected), [SOURCE, *dimension.key_names], "left_semi")
     probes = _probes(spark, known, asked, dimension)
     resolved = _resolved(known.withColumns(_no_probe()).unionByName(probes), intake, dimension)
-    return _kept(settle(resolved), intake, dimension)
+    return _kept(set_frozen_fields(resolved), intake, dimension)
 
 
 def affected_keys(kept: DataFrame, removed: DataFrame, dimension: Dimension) -> DataFrame:
@@ -120,10 +120,10 @@ def _with_presence(frame: DataFrame, intake: Intake) -> DataFrame:
 
 
 def presence(frame: DataFrame) -> DataFrame:
-    """The frame, and a "present" row at `_asserted_at` for each row of values that has one."""
-    asserted = frame.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "values")).withColumns(
+    """The frame, and a "presence" row at `_asserted_at` for each row of values that has one."""
+    asserted = frame.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "upsert")).withColumns(
         {
-            KIND: F.lit("present"),
+            KIND: F.lit("presence"),
             _ROW_AT: F.col(EFFECTIVE_AT),
             _ROW_SEQUENCE: F.col(SEQUENCE),
             EFFECTIVE_AT: F.col(ASSERTED_AT),
@@ -154,7 +154,7 @@ def _snapshot_frame(
         (
             b.source,
             b.channel,
-            b.statements_of,
+            b.records_batch_id,
             rank(b.delivery),
             rank(b.revision),
             b.at,
@@ -203,7 +203,7 @@ def _absences(spark: SparkSession, known: DataFrame, snapshots: Sequence[Batch],
     spoken = known.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias("_spoken"))
     covered = spoken.withColumn(_PLACE, places).join(frame, [SOURCE, _PLACE])
     left_out = covered.where(~F.array_contains("_spoken", F.col(BATCH)))
-    kind = F.when(F.col("_retires"), "gone").otherwise("nothing")
+    kind = F.when(F.col("_retires"), "delete").otherwise("no_op")
     return _statement_of(left_out, "absent", kind, dimension).select(*known.columns)
 
 
@@ -224,7 +224,7 @@ def _kept(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == "bad", False)
         .when((F.col(ORIGIN) == "raw") & ~readable_again, False)
-        .when(F.col(KIND) == "values", repeats)
+        .when(F.col(KIND) == "upsert", repeats)
         .otherwise(~F.col(ASSERTED_BEFORE))
     )
     told = {
@@ -250,7 +250,7 @@ def _told_as_its_snapshot(intake: Intake, dimension: Dimension) -> Column:
     plain = [b for b in intake.new_snapshots if not b.row_times]
     for told in sorted({_told(b) for b in plain}, key=repr):
         mine = [b for b in plain if _told(b) == told]
-        same = F.col(BATCH).isin([b.statements_of for b in mine])
+        same = F.col(BATCH).isin([b.records_batch_id for b in mine])
         channels = [dimension.source(b.source).channel(b.channel) for b in mine]
         if any(c.reason or c.actor or c.correlation_id for c in channels):
             for name, text in zip((REASON, ACTOR, CORRELATION_ID), told, strict=True):
@@ -285,18 +285,18 @@ def _before(known: DataFrame, counts: Column, intake: Intake, dimension: Dimensi
     """Add what each row's source had asserted up to just before it.
 
     Out: `_asserted_before`, `_alive_before` and `_before_<attribute>`. Only rows for which `counts` holds are taken
-    into account. A "present" row gives its values only where the entity was not alive (S4).
+    into account. A "presence" row gives its values only where the entity was not alive (S4).
     """
     window = rows_before(dimension)
     if intake.row_timed:
         known = with_existence(known, window, counts)
     else:
-        exists = F.when(counts & (F.col(KIND) == "values"), True).when(counts & (F.col(KIND) == "gone"), False)
-        known = known.withColumn(ALIVE_BEFORE, _last_of(exists, window))
-        known = known.withColumn(ASSERTED_BEFORE, F.col(ALIVE_BEFORE))
-    sets = counts & (F.col(KIND) == "values")
+        exists = F.when(counts & (F.col(KIND) == "upsert"), True).when(counts & (F.col(KIND) == "delete"), False)
+        known = known.withColumn(EXISTED_BEFORE, _last_of(exists, window))
+        known = known.withColumn(ASSERTED_BEFORE, F.col(EXISTED_BEFORE))
+    sets = counts & (F.col(KIND) == "upsert")
     if intake.row_timed:
-        sets = sets | (counts & (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE))
+        sets = sets | (counts & (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE))
     return known.withColumns(
         {
             _before_name(name): F.last(F.when(sets, col(name)), ignorenulls=True).over(window)
@@ -312,22 +312,22 @@ def with_existence(rows: DataFrame, before: WindowSpec, counts: Column) -> DataF
     presence at the snapshot's own time. An absence deletes only where existence was asserted.
 
     Args:
-        rows: records of which row-timed ones have a "present" row each (`presence`).
+        rows: records of which row-timed ones have a "presence" row each (`presence`).
         before: the window of an entity's rows before the row (`rows_before`).
         counts: which rows are taken into account.
 
     Returns: the rows with `_asserted_before` and `_alive_before`, neither of them NULL.
     """
-    asserts = (F.col(KIND) == "present") | ((F.col(KIND) == "values") & F.col(ASSERTED_AT).isNull())
-    asserted = F.when(counts & asserts, True).when(counts & (F.col(KIND) == "gone"), False)
+    asserts = (F.col(KIND) == "presence") | ((F.col(KIND) == "upsert") & F.col(ASSERTED_AT).isNull())
+    asserted = F.when(counts & asserts, True).when(counts & (F.col(KIND) == "delete"), False)
     rows = rows.withColumn(ASSERTED_BEFORE, _last_of(asserted, before))
-    exists = F.when(counts & F.col(KIND).isin("values", "present"), True).when(counts & deletes(), False)
-    return rows.withColumn(ALIVE_BEFORE, _last_of(exists, before))
+    exists = F.when(counts & F.col(KIND).isin("upsert", "presence"), True).when(counts & deletes(), False)
+    return rows.withColumn(EXISTED_BEFORE, _last_of(exists, before))
 
 
 def deletes() -> Column:
     """Whether a row deletes its entity: a feed's delete, or an absence where existence was asserted before it (S4)."""
-    return (F.col(KIND) == "gone") & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+    return (F.col(KIND) == "delete") & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
 
 
 def _last_of(flag: Column, window: WindowSpec) -> Column:
@@ -424,7 +424,7 @@ def _probes(
     )
     covered = keys.withColumn(_PLACE, places).join(frame, [SOURCE, _PLACE])
     rows = covered.where(reached & ~F.array_contains("_spoken", F.col(BATCH)))
-    statements = _statement_of(rows, "probe", F.lit("nothing"), dimension)
+    statements = _statement_of(rows, "probe", F.lit("no_op"), dimension)
     return statements.withColumns({"_probe_retires": F.col("_retires"), "_probe_columns": F.col("_columns")}).select(
         *known.columns, "_probe_retires", "_probe_columns"
     )
@@ -434,10 +434,12 @@ def _resolved(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFra
     """Let each probe say what its snapshot said, read off the log as it was before this run."""
     state = _before(known, F.col(ORIGIN).isin("stored", "removed"), intake, dimension)
     probe = F.col(ORIGIN) == "probe"
-    said = F.when(F.col(ASSERTED_BEFORE), "values").when(F.col("_probe_retires"), "gone").otherwise("nothing")
+    said = F.when(F.col(ASSERTED_BEFORE), "upsert").when(F.col("_probe_retires"), "delete").otherwise("no_op")
     resolved = {KIND: F.when(probe, said).otherwise(F.col(KIND))}
     for name in attribute_types(dimension):
         restated = probe & F.col(ASSERTED_BEFORE) & F.array_contains("_probe_columns", name)
         resolved[name] = F.when(restated, col(_before_name(name))).otherwise(col(name))
     before = [_before_name(name) for name in attribute_types(dimension)]
-    return state.withColumns(resolved).drop(*before, ALIVE_BEFORE, ASSERTED_BEFORE, "_probe_retires", "_probe_columns")
+    return state.withColumns(resolved).drop(
+        *before, EXISTED_BEFORE, ASSERTED_BEFORE, "_probe_retires", "_probe_columns"
+    )

@@ -9,7 +9,7 @@ from scd_pipeline.columns import EFFECTIVE_AT, attribute_types, col
 from scd_pipeline.declaration import Attribute, Dimension, ScdType
 from scd_pipeline.history.keys import KeyHash, hash_64
 from scd_pipeline.history.lossless import told_of
-from scd_pipeline.history.timeline import ALIVE, OPENER, VISIBLE, by_time, versions_of, visible
+from scd_pipeline.history.timeline import EXISTS, OPENER, VISIBLE, by_time, versions_of, visible
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
@@ -34,14 +34,14 @@ def build_versions(transitions: DataFrame, dimension: Dimension, *, key_hash: Ke
     window = by_time(dimension)
     told = transitions.where(F.col(CHANGE_TYPE) != REFUSED)
     happened = told.groupBy(*[col(n) for n in dimension.key_names], F.col(CHANGE_TS).alias(EFFECTIVE_AT)).agg(
-        F.max(_exists()).alias(ALIVE),
+        F.max(_exists()).alias(EXISTS),
         F.max(F.when(_exists().isNotNull(), _opener())).alias(OPENER),
         *[F.first(_value(a, dimension), ignorenulls=True).alias(a.name) for a in dimension.attributes],
     )
     running = {name: F.last(col(name), ignorenulls=True).over(window) for name in dimension.attribute_names}
     moments = happened.withColumns(
         {
-            ALIVE: F.coalesce(F.last(ALIVE, ignorenulls=True).over(window), F.lit(False)),
+            EXISTS: F.coalesce(F.last(EXISTS, ignorenulls=True).over(window), F.lit(False)),
             OPENER: F.last(OPENER, ignorenulls=True).over(window),
             **running,
         }

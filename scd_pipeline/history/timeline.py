@@ -41,8 +41,8 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.history.differences import (
-    ALIVE_BEFORE,
     ASSERTED_BEFORE,
+    EXISTED_BEFORE,
     deletes,
     presence,
     rows_before,
@@ -51,7 +51,7 @@ from scd_pipeline.history.differences import (
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 
 BEGINNING = "0001-01-01 00:00:00"
-ALIVE = "_alive"
+EXISTS = "_alive"
 OPENER = "_opener"
 VISIBLE = "_visible"
 _ENDS = "_ends"
@@ -71,7 +71,7 @@ def build_timeline(
 
 def effective_statements(statements: DataFrame, dimension: Dimension, *, row_timed: bool) -> DataFrame:
     """The statements that make history: values and gone, presence resolved."""
-    rows = statements.where(F.col(KIND).isin("values", "gone"))
+    rows = statements.where(F.col(KIND).isin("upsert", "delete"))
     return _resolve_presence(rows, dimension) if row_timed else rows
 
 
@@ -115,11 +115,11 @@ def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
         rows.withColumns({"_row_at": F.lit(None).cast("timestamp"), "_row_sequence": F.lit(None).cast("bigint")})
     )
     states = with_existence(rows, rows_before(dimension), F.lit(True))
-    returns = (F.col(KIND) == "present") & ~F.col(ALIVE_BEFORE)
+    returns = (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE)
     return (
-        states.where((F.col(KIND) == "values") | returns | deletes())
-        .withColumn(KIND, F.when(returns, "values").otherwise(F.col(KIND)))
-        .drop(ALIVE_BEFORE, ASSERTED_BEFORE, "_row_at", "_row_sequence")
+        states.where((F.col(KIND) == "upsert") | returns | deletes())
+        .withColumn(KIND, F.when(returns, "upsert").otherwise(F.col(KIND)))
+        .drop(EXISTED_BEFORE, ASSERTED_BEFORE, "_row_at", "_row_sequence")
     )
 
 
@@ -130,12 +130,12 @@ def running_state(rows: DataFrame, dimension: Dimension) -> DataFrame:
     which what is visible differed from before it; redundant statements never are, so storing differences is safe.
     """
     window = in_order(dimension)
-    decides = F.col(SOURCE) == dimension.deciding_source.name
-    exists = F.when(decides, F.col(KIND) == "values")
+    decides = F.col(SOURCE) == dimension.existence_source.name
+    exists = F.when(decides, F.col(KIND) == "upsert")
     states = rows.withColumns(
         {
-            ALIVE: F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False)),
-            **{n: F.last(F.when(F.col(KIND) == "values", col(n)), True).over(window) for n in _names(dimension)},
+            EXISTS: F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False)),
+            **{n: F.last(F.when(F.col(KIND) == "upsert", col(n)), True).over(window) for n in _names(dimension)},
         }
     ).withColumn(VISIBLE, visible(dimension))
     changed = ~F.col(VISIBLE).eqNullSafe(F.lag(VISIBLE).over(window))
@@ -167,7 +167,7 @@ def visible(dimension: Dimension) -> Column:
     types = attribute_types(dimension)
     versioned = dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)
     values = [comparable(col(a.name)["v"], types[a.name]).alias(f"v{i}") for i, a in enumerate(versioned)]
-    return F.when(F.col(ALIVE), F.struct(F.lit(True).alias("alive"), *values))
+    return F.when(F.col(EXISTS), F.struct(F.lit(True).alias("alive"), *values))
 
 
 def at_the_end_of_each_time(states: DataFrame, dimension: Dimension) -> DataFrame:
@@ -255,7 +255,7 @@ def open_and_close(moments: DataFrame, dimension: Dimension) -> DataFrame:
     boundary = ~F.col(VISIBLE).eqNullSafe(F.lag(VISIBLE).over(window))
     runs = _type_3(moments, dimension, window)
     bounded = runs.withColumn("_boundary", boundary).where(F.col("_boundary"))
-    opened = bounded.withColumn(_ENDS, F.lead(EFFECTIVE_AT).over(window)).where(F.col(ALIVE))
+    opened = bounded.withColumn(_ENDS, F.lead(EFFECTIVE_AT).over(window)).where(F.col(EXISTS))
     numbered = opened.withColumn(VERSION, F.row_number().over(window).cast("int"))
     began = F.col(EFFECTIVE_AT)
     return numbered.withColumns(

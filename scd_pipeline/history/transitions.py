@@ -35,8 +35,8 @@ from scd_pipeline.declaration.types import DataType
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import as_map, entry
 from scd_pipeline.history.timeline import (
-    ALIVE,
     BEGINNING,
+    EXISTS,
     OPENER,
     VISIBLE,
     at_the_end_of_each_time,
@@ -167,7 +167,7 @@ def _differs(attribute: Attribute, dimension: Dimension, before: Column) -> Colu
     differs = ~comparable(now["v"], data_type).eqNullSafe(comparable(before["v"], data_type))
     if attribute.scd is ScdType.ADD_ATTRIBUTE:  # a first statement begins a run, be it of NULL (S9)
         return differs | (now.isNotNull() & before.isNull())
-    return differs & ~F.col(ALIVE) if attribute.scd is ScdType.HYBRID else differs
+    return differs & ~F.col(EXISTS) if attribute.scd is ScdType.HYBRID else differs
 
 
 def _was(name: str) -> str:
@@ -185,19 +185,19 @@ def _changed(name: str) -> str:
 def _compared(moments: DataFrame, dimension: Dimension) -> DataFrame:
     """Add to each moment what was so before it, whether that differs, and what happened to the entity."""
     window = by_time(dimension)
-    before = {_was(n): F.lag(col(n)).over(window) for n in (ALIVE, VISIBLE, *dimension.attribute_names)}
+    before = {_was(n): F.lag(col(n)).over(window) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
     once = [a.name for s in dimension.sources for a in _once(dimension, s)]
     kept = {_kept(n): F.first(F.when(col(n)["v"].isNotNull(), col(n)), ignorenulls=True).over(window) for n in once}
     moments = moments.withColumns({**before, **kept})
     moments = with_columns(moments, {_was(_kept(n)): F.lag(col(_kept(n))).over(window) for n in once})
     changed = {_changed(a.name): _differs(a, dimension, col(_was(a.name))) for a in dimension.attributes}
-    was_alive = F.coalesce(col(_was(ALIVE)), F.lit(False))
+    existed_before = F.coalesce(col(_was(EXISTS)), F.lit(False))
     kind = (
-        F.when(F.col(ALIVE) & ~was_alive, INSERT)
-        .when(was_alive & ~F.col(ALIVE), LOGICAL_DELETE)
-        .when(F.col(ALIVE) & ~F.col(VISIBLE).eqNullSafe(col(_was(VISIBLE))), UPDATE)
+        F.when(F.col(EXISTS) & ~existed_before, INSERT)
+        .when(existed_before & ~F.col(EXISTS), LOGICAL_DELETE)
+        .when(F.col(EXISTS) & ~F.col(VISIBLE).eqNullSafe(col(_was(VISIBLE))), UPDATE)
     )
-    existed = F.max(ALIVE).over(whole(window))
+    existed = F.max(EXISTS).over(whole(window))
     return moments.withColumns({**changed, _KIND: kind, "_existed": existed}).where("_existed")
 
 

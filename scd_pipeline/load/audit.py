@@ -19,9 +19,9 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.delta.audit_table import APPEND_ONLY, audit_rows, audit_schema, standing_transitions
+from scd_pipeline.delta.audit_table import APPEND_ONLY, audit_rows, audit_schema, current_transitions
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import FORMAT, refuse_foreign
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import (
@@ -34,7 +34,7 @@ from scd_pipeline.delta.upstream import (
 )
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
-from scd_pipeline.frames import settled
+from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.transitions import (
     CHANGE_TYPE,
@@ -48,7 +48,7 @@ from scd_pipeline.history.transitions import (
 )
 from scd_pipeline.instants import from_micros
 from scd_pipeline.load.dimension import BatchResult, LoadResult, Progress, Retry, load, silent, with_retries
-from scd_pipeline.load.log import changed_entities, counted_rows, open_log
+from scd_pipeline.load.log import changed_entities, open_log, records_in_effect
 
 KEYS_MARK, KEYS_ID = "keys", "keys_id"
 """In the commits of the audit: the last commit of the list of keys, and which table that list is."""
@@ -58,9 +58,9 @@ _MISSING = from_micros(0)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the audit takes in at once: the log up to an own commit, and when and where that was to be read.
+    """What the audit takes in at once: the log up to a pipeline commit, and when and where that was to be read.
 
-    `commit` and `version` are of the dimension's table: its own commit, and Delta's version (-1: not known any more).
+    `commit` and `version` are of the dimension's table: its pipeline commit, and Delta's version (-1: unknown).
     """
 
     upto: int
@@ -97,23 +97,25 @@ def versions(rows: Counter[str]) -> tuple[int, int]:
     return rows[INSERT] + rows[UPDATE], rows[UPDATE] + rows[LOGICAL_DELETE]
 
 
-def pending_steps(log: Sequence[OwnCommit], dimension: Sequence[OwnCommit], took: int) -> list[Step]:
-    """The steps after own commit `took` of the log, in order.
+def pending_steps(
+    log: Sequence[PipelineCommit], dimension: Sequence[PipelineCommit], high_water_marks: int
+) -> list[Step]:
+    """The steps after pipeline commit `took` of the log, in order.
 
-    In: own commits of the log and of the dimension. A log commit that the dimension has not taken in yet is no step:
-    nobody could read what it says. Where several commits of the dimension stand on one of the log, the first counts.
+    In: pipeline commits of the log and of the dimension. A log commit that the dimension has not applied yet is no
+    step: no reader could have seen it. Of several dimension commits that apply the same log commit, the first is used.
     """
     versions = {commit.number: commit.table_version for commit in dimension}
     steps: dict[int, Step] = {}
     for commit in log:
-        of_dimension = commit.took.get("dimension_commit", 0)
-        if commit.took.get("dimension_log") == commit.number:
+        of_dimension = commit.high_water_marks.get("dimension_commit", 0)
+        if commit.high_water_marks.get("dimension_log") == commit.number:
             at = commit.at or _MISSING
             steps[commit.number] = Step(commit.number, at, of_dimension, versions.get(of_dimension, -1))
     for commit in dimension:
-        upto = commit.took.get("log", 0)
+        upto = commit.high_water_marks.get("log", 0)
         steps.setdefault(upto, Step(upto, commit.at or _MISSING, commit.number, commit.table_version))
-    return [steps[upto] for upto in sorted(steps) if upto > took]
+    return [steps[upto] for upto in sorted(steps) if upto > high_water_marks]
 
 
 def load_and_record(
@@ -168,16 +170,18 @@ def record(
 class RecordedCommits:
     """The last commits of the audit and of the list of keys, number 0 of no version for a table that does not exist."""
 
-    audit: OwnCommit
-    keys: OwnCommit
+    audit: PipelineCommit
+    keys: PipelineCommit
 
     def keys_are_lost(self) -> bool:
         """Return whether the list of keys lacks commits that the audit has recorded.
 
         An audit that was written before its commits had a mark of the list only proves that it had one commit.
         """
-        applied = self.audit.took.get(KEYS_MARK, 1 if self.audit.number else 0)
-        return self.keys.number < applied or is_other_table(self.audit.took.get(KEYS_ID, 0), self.keys.table_id)
+        applied = self.audit.high_water_marks.get(KEYS_MARK, 1 if self.audit.number else 0)
+        return self.keys.number < applied or is_other_table(
+            self.audit.high_water_marks.get(KEYS_ID, 0), self.keys.table_id
+        )
 
     def damage(self) -> list[LoadError]:
         """Return what is damaged in the list of keys; none if it is sound."""
@@ -232,7 +236,7 @@ def _with_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progress
     if not recorded.keys_are_lost():
         return recorded
     listed = keys.read(recorded.keys.newest) if recorded.keys.exists else None
-    missing = settled(missing_keys(warehouse, dimension, audit.read(recorded.audit.newest), listed))
+    missing = checkpoint(missing_keys(warehouse, dimension, audit.read(recorded.audit.newest), listed))
     done = _rebuilt_keys(warehouse, dimension, missing, recorded, run_id)
     progress(f"{keys.name}: rebuilt from {audit.name} ({missing.count()} keys)")
     return RecordedCommits(recorded.audit, done)
@@ -256,12 +260,12 @@ def missing_keys(warehouse: Warehouse, dimension: Dimension, audit: DataFrame, k
 
 def _rebuilt_keys(
     warehouse: Warehouse, dimension: Dimension, missing: DataFrame, recorded: RecordedCommits, run_id: str
-) -> OwnCommit:
+) -> PipelineCommit:
     """Append the missing keys; the list goes on with the number and the identity that the audit knows."""
     keys, last = _keys_table(warehouse, dimension, recorded.keys), recorded.keys
-    number = max(last.number, recorded.audit.took.get(KEYS_MARK, 0))
-    table_id = recorded.audit.took.get(KEYS_ID, 0) or last.table_id
-    commit = replace(last, number=number, table_id=table_id).next(took={}, batches=(), run_id=run_id)
+    number = max(last.number, recorded.audit.high_water_marks.get(KEYS_MARK, 0))
+    table_id = recorded.audit.high_water_marks.get(KEYS_ID, 0) or last.table_id
+    commit = replace(last, number=number, table_id=table_id).next(high_water_marks={}, batches=(), run_id=run_id)
     return keys.append(missing.select(*[col(name) for name, _ in keys_schema(dimension)]), commit)
 
 
@@ -279,7 +283,7 @@ def _record(
     log_commit = (loaded.log_commit if loaded else None) or log_table.last_commit_or_zero()
     done = recorded.audit
     require_sound(log_commit, [done, of_dimension])
-    behind = done.took.get(LOG_MARK, 0)
+    behind = done.high_water_marks.get(LOG_MARK, 0)
     if log_commit.number <= behind or not of_dimension.exists:
         return AuditResult(dimension.name, 0, {}, done.newest)
     log = open_log(warehouse, dimension, log_commit)
@@ -298,31 +302,31 @@ def _record(
         keys_done = _append_keys(keys, keys_done, given, dimension, run_id)
         for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
             counts[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
-        took = {
+        high_water_marks = {
             **log_marks(log.commit, step.upto),
             "dimension": step.commit,
             "dimension_id": of_dimension.table_id,
             KEYS_MARK: keys_done.number,
             KEYS_ID: keys_done.table_id,
         }
-        done = audit.append(rows, done.next(took=took, batches=(), run_id=run_id))
+        done = audit.append(rows, done.next(high_water_marks=high_water_marks, batches=(), run_id=run_id))
         behind = step.upto
     made = AuditResult(dimension.name, len(steps), counts, done.newest)
     progress(f"{audit.name}: {sum(made.rows.values())} rows")
     return made
 
 
-def _applied_of_dimension(audit: OwnCommit, dimension: OwnCommit) -> int:
+def _applied_of_dimension(audit: PipelineCommit, dimension: PipelineCommit) -> int:
     """Return the number of the dimension's commit before the last one that the audit has applied.
 
     It is 0 where the audit has applied another table, or one that had more commits: those numbers are not of this one.
     """
-    applied, known = audit.took.get("dimension", 0), audit.took.get("dimension_id", 0)
+    applied, known = audit.high_water_marks.get("dimension", 0), audit.high_water_marks.get("dimension_id", 0)
     is_same = known != 0 and known == dimension.table_id and applied <= dimension.number
     return max(0, applied - 1) if is_same else 0
 
 
-def _audit_table(warehouse: Warehouse, dimension: Dimension, last: OwnCommit) -> Table:
+def _audit_table(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """The audit, which is created if it does not exist."""
     audit = warehouse.writable(f"{dimension.name}{AUDIT_SUFFIX}")
     if not last.exists:
@@ -331,7 +335,7 @@ def _audit_table(warehouse: Warehouse, dimension: Dimension, last: OwnCommit) ->
     return audit
 
 
-def _keys_table(warehouse: Warehouse, dimension: Dimension, last: OwnCommit) -> Table:
+def _keys_table(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """The list of keys, which is created if it does not exist."""
     keys = warehouse.writable(f"{dimension.name}{KEYS_SUFFIX}")
     if not last.exists:
@@ -359,10 +363,10 @@ def _rows(
     """The audit rows of a step, and the surrogate keys that its versions were given."""
     names = list(dimension.key_names)
     after = [batch for number, batch in batches if number <= step.upto]
-    causes = settled(changed_entities(log, batches, dimension, after=behind, upto=step.upto))
+    causes = checkpoint(changed_entities(log, batches, dimension, after=behind, upto=step.upto))
     causes = F.broadcast(causes)
-    statements = counted_rows(log, after).where(F.col(COMMIT) <= step.upto).drop(COMMIT)
-    now = settled(
+    statements = records_in_effect(log, after).where(F.col(COMMIT) <= step.upto).drop(COMMIT)
+    now = checkpoint(
         build_transitions(
             statements.join(causes, names, "left_semi"),
             dimension,
@@ -370,8 +374,8 @@ def _rows(
             key_hash=warehouse.key_hash,
         )
     )
-    standing = standing_transitions(audit.join(causes, names, "left_semi"), dimension)
-    rows = settled(
+    standing = current_transitions(audit.join(causes, names, "left_semi"), dimension)
+    rows = checkpoint(
         audit_rows(
             standing,
             now,
@@ -387,15 +391,17 @@ def _rows(
     return rows, opens.select(new_key, *[col(n) for n in names], EFFECTIVE_FROM).distinct()
 
 
-def _append_keys(keys: Table, last: OwnCommit, given: DataFrame, dimension: Dimension, run_id: str) -> OwnCommit:
+def _append_keys(
+    keys: Table, last: PipelineCommit, given: DataFrame, dimension: Dimension, run_id: str
+) -> PipelineCommit:
     """Append the keys that the list lacks, and return its last commit.
 
     This precedes the audit's commit, so that a killed step is repeated (S14).
     """
     name = dimension.surrogate_key
     listed = keys.read(last.newest).select(col(name))
-    new = settled(given.join(listed, name, "left_anti"))
+    new = checkpoint(given.join(listed, name, "left_anti"))
     if new.isEmpty():
         return last
     columns = [col(column) for column, _ in keys_schema(dimension)]
-    return keys.append(new.select(*columns), last.next(took={}, batches=(), run_id=run_id))
+    return keys.append(new.select(*columns), last.next(high_water_marks={}, batches=(), run_id=run_id))

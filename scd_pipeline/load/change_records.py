@@ -13,21 +13,21 @@ from scd_pipeline.deliveries.accept import Taken
 from scd_pipeline.deliveries.conform import OUTSIDE_OF_SCOPE
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.frames import settled
+from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.batch import Batch, counted
 from scd_pipeline.history.differences import (
-    ALIVE_BEFORE,
     ASSERTED_BEFORE,
     DIFFERS,
+    EXISTED_BEFORE,
     ORIGIN,
     VERSION_DIFFERS,
     Intake,
     changes,
 )
-from scd_pipeline.load.log import counted_rows, of_batches
+from scd_pipeline.load.log import of_batches, records_in_effect
 
 
-def kept_statements(
+def records_to_append(
     warehouse: Warehouse, log: ChangeLog, old: Sequence[Batch], taken: Taken, dimension: Dimension
 ) -> tuple[DataFrame | None, Taken]:
     """The statements to append, and what was taken with its counts; a guarded snapshot is left out (S27).
@@ -48,12 +48,14 @@ def _kept_once(
     warehouse: Warehouse, log: ChangeLog, old: Sequence[Batch], taken: Taken, dimension: Dimension
 ) -> DataFrame:
     sources = sorted({batch.source for batch in (*taken.accepted, *taken.removed)})
-    removed_ids = {batch.statements_of for batch in taken.removed}
-    stored = counted_rows(log, old).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
+    removed_ids = {batch.records_batch_id for batch in taken.removed}
+    stored = records_in_effect(log, old).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     intake = Intake(
         new=taken.accepted,
         removed=taken.removed,
-        stored_snapshots=tuple(b for b in counted(list(old)) if b.is_snapshot and b.statements_of not in removed_ids),
+        stored_snapshots=tuple(
+            b for b in counted(list(old)) if b.is_snapshot and b.records_batch_id not in removed_ids
+        ),
     )
     raw = taken.statements()
     if raw is None:
@@ -62,7 +64,7 @@ def _kept_once(
         keys = [col(name) for name in dimension.key_names]
         spoken = raw.select(*keys).unionByName(of_batches(stored, removed_ids).select(*keys)).distinct()
         stored = stored.join(F.broadcast(spoken), list(dimension.key_names), "left_semi")
-    return settled(changes(warehouse.spark, stored, raw, intake, dimension, settled))
+    return checkpoint(changes(warehouse.spark, stored, raw, intake, dimension, checkpoint))
 
 
 def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str, int]]:
@@ -72,20 +74,20 @@ def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str,
     has but the `unasserted` ones in a plain snapshot, `asserted_present` in a row-timed one, and in both
     `asserted_bad`, those that it has bad rows of alone.
     """
-    raw, alive, asserted = F.col(ORIGIN) == "raw", F.col(ALIVE_BEFORE), F.col(ASSERTED_BEFORE)
-    values = raw & (F.col(KIND) == "values")
-    gone = F.col(KIND) == "gone"
+    raw, exists, asserted = F.col(ORIGIN) == "raw", F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
+    values = raw & (F.col(KIND) == "upsert")
+    gone = F.col(KIND) == "delete"
     counts = {
-        "new": values & ~alive,
-        "changed": values & alive & F.col(DIFFERS),
-        "closed": gone & alive & F.col(ORIGIN).isin("raw", "absent"),
-        "reopened": values & alive & F.col(VERSION_DIFFERS),
+        "new": values & ~exists,
+        "changed": values & exists & F.col(DIFFERS),
+        "closed": gone & exists & F.col(ORIGIN).isin("raw", "absent"),
+        "reopened": values & exists & F.col(VERSION_DIFFERS),
         "retired": gone & (F.col(ORIGIN) == "absent"),
         "unasserted": values & ~asserted,
     }
     inside = ~F.coalesce(F.col(BAD_REASON), F.lit("")).contains(OUTSIDE_OF_SCOPE)
     # Of several rows of an entity the first one's presence makes the next ones' asserted.
-    present = F.min(F.when(raw & (F.col(KIND) == "present"), asserted))
+    present = F.min(F.when(raw & (F.col(KIND) == "presence"), asserted))
     bad = F.max(F.when(raw & (F.col(KIND) == "bad") & inside, asserted))
     entities = kept.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
         *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in counts.items()],
@@ -108,7 +110,7 @@ def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
     unreadable = taken.unreadable()
     if kept is None:
         return unreadable
-    looked_at = (ORIGIN, ALIVE_BEFORE, ASSERTED_BEFORE, DIFFERS, VERSION_DIFFERS, "_row_at", "_row_sequence")
+    looked_at = (ORIGIN, EXISTED_BEFORE, ASSERTED_BEFORE, DIFFERS, VERSION_DIFFERS, "_row_at", "_row_sequence")
     columns = [name for name in kept.columns if name not in looked_at]
-    told = kept.where(F.col(KIND) != "present").select(*[col(name) for name in columns])
+    told = kept.where(F.col(KIND) != "presence").select(*[col(name) for name in columns])
     return told.unionByName(unreadable.select(*[col(name) for name in columns]))

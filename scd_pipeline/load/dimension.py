@@ -13,11 +13,11 @@ from scd_pipeline.columns import as_texts
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.table import is_superseded
 from scd_pipeline.delta.upstream import log_marks
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import BatchStopped, ConflictError, RetriesExhausted, first_line
+from scd_pipeline.errors import BatchRejected, ConflictError, RetriesExhausted, first_line
 from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.load.load_plan import LoadPlan, make_plan
 from scd_pipeline.load.rows import Extension
@@ -53,7 +53,7 @@ class LoadResult:
     `log_version` that of its log.
 
     `examples` are some of those rows as text, with their action and without personal attributes. `commit` and
-    `log_commit` are the last own commits of both tables.
+    `log_commit` are the last pipeline commits of both tables.
     """
 
     dimension: str
@@ -63,19 +63,19 @@ class LoadResult:
     log_version: int
     seconds: float
     examples: tuple[Mapping[str, str | None], ...] = ()
-    commit: OwnCommit | None = None
-    log_commit: OwnCommit | None = None
+    commit: PipelineCommit | None = None
+    log_commit: PipelineCommit | None = None
 
     @property
-    def stopped(self) -> tuple[BatchResult, ...]:
-        return tuple(batch for batch in self.batches if batch.outcome == "stopped")
+    def rejected(self) -> tuple[BatchResult, ...]:
+        return tuple(batch for batch in self.batches if batch.outcome == "rejected")
 
-    def raise_if_stopped(self) -> None:
-        """Errors: BatchStopped for the first batch that was left out, with the number of the others."""
-        if self.stopped:
-            first = self.stopped[0]
-            others = f" ({len(self.stopped) - 1} more stopped too)" if len(self.stopped) > 1 else ""
-            raise BatchStopped(first.batch_id, first.rule, f"{first.error}{others}", first.remedy)
+    def raise_if_rejected(self) -> None:
+        """Errors: BatchRejected for the first batch that was left out, with the number of the others."""
+        if self.rejected:
+            first = self.rejected[0]
+            others = f" ({len(self.rejected) - 1} more stopped too)" if len(self.rejected) > 1 else ""
+            raise BatchRejected(first.batch_id, first.rule, f"{first.error}{others}", first.remedy)
 
 
 def plan(warehouse: Warehouse, dimension: Dimension, deliveries: Sequence[Delivery]) -> LoadPlan:
@@ -94,7 +94,7 @@ def load(
     clock: Callable[[], float] = time.monotonic,
     extension: Callable[[], Extension] | None = None,
     examples: int = 0,
-    downstream: Sequence[OwnCommit] = (),
+    downstream: Sequence[PipelineCommit] = (),
 ) -> LoadResult:
     """Take the deliveries into the change log and bring the dimension up to it; several go in as one pass.
 
@@ -156,21 +156,25 @@ def _examples(made: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...
     return tuple(row.asDict() for row in as_texts(made.examples(limit)).collect())
 
 
-def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent) -> OwnCommit:
-    """Write the plan's batches and statements; with none there is no commit.  Out: the log's last own commit."""
+def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent) -> PipelineCommit:
+    """Write the plan's batches and statements; with none there is no commit.  Out: the log's last pipeline commit."""
     made.prepare(warehouse)
     if not made.batches:
         return made.log_commit
-    stands_for = made.log_commit.number + 1 if not made.has_actions else made.dimension_took
-    took = {"dimension_commit": made.dimension_commit.number, "dimension_log": stands_for}
-    commit = made.log_commit.next(took=took, batches=tuple(batch.id for batch in made.batches), run_id=made.run_id)
+    stands_for = made.log_commit.number + 1 if not made.has_actions else made.dimension_high_water_mark
+    high_water_marks = {"dimension_commit": made.dimension_commit.number, "dimension_log": stands_for}
+    commit = made.log_commit.next(
+        high_water_marks=high_water_marks, batches=tuple(batch.id for batch in made.batches), run_id=made.run_id
+    )
     done = made.log_to_write(warehouse).append(made.batches, made.statements, commit)
     progress(f"{done.table}: commit {done.number}")
     return done
 
 
-def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progress: Progress = silent) -> OwnCommit:
-    """Write the plan's row actions; with none there is no commit (S15).  Out: the dimension's last own commit.
+def commit_dimension(
+    warehouse: Warehouse, made: LoadPlan, log: PipelineCommit, progress: Progress = silent
+) -> PipelineCommit:
+    """Write the plan's row actions; with none there is no commit (S15).  Out: the dimension's last pipeline commit.
 
     A fact that was held against newer dimensions, and has all its keys already, tells so in a commit without rows.
     """
@@ -178,8 +182,8 @@ def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progr
         # The schema steps of a load that writes its log have created the table.
         created = replace(made.dimension_commit, newest=0)
         return created if made.batches and not made.dimension_commit.exists else made.dimension_commit
-    marks = {**log_marks(log, log.number), **made.took}
-    commit = made.dimension_commit.next(took=marks, batches=log.batches, run_id=made.run_id)
+    marks = {**log_marks(log, log.number), **made.high_water_marks}
+    commit = made.dimension_commit.next(high_water_marks=marks, batches=log.batches, run_id=made.run_id)
     if made.has_actions:
         done = _write_actions(warehouse, made, commit, log.engine if made.batches else "")
     else:
@@ -188,7 +192,7 @@ def commit_dimension(warehouse: Warehouse, made: LoadPlan, log: OwnCommit, progr
     return done
 
 
-def _write_actions(warehouse: Warehouse, made: LoadPlan, commit: OwnCommit, engine: str) -> OwnCommit:
+def _write_actions(warehouse: Warehouse, made: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(made.dimension.name, engine), made.dimension.surrogate_key
     if table.replaces and not made.rows.get(REMOVE):
         return table.replace(made.actions.drop(ACTION), commit, key=key)

@@ -30,7 +30,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import declared_rows, refuse_foreign
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import LOG_MARK, damage, is_other_table, log_marks, require_sound
@@ -43,7 +43,7 @@ from scd_pipeline.history.timeline import BEGINNING, dimension_schema
 from scd_pipeline.invariants.facts import Versions, without_their_versions
 from scd_pipeline.load.dimension import LoadResult, Progress, Retry, load, silent, with_retries
 from scd_pipeline.load.load_plan import LoadPlan, make_plan
-from scd_pipeline.load.log import changed_entities, open_log, took_of
+from scd_pipeline.load.log import changed_entities, log_high_water_mark, open_log
 from scd_pipeline.load.rows import Extension
 
 _ROLES = "@roles"
@@ -88,17 +88,17 @@ class Pinned:
     """A dimension as one run of a fact sees it: its rows at one version, and the last commits of table and log."""
 
     dimension: Dimension
-    commit: OwnCommit
-    log: OwnCommit
+    commit: PipelineCommit
+    log: PipelineCommit
     rows: DataFrame | None
 
     @property
     def applied(self) -> int:
         """The commit of the log up to which the rows are."""
-        return self.commit.took.get(LOG_MARK, 0)
+        return self.commit.high_water_marks.get(LOG_MARK, 0)
 
     @property
-    def took(self) -> dict[str, int]:
+    def high_water_marks(self) -> dict[str, int]:
         """For the fact's commit."""
         name = self.dimension.name
         told = {name: self.applied, f"{name}@version": self.commit.table_version}
@@ -108,13 +108,13 @@ class Pinned:
         """Whether the table is another than the one that was used before, whose numbers say nothing of this one."""
         return is_other_table(known.get(f"{self.dimension.name}@id", 0), self.commit.table_id)
 
-    def damage(self, fact: OwnCommit) -> list[LoadError]:
+    def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return what keeps a fact, by its last commit, from being loaded with this dimension; none if it is sound."""
         return [*damage(self.log, [self.commit]), *self._lost(fact)]
 
-    def _lost(self, fact: OwnCommit) -> list[LoadError]:
-        name, used = self.dimension.name, fact.took.get(self.dimension.name, 0)
-        if used <= self.applied or self.is_made_anew(fact.took):
+    def _lost(self, fact: PipelineCommit) -> list[LoadError]:
+        name, used = self.dimension.name, fact.high_water_marks.get(self.dimension.name, 0)
+        if used <= self.applied or self.is_made_anew(fact.high_water_marks):
             return []
         has = f"has applied only commit {self.applied}" if self.commit.exists else "does not exist"
         return [
@@ -134,7 +134,7 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
     newest = warehouse.table(dimension.name).newest()
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:
-        return Pinned(dimension, OwnCommit(dimension.name, 0), log, None)
+        return Pinned(dimension, PipelineCommit(dimension.name, 0), log, None)
     return Pinned(dimension, newest.commit, log, newest.rows)
 
 
@@ -150,7 +150,7 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     """
     # The fact is read before its dimensions, which a load between can only move ahead.
     last = warehouse.table(fact.name).last_commit_or_zero()
-    pinned, known = pin_dimensions(warehouse, fact), last.took
+    pinned, known = pin_dimensions(warehouse, fact), last.high_water_marks
     for at in pinned.values():
         for error in at.damage(last):
             raise error
@@ -169,8 +169,11 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
     def broken(rows: DataFrame) -> DataFrame:
         return without_their_versions(rows, fact, versions)
 
-    took = {_ROLES: _fingerprint(fact), **{name: number for at in pinned.values() for name, number in at.took.items()}}
-    return Extension(again, finish, broken, took)
+    high_water_marks = {
+        _ROLES: _fingerprint(fact),
+        **{name: number for at in pinned.values() for name, number in at.high_water_marks.items()},
+    }
+    return Extension(again, finish, broken, high_water_marks)
 
 
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:
@@ -184,7 +187,7 @@ def standing_rows(warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned
 
     Until then their keys are those of before, which `<dimension>_keys` resolves (S24).
     """
-    rows, known = stored_rows(stored.rows, fact), stored.commit.took
+    rows, known = stored_rows(stored.rows, fact), stored.commit.high_water_marks
     if _all_again(fact, pinned, known):
         return rows.limit(0)
     grain = _moved(warehouse, fact, rows, pinned, known)
@@ -246,14 +249,14 @@ def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
 
 def add_reserved_member(
     warehouse: Warehouse, dimension: Dimension, *, run_id: str = "", retry: Retry | None = None
-) -> OwnCommit | None:
+) -> PipelineCommit | None:
     """Give the dimension the row of its unknown member, so that an inner join loses no fact (S23).
 
     Out: the commit that added it; None where it is there, or where there is no table yet.
     Errors: SetupError if the table is not ours; ForeignCommitError, HighWaterMarkError if it or its log was damaged.
     """
 
-    def attempt() -> OwnCommit | None:
+    def attempt() -> PipelineCommit | None:
         refuse_foreign(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
         newest = table.newest()
@@ -261,11 +264,11 @@ def add_reserved_member(
             return None
         commit, log = newest.commit, open_log(warehouse, dimension).commit
         require_sound(log, [commit])
-        took = {**commit.took, **log_marks(log, took_of(log, commit))}
+        high_water_marks = {**commit.high_water_marks, **log_marks(log, log_high_water_mark(log, commit))}
         # A column that was declared since comes with the steps of the dimension's own load.
         columns, member = newest.columns(), unknown_member(warehouse, dimension)
         member = member.select(*[col(name) for name in member.columns if name in columns])
-        return table.append(member, commit.next(took=took, batches=(), run_id=run_id))
+        return table.append(member, commit.next(high_water_marks=high_water_marks, batches=(), run_id=run_id))
 
     return with_retries(dimension.name, attempt, retry or Retry(), silent)
 

@@ -13,13 +13,13 @@ from scd_pipeline.deliveries.accept import take
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep, check, check_stated, properties, refuse_foreign, stored_declaration
 from scd_pipeline.delta.upstream import require_sound
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.load.change_records import kept_statements, to_append
-from scd_pipeline.load.log import log_of, took_of
+from scd_pipeline.load.change_records import records_to_append, to_append
+from scd_pipeline.load.log import log_high_water_mark, log_of
 from scd_pipeline.load.rows import Extension, actions_of
 from scd_pipeline.load.schema_steps import carry_out, schema_steps
 
@@ -31,22 +31,22 @@ class LoadPlan:
     dimension: Dimension
     run_id: str
     log: ChangeLog
-    dimension_commit: OwnCommit
-    dimension_took: int
+    dimension_commit: PipelineCommit
+    dimension_high_water_mark: int
     schema_steps: tuple[SchemaStep, ...]
     results: tuple[BatchResult, ...]
     batches: tuple[Batch, ...]
     statements: DataFrame
     actions: DataFrame
     rows: Mapping[str, int] = field(default_factory=dict)
-    took: Mapping[str, int] = field(default_factory=dict)
+    high_water_marks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def log_name(self) -> str:
         return self.log.table.name
 
     @property
-    def log_commit(self) -> OwnCommit:
+    def log_commit(self) -> PipelineCommit:
         return self.log.commit
 
     @property
@@ -57,7 +57,10 @@ class LoadPlan:
     def has_looked(self) -> bool:
         """Whether rows that stand were held against something newer than at their last commit."""
         before = self.dimension_commit
-        return before.number > 0 and any(before.took.get(name) != took for name, took in self.took.items())
+        return before.number > 0 and any(
+            before.high_water_marks.get(name) != high_water_marks
+            for name, high_water_marks in self.high_water_marks.items()
+        )
 
     def log_to_write(self, warehouse: Warehouse) -> ChangeLog:
         return replace(self.log, table=warehouse.writable(self.log_name))
@@ -100,7 +103,7 @@ def make_plan(
     run_id: str,
     progress: Callable[[str], None] = lambda message: None,
     extension: Extension | None = None,
-    downstream: Sequence[OwnCommit] = (),
+    downstream: Sequence[PipelineCommit] = (),
 ) -> LoadPlan:
     """Read what the plan depends on, compute it, and check it; writes nothing.
 
@@ -120,7 +123,7 @@ def make_plan(
     else:
         check(dimension, stored)
     newest = table.newest() if dimension.name in existing else None
-    commit = newest.commit if newest else OwnCommit(dimension.name, 0)
+    commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     there = newest.columns() if newest else {}
     log = log_of(warehouse, dimension, stored)
     require_sound(log.commit, [commit, *downstream])
@@ -128,27 +131,27 @@ def make_plan(
     old = log.batches()
     check_stated(dimension, (name for batch in old for name in batch.columns))
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
-    kept, taken = kept_statements(warehouse, log, old, taken, dimension)
-    took = took_of(log.commit, commit)
+    kept, taken = records_to_append(warehouse, log, old, taken, dimension)
+    high_water_marks = log_high_water_mark(log.commit, commit)
     before = newest.rows if newest else None
-    actions, rows = actions_of(warehouse, log, taken, kept, dimension, before, took, extension)
+    actions, rows = actions_of(warehouse, log, taken, kept, dimension, before, high_water_marks, extension)
     return LoadPlan(
         dimension=dimension,
         run_id=run_id,
         log=log,
         dimension_commit=commit,
-        dimension_took=took,
+        dimension_high_water_mark=high_water_marks,
         schema_steps=tuple(schema_steps(dimension, log, there)),
         results=taken.results,
         batches=taken.to_write,
         statements=to_append(kept, taken),
         actions=actions,
         rows=rows,
-        took=extension.took if extension else {},
+        high_water_marks=extension.high_water_marks if extension else {},
     )
 
 
-def _others_that_apply(warehouse: Warehouse, name: str, existing: Collection[str]) -> list[OwnCommit]:
+def _others_that_apply(warehouse: Warehouse, name: str, existing: Collection[str]) -> list[PipelineCommit]:
     """Return the last commit of a dimension's audit, if it exists: it proves that the dimension had a log."""
     audit = name + AUDIT_SUFFIX
     return [warehouse.table(audit).last_commit()] if audit in existing else []

@@ -14,17 +14,17 @@ from scd_pipeline.columns import BATCH, COMMIT, col, delivery_of
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import in_all_names, stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch, counted
 from scd_pipeline.history.transitions import SOURCE_BATCH
 
 
-def open_log(warehouse: Warehouse, dimension: Dimension, commit: OwnCommit | None = None) -> ChangeLog:
+def open_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit | None = None) -> ChangeLog:
     """The dimension's change log as it stands, one without rows where there is none yet.
 
-    `commit` is the log's last own commit, if it was read already.
+    `commit` is the log's last pipeline commit, if it was read already.
 
     Errors: as of `in_all_names`.
     """
@@ -32,32 +32,32 @@ def open_log(warehouse: Warehouse, dimension: Dimension, commit: OwnCommit | Non
 
 
 def log_of(
-    warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None, commit: OwnCommit | None = None
+    warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None, commit: PipelineCommit | None = None
 ) -> ChangeLog:
     """The same where it is known what the dimension's table was made by."""
     table = warehouse.table(dimension.name + LOG_SUFFIX)
     newest = table.newest(commit)
     dimension = in_all_names(dimension, stored)
     if newest is None:
-        return ChangeLog(table, dimension, (), OwnCommit(table.name, 0), None)
+        return ChangeLog(table, dimension, (), PipelineCommit(table.name, 0), None)
     return ChangeLog(table, dimension, tuple(newest.columns()), newest.commit, newest.rows)
 
 
-def took_of(log: OwnCommit, commit: OwnCommit) -> int:
-    """Up to which own commit of its log a dimension stands, by the last commits of both.
+def log_high_water_mark(log: PipelineCommit, commit: PipelineCommit) -> int:
+    """Up to which pipeline commit of its log a dimension stands, by the last commits of both.
 
     The log remembers what changed no row of the dimension.
     """
-    took = commit.took.get("log", 0)
-    if log.took.get("dimension_commit") == commit.number:
-        return max(took, log.took.get("dimension_log", 0))
-    return took
+    high_water_marks = commit.high_water_marks.get("log", 0)
+    if log.high_water_marks.get("dimension_commit") == commit.number:
+        return max(high_water_marks, log.high_water_marks.get("dimension_log", 0))
+    return high_water_marks
 
 
-def counted_rows(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
+def records_in_effect(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
     """The log's statements that count: those of standing batches (S34)."""
-    counts = {batch.statements_of for batch in counted(list(batches))}
-    ignored = sorted({batch.statements_of for batch in batches} - counts)
+    counts = {batch.records_batch_id for batch in counted(list(batches))}
+    ignored = sorted({batch.records_batch_id for batch in batches} - counts)
     rows = log.rows()
     return rows.where(~F.col(BATCH).isin(ignored)) if ignored else rows
 
@@ -70,13 +70,13 @@ def of_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
 def changed_entities(
     log: ChangeLog, batches: Sequence[tuple[int, Batch]], dimension: Dimension, *, after: int, upto: int
 ) -> DataFrame:
-    """The entities of which anything was stated, or unsaid, by the log's own commits after one and up to another.
+    """The entities of which anything was stated, or unsaid, by the log's pipeline commits after one and up to another.
 
     Out: the business key, and `source_batch_id`, a delivery that did.
     """
     before = counted([batch for number, batch in batches if number <= after])
     now = counted([batch for number, batch in batches if number <= upto])
-    removed = {batch.statements_of for batch in before} - {batch.statements_of for batch in now}
+    removed = {batch.records_batch_id for batch in before} - {batch.records_batch_id for batch in now}
     spoke = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
     names = [col(name) for name in dimension.key_names]
     readable = reduce(and_, [name.isNotNull() for name in names])

@@ -16,14 +16,14 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.schema import declared_rows
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantBroken, KeyCollision
-from scd_pipeline.frames import no_rows, settled, united
+from scd_pipeline.frames import checkpoint, no_rows, united
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.batch import counted
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
-from scd_pipeline.load.log import counted_rows, of_batches
+from scd_pipeline.load.log import of_batches, records_in_effect
 
 _BROADCAST_KEYS = 2_000_000
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
@@ -42,7 +42,7 @@ class Extension:
     again: Callable[[DataFrame], DataFrame | None]
     finish: Callable[[DataFrame], DataFrame]
     broken: Callable[[DataFrame], DataFrame]
-    took: Mapping[str, int]
+    high_water_marks: Mapping[str, int]
 
 
 def actions_of(
@@ -52,7 +52,7 @@ def actions_of(
     kept: DataFrame | None,
     dimension: Dimension,
     stored: DataFrame | None,
-    took: int,
+    high_water_marks: int,
     extension: Extension | None,
 ) -> tuple[DataFrame, dict[str, int]]:
     """The dimension rows that differ once the affected entities' timelines are built anew, checked, with counts.
@@ -60,7 +60,7 @@ def actions_of(
     `stored` are the rows of the dimension's table at one version; None if it does not exist.
     """
     before = _dimension_rows(warehouse, dimension, stored)
-    keys = _affected(log, taken, kept, dimension, took)
+    keys = _affected(log, taken, kept, dimension, high_water_marks)
     again = extension.again(before) if extension and stored is not None else None
     if keys is None and again is None:
         return before.withColumn(ACTION, F.lit("")).limit(0), {}
@@ -71,10 +71,10 @@ def actions_of(
         after = _versions(warehouse, log, taken, kept, dimension, keys)
     if again is not None:
         others = again if keys is None else again.join(keys, names, "left_anti")
-        others = settled(others)
+        others = checkpoint(others)
         affected, after = affected.unionByName(others), after.unionByName(others)
-    after = settled(extension.finish(after) if extension else after)
-    actions = settled(row_actions(affected, after, dimension))
+    after = checkpoint(extension.finish(after) if extension else after)
+    actions = checkpoint(row_actions(affected, after, dimension))
     rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
     known = _known_keys(warehouse, before, dimension) if stored is not None else None
     _check(after, actions, known, dimension, extension)
@@ -85,7 +85,7 @@ def _versions(
     warehouse: Warehouse, log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, keys: DataFrame
 ) -> DataFrame:
     """The versions of the affected entities, by everything that counts of what was stated of them."""
-    stored = counted_rows(log, [*taken.old, *taken.to_write]).drop(COMMIT)
+    stored = records_in_effect(log, [*taken.old, *taken.to_write]).drop(COMMIT)
     if log.is_there:
         statements = stored.join(keys, list(dimension.key_names), "left_semi")
         if kept is not None:
@@ -115,22 +115,22 @@ def _known_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -
 
 
 def _plain(kept: DataFrame, like: DataFrame) -> DataFrame:
-    return kept.where(~F.col(KIND).isin("present", "bad")).select(*[col(name) for name in like.columns])
+    return kept.where(~F.col(KIND).isin("presence", "bad")).select(*[col(name) for name in like.columns])
 
 
 def _affected(
-    log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, took: int
+    log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, high_water_marks: int
 ) -> DataFrame | None:
     """The entities to build anew: those of the run, and those of log commits that the dimension has not taken in."""
     keys = [col(name) for name in dimension.key_names]
     frames = []
     if kept is not None:
-        removed = of_batches(log.rows(), {batch.statements_of for batch in taken.removed})
+        removed = of_batches(log.rows(), {batch.records_batch_id for batch in taken.removed})
         frames.append(affected_keys(kept, removed, dimension))
-    if took < log.commit.number:
-        lagging = log.rows().where(F.col(COMMIT) > took)
+    if high_water_marks < log.commit.number:
+        lagging = log.rows().where(F.col(COMMIT) > high_water_marks)
         frames.append(lagging.select(*keys))
-        replaced = {b.statements_of for b in taken.old} - {b.statements_of for b in counted(list(taken.old))}
+        replaced = {b.records_batch_id for b in taken.old} - {b.records_batch_id for b in counted(list(taken.old))}
         frames.append(of_batches(log.rows(), replaced).select(*keys))
     if not frames:
         return None

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import col, readable_key
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, tables_of
-from scd_pipeline.delta.audit_table import standing_transitions
-from scd_pipeline.delta.commits import OwnCommit, foreign_commits
+from scd_pipeline.delta.audit_table import current_transitions
+from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.repair import REBUILT_BY
 from scd_pipeline.delta.schema import declared_rows, in_all_names, stored_declaration
 from scd_pipeline.delta.table import TableVersion
@@ -104,10 +104,10 @@ class _Tables:
             self._read[name] = self._warehouse.table(name).newest()
         return self._read[name]
 
-    def last(self, name: str) -> OwnCommit:
+    def last(self, name: str) -> PipelineCommit:
         """Return the table's last commit, number 0 if it does not exist."""
         newest = self.newest(name)
-        return newest.commit if newest else OwnCommit(name, 0)
+        return newest.commit if newest else PipelineCommit(name, 0)
 
     def rows(self, name: str) -> DataFrame | None:
         """Return the table's rows; None if it does not exist."""
@@ -202,7 +202,7 @@ def _audit_differs(warehouse: Warehouse, tables: _Tables, dimension: Dimension, 
     if audit is None:
         return None
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = build_versions(standing_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
+    told = build_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(declared_rows(rows, dimension), told, dimension)
     broken = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _finding(dimension.name, AUDIT_REBUILDS_DIMENSION, broken)

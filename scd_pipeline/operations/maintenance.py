@@ -1,4 +1,4 @@
-"""Keeping tables small and their own commits at hand: OPTIMIZE, VACUUM, and an own commit repeated in time."""
+"""Maintenance of tables: OPTIMIZE and VACUUM, and a repeated pipeline commit before the last one expires."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import refuse_foreign
 from scd_pipeline.delta.upstream import LOG_MARK, require_unchanged
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.dimension import Retry, silent, with_retries
-from scd_pipeline.load.log import took_of
+from scd_pipeline.load.log import log_high_water_mark
 
 LEAST_HOURS = 168
 """Files that readers of the last week may still need are never removed."""
 
 RENEWED_AFTER = timedelta(days=15)
-"""Half of the time for which Delta keeps a table's history by default; an own commit that is older is repeated."""
+"""Half of the time for which Delta keeps a table's history by default; a pipeline commit that is older is repeated."""
 
 _RETENTION = "delta.deletedFileRetentionDuration"
 _UNITS = {"hour": 1, "day": 24, "week": 168}
@@ -48,8 +48,8 @@ def maintain(
     """Compact the tables that are there, and remove files that no version of the last hours needs.
 
     The hours are `retention_hours`, which become the table's own setting; where none are given those of that setting, a
-    week at least. `now` is asked of the caller; it only decides whether a table's last own commit is old enough to be
-    repeated.
+    week at least. `now` is asked of the caller; it only decides whether a table's last pipeline commit is old enough to
+    be repeated.
     A table that another program changed is left alone: removing files could take those that restore it.
 
     Errors: UsageError for less than a week; SetupError if one of the tables is not ours; ForeignCommitError for a table
@@ -99,24 +99,24 @@ def _hours(interval: str) -> int:
 
 
 def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:
-    """Repeat an own commit before Delta's history forgets it: without one nobody could write any more."""
+    """Repeat a pipeline commit before Delta's history forgets it: without one nobody could write any more."""
     table = warehouse.writable(name)
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    took = {**commit.took, **_stands(warehouse, name, commit)}
-    table.mark(commit.next(took=took, batches=(), run_id=run_id))
+    high_water_marks = {**commit.high_water_marks, **_stands(warehouse, name, commit)}
+    table.mark(commit.next(high_water_marks=high_water_marks, batches=(), run_id=run_id))
     return True
 
 
-def _stands(warehouse: Warehouse, name: str, commit: OwnCommit) -> dict[str, int]:
+def _stands(warehouse: Warehouse, name: str, commit: PipelineCommit) -> dict[str, int]:
     """What the commit that repeats `commit` has to tell, so that a dimension stands no further behind its log by it."""
     if name.endswith(LOG_SUFFIX):
         dimension = warehouse.table(name.removesuffix(LOG_SUFFIX))
         if not dimension.exists():
             return {}
         stood = dimension.last_commit()
-        there = took_of(commit, stood) == commit.number
+        there = log_high_water_mark(commit, stood) == commit.number
         return {"dimension_commit": stood.number, "dimension_log": commit.number + 1} if there else {}
     log = warehouse.table(name + LOG_SUFFIX)
-    return {LOG_MARK: took_of(log.last_commit(), commit)} if log.exists() else {}
+    return {LOG_MARK: log_high_water_mark(log.last_commit(), commit)} if log.exists() else {}

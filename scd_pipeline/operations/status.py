@@ -19,7 +19,7 @@ from scd_pipeline.instants import utc
 from scd_pipeline.load.audit import recorded_commits
 from scd_pipeline.load.dimension import BatchResult, plan
 from scd_pipeline.load.facts import pin_dimensions, plan_fact
-from scd_pipeline.load.log import open_log, took_of
+from scd_pipeline.load.log import log_high_water_mark, open_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SourceStatus:
     last: datetime | None
     age: timedelta | None
     waiting: tuple[str, ...]
-    stopped: tuple[str, ...]
+    rejected: tuple[str, ...]
     quarantined: int
 
 
@@ -107,7 +107,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
         bad = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
         quarantined = {row[BATCH]: int(row["count"]) for row in bad}
     accepted = {batch.id for batch in known}
-    lying, stopped, wrong = _waiting(warehouse, dimension, fact, accepted)
+    lying, rejected, wrong = _waiting(warehouse, dimension, fact, accepted)
     told = []
     for source in dimension.sources:
         mine = [batch for batch in standing if batch.source == source.name]
@@ -121,8 +121,8 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
                 at,
                 utc(now) - at if at else None,
                 tuple(d.name for d in lying if d.source == source.name),
-                (*wrong, *(f"{b.delivery} ({b.rule}): {b.error}" for b in stopped if b.source == source.name)),
-                sum(quarantined.get(batch.statements_of, 0) for batch in mine),
+                (*wrong, *(f"{b.delivery} ({b.rule}): {b.error}" for b in rejected if b.source == source.name)),
+                sum(quarantined.get(batch.records_batch_id, 0) for batch in mine),
             )
         )
     return told
@@ -143,7 +143,7 @@ def _waiting(
         made = plan_fact(warehouse, fact, lying) if fact else plan(warehouse, dimension, lying)
     except ScdError as error:
         return lying, [], [f"everything: {error}"]
-    return lying, [result for result in made.results if result.outcome == "stopped"], []
+    return lying, [result for result in made.results if result.outcome == "rejected"], []
 
 
 def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
@@ -152,15 +152,21 @@ def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> Tab
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact) if fact else {}
     log = open_log(warehouse, dimension)
-    took = took_of(log.commit, commit)
-    recorded = recorded_by.audit.took.get(LOG_MARK, 0) if recorded_by else took
+    high_water_marks = log_high_water_mark(log.commit, commit)
+    recorded = recorded_by.audit.high_water_marks.get(LOG_MARK, 0) if recorded_by else high_water_marks
     behind = [
-        name for name, at in pinned.items() if at.took[name] != commit.took.get(name, 0) or at.is_made_anew(commit.took)
+        name
+        for name, at in pinned.items()
+        if at.high_water_marks[name] != commit.high_water_marks.get(name, 0) or at.is_made_anew(commit.high_water_marks)
     ]
     # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
-    brought = [c.number for c in log.table.commits_since(min(took, recorded)) if c.batches] if log.is_there else []
-    lag = sum(number > took for number in brought)
-    audit_lag = sum(recorded < number <= took for number in brought)
+    brought = (
+        [c.number for c in log.table.commits_since(min(high_water_marks, recorded)) if c.batches]
+        if log.is_there
+        else []
+    )
+    lag = sum(number > high_water_marks for number in brought)
+    audit_lag = sum(recorded < number <= high_water_marks for number in brought)
     errors = damage(log.commit, [commit, *([recorded_by.audit] if recorded_by else [])])
     errors += recorded_by.damage() if recorded_by else []
     errors += [error for at in pinned.values() for error in at.damage(commit)]

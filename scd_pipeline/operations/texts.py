@@ -144,7 +144,7 @@ def summary(result: LoadResult) -> str:
     outcomes = [batch.outcome for batch in result.batches]
     told = [
         f"{outcomes.count(o)} {o}"
-        for o in ("accepted", "unchanged", "superseded", "missing", "stopped")
+        for o in ("accepted", "unchanged", "superseded", "missing", "rejected")
         if o in outcomes
     ]
     words = {"open": "opened", "close": "closed", "overwrite": "overwritten", "remove": "removed"}

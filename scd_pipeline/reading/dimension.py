@@ -28,7 +28,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
-from scd_pipeline.delta.audit_table import recorded_until, standing_transitions
+from scd_pipeline.delta.audit_table import current_transitions, recorded_until
 from scd_pipeline.delta.schema import declared_rows, in_all_names, stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
@@ -86,7 +86,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
         )
     rows = audit(warehouse, dimension)
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = standing_transitions(recorded_until(rows, instant(moment)), dimension)
+    told = current_transitions(recorded_until(rows, instant(moment)), dimension)
     return build_versions(told, dimension, key_hash=warehouse.key_hash)
 
 

@@ -190,12 +190,12 @@ def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) ->
     assert_same_rows(
         expected.replace("5     | Gold  ", "2     | Silver"), facts(opened), ("play", "coins", "player_tier")
     )
-    took = opened.table("fct_play").last_commit().took
-    assert took["dim_player@version"] == opened.table("dim_player").last_commit().table_version
+    high_water_marks = opened.table("fct_play").last_commit().high_water_marks
+    assert high_water_marks["dim_player@version"] == opened.table("dim_player").last_commit().table_version
 
 
 @rule("S20", "S23")
-def test_what_was_declared_since_the_last_delivery_is_read_as_not_stated(played: Warehouse) -> None:
+def test_what_was_declared_since_the_last_delivery_is_read_as_not_provided(played: Warehouse) -> None:
     """What was renamed is found; and a reading's column never takes the name of one of the fact's own."""
     told = reading.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
     shown = ("play", "player_level", "player__level", "player_phone", "coach_key", "coach_level")

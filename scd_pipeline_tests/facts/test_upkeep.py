@@ -72,7 +72,7 @@ def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.T
     load(store, customer, [second])
     found["ahead"] = now()
     (folder / "customers_2024-01-03.csv").write_text(FILES["customers_2024-01-02.csv"] + ",Ulm\n", encoding="utf-8")
-    found["stopped"] = now()
+    found["rejected"] = now()
     (folder / "customers_2024-01-03.csv").unlink()
     record(store, customer)
     load_fact(store, sale)
@@ -107,8 +107,8 @@ def test_what_is_behind_is_told(told: dict[str, Status]) -> None:
 
 @pytest.mark.slow
 def test_what_a_load_would_leave_out_is_told_with_its_reason(told: dict[str, Status]) -> None:
-    crm, _ = told["stopped"].sources
-    (text,) = crm.stopped
+    crm, _ = told["rejected"].sources
+    (text,) = crm.rejected
     assert crm.waiting == ("2024-01-03",)
     assert text.startswith("2024-01-03 (bad rows): 1 of 3 rows cannot be taken; at most ")
 
@@ -124,9 +124,9 @@ def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
     lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
     (other,) = parse(lacking, str(folder / "all.yaml"))
     first, second = status(store, [misfit, other], [], now=NOW).sources
-    assert first.stopped[0].startswith("everything: ")
-    assert "city" in first.stopped[0]
-    assert [text.partition(":")[0] for text in second.stopped] == [
+    assert first.rejected[0].startswith("everything: ")
+    assert "city" in first.rejected[0]
+    assert [text.partition(":")[0] for text in second.rejected] == [
         "2024-01-01 (missing column)",
         "2024-01-02 (missing column)",
     ]
@@ -177,7 +177,7 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     maintain(store, [customer.name], now=soon)
     assert store.table(customer.name).properties()[RETENTION] == "interval 30 days"
     renewed = store.table(customer.name).last_commit()
-    assert (renewed.number, renewed.took) == (at.number + 1, at.took)
+    assert (renewed.number, renewed.high_water_marks) == (at.number + 1, at.high_water_marks)
     assert {one.table: one.renewed for one in done} == dict.fromkeys(tables_of(customer.name), True)
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)

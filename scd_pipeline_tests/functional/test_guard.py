@@ -59,17 +59,17 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     assert "columns that nobody declared: end, govtrack, how, n_terms, party_affiliations, start" in first.stdout
     before = [versions(store, name) for name in TABLES]
 
-    alive = members(EXAMPLE / "snapshots" / "dim_2014-04-05.parquet")
-    retired = len(alive - members(landing / "snapshots" / "dim_2014-07-02.parquet"))
-    assert (len(alive), retired) == (538, 438)
-    stopped = scd("load", declaration, remote=remote, warehouse=warehouse)
-    assert stopped.returncode == 3
+    exists = members(EXAMPLE / "snapshots" / "dim_2014-04-05.parquet")
+    retired = len(exists - members(landing / "snapshots" / "dim_2014-07-02.parquet"))
+    assert (len(exists), retired) == (538, 438)
+    rejected = scd("load", declaration, remote=remote, warehouse=warehouse)
+    assert rejected.returncode == 3
     assert (
-        "would retire 438 of 538 entities that its source had asserted to exist; at most 25% may be" in stopped.stderr
+        "would retire 438 of 538 entities that its source had asserted to exist; at most 25% may be" in rejected.stderr
     )
-    assert 'let it through by allow "retire guard": `scd load --allow`' in stopped.stderr
-    assert "Traceback" not in stopped.stderr
-    assert "deliveries: 2 unchanged, 1 stopped; rows: none changed" in stopped.stdout
+    assert 'let it through by allow "retire guard": `scd load --allow`' in rejected.stderr
+    assert "Traceback" not in rejected.stderr
+    assert "deliveries: 2 unchanged, 1 stopped; rows: none changed" in rejected.stdout
     assert [versions(store, name) for name in TABLES] == before
     assert reading.current(store, "dim_legislator").count() == 538
 

@@ -117,12 +117,12 @@ def _revision(batch: o.Batch) -> str:
 
 def _stopped(ground: Ground, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
     """S5, S27: what is stopped is what the oracle refuses, for the same rule; what the guard stops is told."""
-    stopped = {(batch.batch_id, batch.rule) for result in ground.done for batch in result.stopped}
-    for name, rule in sorted(stopped):
+    rejected = {(batch.batch_id, batch.rule) for result in ground.done for batch in result.rejected}
+    for name, rule in sorted(rejected):
         if owner[name].refused.get(name) != rule:
             yield owner[name].world.number, f"{name} is stopped: {rule}"
     for name, one in owner.items():
-        if one.refused.get(name) == o.RETIRE_GUARD and (name, o.RETIRE_GUARD) not in stopped:
+        if one.refused.get(name) == o.RETIRE_GUARD and (name, o.RETIRE_GUARD) not in rejected:
             yield one.world.number, f"{name} is not stopped: {o.RETIRE_GUARD}"
 
 

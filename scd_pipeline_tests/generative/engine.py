@@ -68,7 +68,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
             sequence="seq",
             reason="reason",
             deletes="op = 'D'",
-            states=source.feed_states,  # type: ignore[arg-type]
+            updates=source.feed_updates,  # type: ignore[arg-type]
             nulls=source.feed_nulls,  # type: ignore[arg-type]
             ties=source.feed_ties,  # type: ignore[arg-type]
         )

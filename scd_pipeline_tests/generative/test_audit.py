@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.columns import COMMIT
-from scd_pipeline.delta.audit_table import standing_transitions
+from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.history.transitions import WITHDRAWN, build_transitions
 from scd_pipeline.load.audit import record
 from scd_pipeline.load.dimension import load
-from scd_pipeline.load.log import counted_rows, open_log
+from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Record, Site, records, steps
 from scd_pipeline_tests.text_tables import same_rows
@@ -30,7 +30,7 @@ def ground_of(site: Site, shape: w.Shape) -> list[w.World]:
 
 
 def rows_then(ground: Ground) -> dict[object, list[Record]]:
-    """The dimension's rows at each of its own commits, by the time of the commit."""
+    """The dimension's rows at each of its pipeline commits, by the time of the commit."""
     table = ground.warehouse.table(ground.dimension.name)
     return {commit.at: records(table.read(commit.table_version)) for commit in table.commits_since(0)}
 
@@ -75,11 +75,11 @@ def assert_standing_are_those_of_the_log(ground: Ground) -> None:
     """S14: whatever came in which order, what stands is a function of the batches that count."""
     log = open_log(ground.warehouse, ground.dimension)
     batches = log.batches()
-    statements = counted_rows(log, batches).drop(COMMIT)
+    statements = records_in_effect(log, batches).drop(COMMIT)
     row_timed = any(batch.row_times for batch in batches)
     wanted = build_transitions(statements, ground.dimension, row_timed=row_timed).drop("effective_from")
     audit = reading.audit(ground.warehouse, ground.dimension)
-    found = standing_transitions(audit, ground.dimension).select(*wanted.columns)
+    found = current_transitions(audit, ground.dimension).select(*wanted.columns)
     assert not same_rows(records(_plain(wanted)), records(_plain(found)))
 
 

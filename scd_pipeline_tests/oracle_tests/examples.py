@@ -87,7 +87,7 @@ def _rows(table: Iterable[Mapping[str, Any]], key: list[str], declared: tuple[st
             yield Row(
                 tuple(cells[name] for name in key),
                 {name: cells[name] for name in declared},
-                "gone" if cells.get("op") == "D" else "values",
+                "delete" if cells.get("op") == "D" else "upsert",
                 time(str(cells["time"])) if cells.get("time") else None,
                 cells.get("seq"),
                 cells.get("reason"),
@@ -130,7 +130,7 @@ LIMITED = dim(
     Attr("limit", 2, "erp"),
     Attr("owner", 1, "erp"),
     city=2,
-    sources=(Src("crm", True), Src("erp", False, feed_states="some", feed_nulls="not_stated")),
+    sources=(Src("crm", True), Src("erp", False, feed_updates="partial", feed_nulls="not_provided")),
 )
 BY_REGION = {"key": "region id", "scope_columns": ("region",)}
 CITIES_BY_REGION = snapshots(

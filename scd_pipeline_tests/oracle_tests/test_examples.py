@@ -117,13 +117,13 @@ def _cities(delivery: str, at: str, count: int, revision: int = 1) -> Batch:
 
 
 @pytest.mark.parametrize(
-    ("alive", "left", "stopped"),
+    ("alive", "left", "rejected"),
     [(24, 18, False), (24, 17, True), (24, 0, True), (20, 15, False), (20, 14, True), (19, 0, False)],
 )
-def test_retire_guard(alive: int, left: int, stopped: bool) -> None:
+def test_retire_guard(exists: int, left: int, rejected: bool) -> None:
     """S27: more than a quarter of twenty or more."""
-    batches = [_cities("1", "2024-01-01", alive), _cities("2", "2024-02-01", left)]
-    assert accepted(CITY, batches)[1] == ({"crm/snapshot/2/1": RETIRE_GUARD} if stopped else {})
+    batches = [_cities("1", "2024-01-01", exists), _cities("2", "2024-02-01", left)]
+    assert accepted(CITY, batches)[1] == ({"crm/snapshot/2/1": RETIRE_GUARD} if rejected else {})
 
 
 def test_retire_guard_goes_by_position_and_the_rest_goes_on() -> None:
@@ -215,13 +215,13 @@ def test_statements_of_a_snapshot_with_row_times() -> None:
     )
     said = [(s.time, s.batch.delivery, s.key[0], s.kind) for s in statements(CITY, batches)]
     assert sorted(said) == [
-        (dt.datetime(2024, 1, 1), "1", 1, "values"),
-        (dt.datetime(2024, 1, 1), "2", 1, "values"),
-        (dt.datetime(2024, 1, 15), "1", 2, "values"),
-        (dt.datetime(2024, 2, 1), "1", 1, "present"),
-        (dt.datetime(2024, 2, 1), "1", 2, "present"),
-        (dt.datetime(2024, 3, 1), "2", 1, "present"),
-        (dt.datetime(2024, 3, 1), "2", 2, "gone"),
+        (dt.datetime(2024, 1, 1), "1", 1, "upsert"),
+        (dt.datetime(2024, 1, 1), "2", 1, "upsert"),
+        (dt.datetime(2024, 1, 15), "1", 2, "upsert"),
+        (dt.datetime(2024, 2, 1), "1", 1, "presence"),
+        (dt.datetime(2024, 2, 1), "1", 2, "presence"),
+        (dt.datetime(2024, 3, 1), "2", 1, "presence"),
+        (dt.datetime(2024, 3, 1), "2", 2, "delete"),
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_bad_row_says_nothing() -> None:
     | delivery | at         | id | city | bad  |
     | 1        | 2024-01-01 | 1  | a    | city |
     """
-    assert [s.kind for s in statements(CITY, snapshots(table))] == ["nothing"]
+    assert [s.kind for s in statements(CITY, snapshots(table))] == ["no_op"]
     assert statements(CITY, feed(table)) == []
 
 

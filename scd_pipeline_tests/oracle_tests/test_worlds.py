@@ -110,7 +110,7 @@ def test_only_what_may_be_missing_is_missing() -> None:
         for batch in one.second:
             source = one.dim.source(batch.source)
             known = {attr.name for attr in one.dim.attrs if attr.source == batch.source}
-            partial = batch.channel == "feed" and source.feed_states == "some"
+            partial = batch.channel == "feed" and source.feed_updates == "partial"
             assert partial or known - set(batch.declared or ()) <= one.shape.optional
 
 
@@ -277,7 +277,7 @@ def test_windows_say_what_was_stated_last() -> None:
     for one in SOME:
         dim = replace(one.dim, begin=None)
         versions = _by_key(dim, o.oracle(dim, one.batches))
-        said = [s for s in o.settled(o.statements(dim, one.batches)) if s.kind != "nothing" and dim.has_windows]
+        said = [s for s in o.checkpoint(o.statements(dim, one.batches)) if s.kind != "no_op" and dim.has_windows]
         for key, time in {(statement.key, statement.time) for statement in said}:
             until = [statement for statement in said if statement.key == key and statement.time <= time]
             there = [r for r in versions.get(key, []) if r["effective_from"] <= time < r["effective_to"]]
@@ -286,7 +286,7 @@ def test_windows_say_what_was_stated_last() -> None:
 
 def _last_stated(dim: Dim, until: list[o.Statement]) -> list[list[Any]]:
     deciding = [statement for statement in until if dim.source(statement.batch.source).decides]
-    if not deciding or deciding[-1].kind == "gone":
+    if not deciding or deciding[-1].kind == "delete":
         return []
     values: dict[str, Any] = {}
     for statement in until:

@@ -415,7 +415,7 @@ def test_word_that_could_not_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPa
     """Dagster shows it, and goes on with the next failure."""
     monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
     with pytest.raises(dg.Failure, match=r"run .* failed, and that was told not by webhook: "):
-        _tell_of_a_run_that_ends_with(dg.Failure("stopped"))
+        _tell_of_a_run_that_ends_with(dg.Failure("rejected"))
 
 
 def _tell_of_a_run_that_ends_with(error: Exception) -> None:

@@ -52,10 +52,10 @@ ACCOUNT = declared(
         snapshot: {}
         feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
       erp:
-        feed: {effective_at: time, deletes: "op = 'D'", states: some, nulls: not_stated}
+        feed: {effective_at: time, deletes: "op = 'D'", updates: partial, nulls: not_provided}
       desk:
         snapshot: {}
-        feed: {effective_at: time, states: some}
+        feed: {effective_at: time, updates: partial}
     attributes:
       city: {scd: 2, source: crm, missing: not_provided}
       name: {scd: 1, source: crm, missing: not_provided}

@@ -299,7 +299,7 @@ RULES: dict[str, Rule] = {
           pipeline derives, as the surrogate keys of a fact, whatever a delivery has under their names.
         """,
         (
-            "A feed that `states: some` may lack any attribute; it is then not provided.",
+            "A feed that `updates: partial` may lack any attribute; it is then not provided.",
             "The first NULL of an attribute that was not provided before is not counted as a change.",
             "An attribute that the table has and the declaration no longer names is refused: retire it, or name it "
             "in `former_names` of what it became.",
@@ -488,7 +488,7 @@ RULES: dict[str, Rule] = {
         """,
         (
             "Before a session first replaces rows by their key, the stored result is compared with the Spark and the "
-            "Delta that one of its own commits names. If it is of another Delta, this one is probed.",
+            "Delta that one of its pipeline commits names. If it is of another Delta, this one is probed.",
         ),
     ),
 }

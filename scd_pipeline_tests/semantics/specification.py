@@ -107,8 +107,8 @@ def _scoped_by_case(source: Source) -> Source:
 
 def oracle_dim(dimension: Dimension) -> o.Dim:
     """The declaration in the oracle's terms."""
-    deciding = dimension.deciding_source.name
-    begin, guard = dimension.begin, dimension.deciding_source.retire_guard
+    deciding = dimension.existence_source.name
+    begin, guard = dimension.begin, dimension.existence_source.retire_guard
     return o.Dim(
         dimension.name,
         dimension.key_names,
@@ -129,7 +129,7 @@ def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:
 
 def _src(source: Source, decides: bool) -> o.Src:
     feed, snapshot = source.feed or Feed(), source.snapshot or Snapshot()
-    return o.Src(source.name, decides, feed.states, feed.nulls, feed.ties, snapshot.ties)
+    return o.Src(source.name, decides, feed.updates, feed.nulls, feed.ties, snapshot.ties)
 
 
 def _naive(moment: dt.datetime) -> dt.datetime:
@@ -293,9 +293,9 @@ class Case:
     def oracle_batches(self) -> list[o.Batch]:
         """The batches for the oracle, but for those that are stopped by what it does not know of."""
         told = expected(self.results or "| rule |")
-        stopped = {row.get("arrives") for row in told if row["rule"] in _UNKNOWN_TO_THE_ORACLE}
+        rejected = {row.get("arrives") for row in told if row["rule"] in _UNKNOWN_TO_THE_ORACLE}
         dimension = self.declaration.dimension
-        return [oracle_batch(b, dimension) for i, b in enumerate(self.delivered, 1) if i not in stopped]
+        return [oracle_batch(b, dimension) for i, b in enumerate(self.delivered, 1) if i not in rejected]
 
 
 # ----------------------------------------------------------------------- the oracle
@@ -340,7 +340,7 @@ def _oracle_row(row: Texts, dimension: Dimension, channel: Snapshot | Feed, attr
     return o.Row(
         tuple(cast(row[key.name], key.type) for key in dimension.business_key),
         values,
-        "gone" if deleted else "values",
+        "delete" if deleted else "upsert",
         None if time is o.BAD else time,
         None if sequence is o.BAD else sequence,
         row.get(channel.reason or ""),

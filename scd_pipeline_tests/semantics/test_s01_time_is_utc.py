@@ -157,7 +157,7 @@ def test_times_without_a_zone_are_read_in_the_sources_zone(
     others = [feed(_at_new_year(name, of), "oslo") for name, of in (("attributes", ATTRIBUTES), ("clocks", CLOCKS))]
     told = own_tables.deliveries(dimension, times, *others)
     told += [Delivery("oslo", f"{i}", frame=_with_id(make(spark), i)) for i, (_, make) in FRAMES.items()]
-    once(own_tables.warehouse, by_files(dimension), told).raise_if_stopped()
+    once(own_tables.warehouse, by_files(dimension), told).raise_if_rejected()
     found = own_tables.rows(dimension)
 
     several = [row for row in found if row["id"] < 31]

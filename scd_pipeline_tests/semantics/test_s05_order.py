@@ -278,8 +278,8 @@ BY_ROWS = declared(
           sequence: seq
           reason: reason
           deletes: "op = 'D'"
-          states: some
-          nulls: not_stated
+          updates: partial
+          nulls: not_provided
           ties: last_row
     attributes: {city: 2, email: 1}
     """

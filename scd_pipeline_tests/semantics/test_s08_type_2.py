@@ -257,7 +257,7 @@ def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse
         Delivery("lab", "3", "feed", frame=frames["3"]),
     ]
     ground = Warehouse(spark, warehouse)
-    once(ground, MEASURES, deliveries).raise_if_stopped()
+    once(ground, MEASURES, deliveries).raise_if_rejected()
     versions = Counter(row["id"] for row in records(ground.table(MEASURES.name).read().select("id")))
     told = [{**pair, "opens": "yes" if versions[i] == 2 else "no"} for i, pair in enumerate(PAIRS)]
     assert_same_rows(PAIRS, told)

@@ -36,7 +36,7 @@ def test_a_value_stated_again_opens_no_version_and_changes_no_row() -> Case:
 
 @rule("S13")
 @case
-def test_the_log_keeps_what_a_feed_states_again() -> Case:
+def test_the_log_keeps_what_a_feed_updates_again() -> Case:
     """A snapshot's repetition can be read off the log, a feed's cannot: it is kept, and changes no row."""
     return Case(
         CUSTOMER,

@@ -23,28 +23,28 @@ from scd_pipeline_tests.semantics.specification import Case, Told, expected, fee
 from scd_pipeline_tests.text_tables import render
 
 KIEL_IN_MARCH = """
-| says    | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
+| record  | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
 | ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
-| values  | feed     | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
-| values  | feed     | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
-| values  | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
-| values  | feed     | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
-| values  | snapshot | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
-| values  | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
-| values  | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
-| values  | snapshot | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
-| gone    | feed     | late          | Bonn |      | Kiel | Kiel | Kiel |
-| gone    | feed     | early         | Bonn | Bonn | Kiel | Kiel |      |
-| gone    | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
-| gone    | feed     | equal, after  | Bonn | Bonn |      |      |      |
-| gone    | snapshot | late          | Bonn |      | Kiel | Kiel | Kiel |
-| gone    | snapshot | early         | Bonn | Bonn | Kiel | Kiel |      |
-| gone    | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
-| gone    | snapshot | equal, after  | Bonn | Bonn |      |      |      |
-| nothing | snapshot | late          | Bonn | Bonn | Kiel | Kiel | Kiel |
-| nothing | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Kiel |
-| nothing | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
-| nothing | snapshot | equal, after  | Bonn | Bonn | Kiel | Kiel | Kiel |
+| upsert  | feed     | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
+| upsert  | feed     | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
+| upsert  | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| upsert  | feed     | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| upsert  | snapshot | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
+| upsert  | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
+| upsert  | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| upsert  | snapshot | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| delete  | feed     | late          | Bonn |      | Kiel | Kiel | Kiel |
+| delete  | feed     | early         | Bonn | Bonn | Kiel | Kiel |      |
+| delete  | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| delete  | feed     | equal, after  | Bonn | Bonn |      |      |      |
+| delete  | snapshot | late          | Bonn |      | Kiel | Kiel | Kiel |
+| delete  | snapshot | early         | Bonn | Bonn | Kiel | Kiel |      |
+| delete  | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| delete  | snapshot | equal, after  | Bonn | Bonn |      |      |      |
+| no-op   | snapshot | late          | Bonn | Bonn | Kiel | Kiel | Kiel |
+| no-op   | snapshot | early         | Bonn | Bonn | Kiel | Kiel | Kiel |
+| no-op   | snapshot | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
+| no-op   | snapshot | equal, after  | Bonn | Bonn | Kiel | Kiel | Kiel |
 | bad row | feed     | late          | Bonn | Bonn | Kiel | Kiel | Kiel |
 | bad row | feed     | early         | Bonn | Bonn | Kiel | Kiel | Kiel |
 | bad row | feed     | equal, before | Bonn | Bonn | Kiel | Kiel | Kiel |
@@ -56,22 +56,22 @@ KIEL_IN_MARCH = """
 """
 
 BONN_AGAIN_IN_MARCH = """
-| says    | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
+| record  | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
 | ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
-| values  | feed     | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
-| values  | feed     | early         | Bonn | Bonn | Bonn | Bonn | Ulm  |
-| values  | feed     | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
-| values  | feed     | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
-| values  | snapshot | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
-| values  | snapshot | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
-| values  | snapshot | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
-| gone    | feed     | late          | Bonn |      | Bonn | Bonn | Bonn |
-| gone    | feed     | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
-| gone    | feed     | equal, after  | Bonn | Bonn |      |      |      |
-| gone    | snapshot | late          | Bonn |      | Bonn | Bonn | Bonn |
-| gone    | snapshot | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
-| gone    | snapshot | equal, after  | Bonn | Bonn |      |      |      |
-| nothing | snapshot | late          | Bonn | Bonn | Bonn | Bonn | Bonn |
+| upsert  | feed     | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
+| upsert  | feed     | early         | Bonn | Bonn | Bonn | Bonn | Ulm  |
+| upsert  | feed     | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| upsert  | feed     | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| upsert  | snapshot | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
+| upsert  | snapshot | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| upsert  | snapshot | equal, after  | Bonn | Bonn | Ulm  | Ulm  | Ulm  |
+| delete  | feed     | late          | Bonn |      | Bonn | Bonn | Bonn |
+| delete  | feed     | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| delete  | feed     | equal, after  | Bonn | Bonn |      |      |      |
+| delete  | snapshot | late          | Bonn |      | Bonn | Bonn | Bonn |
+| delete  | snapshot | equal, before | Bonn | Bonn | Bonn | Bonn | Bonn |
+| delete  | snapshot | equal, after  | Bonn | Bonn |      |      |      |
+| no-op   | snapshot | late          | Bonn | Bonn | Bonn | Bonn | Bonn |
 | bad row | snapshot | late          | Bonn | Bonn | Bonn | Bonn | Bonn |
 """
 
@@ -82,13 +82,13 @@ COMES = {
     "equal, before": ("2", MONTHS["Mar"]),
     "equal, after": ("4", MONTHS["Mar"]),
 }
-SAYS = {
-    ("values", "feed"): "| {name} | {time} | 1      |      | {time} |    | Ulm  | 1  |",
-    ("gone", "feed"): "| {name} | {time} | 1      |      | {time} | D  |      |    |",
+ROWS = {
+    ("upsert", "feed"): "| {name} | {time} | 1      |      | {time} |    | Ulm  | 1  |",
+    ("delete", "feed"): "| {name} | {time} | 1      |      | {time} | D  |      |    |",
     ("bad row", "feed"): "| {name} | {time} | 1      | bad rows | {time} |    | Ulm  | x! |",
-    ("values", "snapshot"): "| {name} | {time} | 1      |      | Ulm  | 1  |",
-    ("gone", "snapshot"): "| {name} | {time} | nobody |      |      |    |",
-    ("nothing", "snapshot"): "| {name} | {time} | NULL   | bad rows | Ulm  | 1  |",
+    ("upsert", "snapshot"): "| {name} | {time} | 1      |      | Ulm  | 1  |",
+    ("delete", "snapshot"): "| {name} | {time} | nobody |      |      |    |",
+    ("no-op", "snapshot"): "| {name} | {time} | NULL   | bad rows | Ulm  | 1  |",
     ("bad row", "snapshot"): "| {name} | {time} | 1      | bad rows | Ulm  | x! |",
 }
 
@@ -122,11 +122,11 @@ def _places(line: dict[str, str | None]) -> list[tuple[str, str | None]]:
 def _cases(table: str, city: str) -> Iterator[tuple[str, Case]]:
     for line in expected(table):
         name, time = COMES[line["comes"]]
-        more = _told(line["by"], SAYS[line["says"], line["by"]].format(name=name, time=time))
+        more = _told(line["by"], ROWS[line["record"], line["by"]].format(name=name, time=time))
         for base in ("feed", "snapshot"):
             known = [_statement(base, "1", MONTHS["Jan"], "Bonn"), _statement(base, "3", MONTHS["Mar"], city)]
             told = [more, *known] if line["comes"] == "early" else [*known, more]
-            title = f"{line['says']} by {line['by']}, {line['comes']}, {city} by {base}"
+            title = f"{line['record']} by {line['by']}, {line['comes']}, {city} by {base}"
             yield title, Case(CUSTOMER, *told, becomes=_becomes(line))
 
 

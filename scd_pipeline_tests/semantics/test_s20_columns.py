@@ -99,7 +99,7 @@ def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTab
     )
     assert "colour" not in own_tables.rows(last)[0]
 
-    own_tables.load(this, THIS).raise_if_stopped()
+    own_tables.load(this, THIS).raise_if_rejected()
     becomes = """
         | id | city | score | email | tier | effective_from | effective_to | load_run_id    |
         | 1  | Bonn | 1     | a     | NULL | 2024-01-01     | 2024-03-01   | pos/snapshot/1 |
@@ -135,8 +135,8 @@ def test_a_snapshot_from_before_a_renaming_still_states_its_column(own_tables: O
         """,
         source="pos",
     )
-    own_tables.load(last, early).raise_if_stopped()
-    own_tables.load(this, late).raise_if_stopped()
+    own_tables.load(last, early).raise_if_rejected()
+    own_tables.load(this, late).raise_if_rejected()
     becomes = """
         | id | city | effective_from | effective_to | load_run_id    |
         | 1  | Bonn | 2024-01-01     | 2024-02-01   | pos/snapshot/1 |
@@ -201,7 +201,7 @@ def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
     """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""
     one, two, three, whole = (year.dimension for year in YEARS)
     for dimension, told in zip((one, two, three), EACH_YEAR, strict=True):
-        own_tables.load(dimension, snapshots(told, source="pos")).raise_if_stopped()
+        own_tables.load(dimension, snapshots(told, source="pos")).raise_if_rejected()
         record(own_tables.warehouse, by_files(dimension))
     becomes = """
         | id | place | cost | current_cost | effective_from | effective_to | load_run_id    |
@@ -232,8 +232,8 @@ def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
 def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTables) -> None:
     """What the log has under it could be either's."""
     before, after = (year.dimension for year in YEARS[:2])
-    own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_stopped()
-    own_tables.load(after, snapshots(EACH_YEAR[1], source="pos")).raise_if_stopped()
+    own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_rejected()
+    own_tables.load(after, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
     anew = replace(YEARS[2].dimension, attributes={"town": 2, "cost": Attribute(6, "int"), "city": Attribute(1)})
     told = "attributes.city: attribute town had the name city before, .*; give this attribute another name"
     with pytest.raises(DeclarationError, match=told):
@@ -244,7 +244,7 @@ def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTab
 def test_statements_that_no_attribute_has_are_never_passed_over(own_tables: OwnTables) -> None:
     """Also where the table that remembers the former names is gone: the log alone tells."""
     before, after = (year.dimension for year in YEARS[1:3])
-    own_tables.load(before, snapshots(EACH_YEAR[1], source="pos")).raise_if_stopped()
+    own_tables.load(before, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
     shutil.rmtree(own_tables.warehouse.table(before.name).path or "")
     assert plan(own_tables.warehouse, by_files(after), []).rows == {"open": 1}
     unnamed = replace(after, attributes={"place": Attribute(2), "cost": Attribute(6, "int")})
@@ -254,7 +254,7 @@ def test_statements_that_no_attribute_has_are_never_passed_over(own_tables: OwnT
 
 @rule("S20")
 @case
-def test_an_optional_column_that_is_missing_is_not_stated() -> Case:
+def test_an_optional_column_that_is_missing_is_not_provided() -> Case:
     """That is not NULL: what was stated holds."""
     return Case(
         CUSTOMER,
@@ -339,7 +339,7 @@ def test_a_column_that_an_expression_names_is_missed_too(own_tables: OwnTables) 
     ).dimension
     told = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
     (batch,) = own_tables.load(dimension, told).batches
-    assert (batch.outcome, batch.rule) == ("stopped", "missing column")
+    assert (batch.outcome, batch.rule) == ("rejected", "missing column")
     assert batch.error == "it lacks removed (in `deletes`); it has city, id, time and 1 more"
 
 

@@ -12,7 +12,7 @@ CLIENT = declared(
     sources:
       crm:
         snapshot: {}
-        feed: {effective_at: time, states: some, nulls: not_stated}
+        feed: {effective_at: time, updates: partial, nulls: not_provided}
         bad_row_limit: 1
     attributes:
       city: {scd: 2, required: true}

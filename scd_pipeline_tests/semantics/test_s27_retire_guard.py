@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from scd_pipeline.declaration import RetireGuard
-from scd_pipeline.errors import BatchStopped
+from scd_pipeline.errors import BatchRejected
 from scd_pipeline.load import change_records as kept
 from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
@@ -42,14 +42,14 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
     ground = grounds(CUSTOMER)
-    stopped = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
-    assert stopped.error == (
+    rejected = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
+    assert rejected.error == (
         "it would retire 7 of 24 entities that its source had asserted to exist; at most 25% may be retired"
     )
-    assert 'or let it through by allow "retire guard"' in stopped.remedy
-    load = next(load for load in ground.loads if stopped in load.batches)
-    with pytest.raises(BatchStopped):
-        load.raise_if_stopped()
+    assert 'or let it through by allow "retire guard"' in rejected.remedy
+    load = next(load for load in ground.loads if rejected in load.batches)
+    with pytest.raises(BatchRejected):
+        load.raise_if_rejected()
 
 
 @rule("S27")

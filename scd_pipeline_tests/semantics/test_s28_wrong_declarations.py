@@ -59,4 +59,4 @@ def test_all_faults_are_told_at_once() -> None:
 @rule("S28")
 def test_a_declaration_that_exists_is_valid() -> None:
     (dimension,) = parse(DECLARATION)
-    assert dimension.deciding_source.name == "erp"
+    assert dimension.existence_source.name == "erp"

@@ -106,8 +106,8 @@ def test_a_delete_by_a_source_that_does_not_decide_changes_nothing() -> Case:
 
 @rule("S30")
 @case
-def test_null_is_not_stated_where_the_source_says_so_and_a_value_where_it_does_not() -> Case:
-    """Of erp it is declared `nulls: not_stated`; the feed of desk states NULL."""
+def test_null_is_not_provided_where_the_source_says_so_and_a_value_where_it_does_not() -> Case:
+    """Of erp it is declared `nulls: not_provided`; the feed of desk states NULL."""
     return Case(
         ACCOUNT,
         snapshots(

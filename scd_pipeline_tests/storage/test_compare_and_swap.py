@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Attribute
 from scd_pipeline.delta import capabilities
-from scd_pipeline.delta.commits import OwnCommit
+from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ConflictError, OwnCommitMissing, RetriesExhausted, UnsupportedDelta
+from scd_pipeline.errors import ConflictError, PipelineCommitMissing, RetriesExhausted, UnsupportedDelta
 from scd_pipeline.load import load_plan
 from scd_pipeline.load.dimension import Retry, commit_dimension, commit_log, load, plan
 from scd_pipeline.load.log import open_log
@@ -99,10 +99,10 @@ def test_a_commit_that_another_writers_follows_is_no_conflict(
     loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, original = loaded.table(CUSTOMER.name), Table._save
-    commit = table.last_commit().next(took={}, batches=(), run_id="")
-    next_commits = [commit.next(took={}, batches=(), run_id="")]
+    commit = table.last_commit().next(high_water_marks={}, batches=(), run_id="")
+    next_commits = [commit.next(high_water_marks={}, batches=(), run_id="")]
 
-    def followed(self: Table, rows: DataFrame, mode: str, options: dict[str, str], of: OwnCommit) -> None:
+    def followed(self: Table, rows: DataFrame, mode: str, options: dict[str, str], of: PipelineCommit) -> None:
         original(self, rows, mode, options, of)
         original(self, rows, mode, options, next_commits.pop())
 
@@ -201,7 +201,7 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
         rival, original = Rival(loaded, wins), commit_log
         count = iter(range(100))
 
-        def after_a_rival(*args: Any) -> OwnCommit:
+        def after_a_rival(*args: Any) -> PipelineCommit:
             monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", original)
             rival.meddle(next(count))
             monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", after_a_rival)
@@ -250,5 +250,5 @@ def test_an_own_commit_that_cannot_be_found_is_an_error(loaded: Warehouse, monke
     loaded.spark.sql(f"OPTIMIZE {loaded.table(CUSTOMER.name).identifier}")
     table = loaded.table(CUSTOMER.name)
     loaded.spark.sql(f"ALTER TABLE {table.identifier} SET TBLPROPERTIES ('a' = 'b')")
-    with pytest.raises(OwnCommitMissing, match="no commit of this package is left in its history"):
+    with pytest.raises(PipelineCommitMissing, match="no commit of this package is left in its history"):
         table.last_commit()

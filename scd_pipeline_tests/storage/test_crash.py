@@ -98,7 +98,7 @@ def test_a_feed_of_no_ops_is_not_read_again_and_again(in_rome: Warehouse) -> Non
     load(in_rome, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
     log, dimension = (in_rome.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
     assert (log.number, dimension.table_version) == (2, version)
-    assert log.took == {"dimension_commit": dimension.number, "dimension_log": 2}
+    assert log.high_water_marks == {"dimension_commit": dimension.number, "dimension_log": 2}
 
 
 def test_a_real_process_killed_between_its_commits(remote: str, in_rome: Warehouse) -> None:

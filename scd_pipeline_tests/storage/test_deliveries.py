@@ -113,9 +113,9 @@ def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
         """,
         told,
     )
-    assert done.stopped[0].error.startswith("its rows have no value in day; expected `at`")
+    assert done.rejected[0].error.startswith("its rows have no value in day; expected `at`")
     (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2)).sources
-    assert len(crm.stopped) == 2
+    assert len(crm.rejected) == 2
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_the_content_of_a_file_decides_about_its_revision(
         return replace(found[name], revision=int(str(found[name].revision)) + micros)
 
     first = outcomes(*found.values())
-    assert [row["outcome"] for row in first] == ["accepted"] * 4 + ["stopped"]
+    assert [row["outcome"] for row in first] == ["accepted"] * 4 + ["rejected"]
     withdrawals = [replace(moved(name, 10), withdrawn=True, sealed=False) for name in (WITHDRAWN, BROKEN)]
     (tmp_path / f"c_{CORRECTED}.csv").write_text(f"id,city\n{CORRECTED},Linz\n")
     now = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline.delta.commits import MARK, OwnCommit, _foreign_after
+from scd_pipeline.delta.commits import MARK, PipelineCommit, _foreign_after
 from scd_pipeline.delta.repair import ways_back
 from scd_pipeline.delta.upstream import LOG_ID, LOG_MARK, log_problem
 
@@ -38,7 +38,7 @@ def test_the_commit_that_determines_the_rows(history: str, foreign: str | None) 
     """A number is the version that was restored; a RESTORE without one is to a time."""
     rows = [_row(version, operation.strip()) for version, operation in enumerate(history.split(","))]
     last = max(row["version"] for row in rows if row["operation"] == OWN)
-    found = _foreign_after(list(reversed(rows)), OwnCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
+    found = _foreign_after(list(reversed(rows)), PipelineCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
     assert (str(found) if found else None) == foreign
     if found:
         assert found.restore_statement() == f"RESTORE TABLE delta.`/dim_x` TO VERSION AS OF {last}"
@@ -67,8 +67,8 @@ def test_a_log_has_what_was_applied(
     applied: int, applied_id: int, number: int, log_id: int, problem: str | None
 ) -> None:
     """By numbers, and by the identity of the log where both are known."""
-    log = OwnCommit("dim_x_changes", number, newest=number, table_id=log_id)
-    error = log_problem(OwnCommit("dim_x", 3, {LOG_MARK: applied, LOG_ID: applied_id}), log)
+    log = PipelineCommit("dim_x_changes", number, newest=number, table_id=log_id)
+    error = log_problem(PipelineCommit("dim_x", 3, {LOG_MARK: applied, LOG_ID: applied_id}), log)
     assert (error is None) == (problem is None)
     if error is not None:
         with pytest.raises(type(error), match=f"table dim_x: it {problem}" if "has" in str(problem) else str(problem)):
@@ -76,12 +76,12 @@ def test_a_log_has_what_was_applied(
 
 
 def test_a_table_keeps_its_identity_in_each_commit() -> None:
-    first = OwnCommit("dim_x", 0).next(took={}, batches=(), run_id="")
-    second = first.next(took={}, batches=(), run_id="")
+    first = PipelineCommit("dim_x", 0).next(high_water_marks={}, batches=(), run_id="")
+    second = first.next(high_water_marks={}, batches=(), run_id="")
     assert first.table_id == second.table_id != 0
     assert json.loads(second.metadata())["table_id"] == second.table_id
     assert MARK in json.loads(second.metadata())
-    assert OwnCommit("dim_x", 0).next(took={}, batches=(), run_id="").table_id != first.table_id
+    assert PipelineCommit("dim_x", 0).next(high_water_marks={}, batches=(), run_id="").table_id != first.table_id
 
 
 @pytest.mark.parametrize(

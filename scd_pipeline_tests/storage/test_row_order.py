@@ -78,6 +78,6 @@ def test_where_rows_have_no_order_the_delivery_is_rejected(
     loaded: tuple[Warehouse, LoadResult], name: str, what: str
 ) -> None:
     (result,) = [batch for batch in loaded[1].batches if batch.delivery == name]
-    assert (result.outcome, result.rule) == ("stopped", "row order")
+    assert (result.outcome, result.rule) == ("rejected", "row order")
     assert result.error == f"{what} has no order of rows by which the last one could decide"
     assert "declare a `sequence` column" in result.remedy

@@ -164,7 +164,7 @@ def test_no_row_comes_from_elsewhere(loaded: dict[str, Loaded]) -> None:
 @pytest.mark.parametrize("name", REJECTED_CSV)
 def test_a_file_whose_rows_are_uncertain_is_rejected_with_its_line(loaded: dict[str, Loaded], name: str) -> None:
     result = loaded["csv"].results[name]
-    assert (result.outcome, result.rule) == ("stopped", "unreadable")
+    assert (result.outcome, result.rule) == ("rejected", "unreadable")
     assert f"/{name}.csv, {REJECTED_CSV[name][1]}" in result.error
 
 

@@ -45,9 +45,9 @@ def test_every_way_of_writing_stores_microseconds(hostile: SparkSession, warehou
         ends = [(key, FIRST_DAY if key % 2 else OPEN_END, False) for key in keys]
         return small_frame(hostile, ends, "k bigint, at timestamp, gone boolean")
 
-    commit = table.append(rows(1, 2, 3, 4), commit.next(took={}, batches=(), run_id=""))
-    commit = table.replace(rows(1, 2), commit.next(took={}, batches=(), run_id=""), key="k")
-    commit = table.merge(rows(3, 6), commit.next(took={}, batches=(), run_id=""), key="k", removes="s.gone")
+    commit = table.append(rows(1, 2, 3, 4), commit.next(high_water_marks={}, batches=(), run_id=""))
+    commit = table.replace(rows(1, 2), commit.next(high_water_marks={}, batches=(), run_id=""), key="k")
+    commit = table.merge(rows(3, 6), commit.next(high_water_marks={}, batches=(), run_id=""), key="k", removes="s.gone")
     spoil(hostile)
     table.compact()
     files = list((warehouse / "t").glob("*.parquet"))

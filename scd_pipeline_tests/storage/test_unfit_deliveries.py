@@ -42,7 +42,7 @@ def planned(spark: SparkSession, folder: Path, dimension: Dimension, deliveries:
 
 def rejected(made: LoadPlan) -> list[BatchResult]:
     """Return the results of the batches that the load would leave out."""
-    return [batch for batch in made.results if batch.outcome == "stopped"]
+    return [batch for batch in made.results if batch.outcome == "rejected"]
 
 
 @pytest.mark.rule("S27")
@@ -69,7 +69,7 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
         """,
         told(done.batches),
     )
-    broken, mistyped = done.stopped
+    broken, mistyped = done.rejected
     assert "c_2024-03-01.parquet cannot be read" in broken.error
     assert "born" in mistyped.error and "as the declared type" in mistyped.remedy
     rows = opened.table("dim_c").read().select("born", "effective_from").toArrow().to_pylist()
@@ -147,7 +147,7 @@ def test_files_that_vanish_keep_no_other_file_out(spark: SparkSession, tmp_path:
         given.append(Delivery("crm", name, at=utc(2024, 2, 1), path=f"file://{folder}/"))
     opened = Warehouse(spark, tmp_path / "warehouse")
     results = plan(opened, dimension, given).results
-    (missing,) = [batch for batch in results if batch.outcome == "stopped"]
+    (missing,) = [batch for batch in results if batch.outcome == "rejected"]
     assert (missing.delivery, missing.rule) == ("2024-01-02", "missing")
     assert {batch.delivery: batch.rows for batch in results if batch.outcome == "accepted"} == {
         "2024-01-01": 1,
@@ -257,7 +257,7 @@ def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) 
         "2024-01-06": ("accepted", 0, 1),
     }
     done = load(opened, dimension, late)
-    assert [batch.error for batch in done.stopped] == ["it lacks id, op (in `deletes`), city; it has none"]
+    assert [batch.error for batch in done.rejected] == ["it lacks id, op (in `deletes`), city; it has none"]
 
 
 @pytest.mark.rule("S27", "S29")
@@ -449,7 +449,7 @@ def test_each_batch_is_asked_for_changes_without_an_order(
     days = enumerate(frames.items(), 1)
     given = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
     done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, given)
-    assert [batch.error for batch in done.stopped] == [
+    assert [batch.error for batch in done.rejected] == [
         "nothing orders different changes of id=a and more",
         "nothing orders different changes of id=z",
     ]
@@ -536,7 +536,7 @@ def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
         (folder / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot("c_{date}.csv")))
     made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(batch.outcome, batch.rule) for batch in made.results] == [("accepted", ""), ("stopped", "unreadable")]
+    assert [(batch.outcome, batch.rule) for batch in made.results] == [("accepted", ""), ("rejected", "unreadable")]
     assert "c_2024-02-01.csv/part-" in rejected(made)[0].error
 
 

@@ -90,7 +90,11 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
         ("played_at\n", "played_at\nevent_at: now\n", "9: event_at: 'now' is not a choice; write row or delivery"),
         ("{feed: ", "{snapshot: ", "14: sources.floor: facts come by a feed; write `feed:` with its path"),
         ('"plays_{date}.csv"', '{deletes: "x"}', "14: sources.floor.feed: has words that are for dimensions only"),
-        ('"plays_{date}.csv"', "{states: some}", "14: sources.floor.feed.states: a feed states all of a fact; remove"),
+        (
+            '"plays_{date}.csv"',
+            "{updates: partial}",
+            "14: sources.floor.feed.updates: a feed states all of a fact; remove",
+        ),
         ("plays_{date}", "plays_{delivery}", "14: sources.floor.feed.path: {delivery} is any name, and a fact takes a"),
         ("fct_play", "fct play", "6: fact: 'fct play' cannot be the name of a table"),
         ("fct_play", "dim_player", "6: fact: dim_player is declared at <text>:1 already; choose another name"),

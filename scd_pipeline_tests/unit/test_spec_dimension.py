@@ -70,13 +70,13 @@ def test_what_a_dimension_knows() -> None:
     assert dimension.has_windows
     assert not customer(attributes={"a": 0, "b": 1, "c": 3}).has_windows
     assert dimension.open_end_time == datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
-    assert dimension.deciding_source is dimension.source("crm")
+    assert dimension.existence_source is dimension.source("crm")
     assert dimension.attributes_of("crm") == dimension.attributes
 
 
 def test_two_sources() -> None:
     dimension = both()
-    assert dimension.deciding_source.name == "crm"
+    assert dimension.existence_source.name == "crm"
     assert [a.name for a in dimension.attributes_of("crm")] == ["city"]
     assert [a.name for a in dimension.attributes_of("web")] == ["email"]
     assert [a.name for a in dimension.live_attributes] == ["email", "city"]
@@ -163,7 +163,7 @@ def test_all_faults_are_told_at_once() -> None:
             {"email": 1, "city": Attribute(4, "dat"), "name": Attribute(2, previous=True)},
             [
                 Source("crm", snapshot="a.csv", timezone="Mars/North"),
-                Source("CRM", feed=Feed(nulls="not_stated")),
+                Source("CRM", feed=Feed(nulls="not_provided")),
             ],
             owner=3,  # type: ignore[arg-type]
         )

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from scd_pipeline import errors
-from scd_pipeline.errors import BatchStopped, DeclarationError, Fault, LoadError, ScdError, exit_code
+from scd_pipeline.errors import BatchRejected, DeclarationError, Fault, LoadError, ScdError, exit_code
 
 FAULT = Fault("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6")
 
@@ -17,7 +17,7 @@ FAULT = Fault("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute",
     [
         (DeclarationError([FAULT]), 2),
         (errors.SourceDataError("x"), 3),
-        (BatchStopped("crm/2024-01-01", "bad rows", "12 of 100 rows"), 3),
+        (BatchRejected("crm/2024-01-01", "bad rows", "12 of 100 rows"), 3),
         (LoadError("x"), 4),
         (errors.ConflictError("x"), 4),
         (errors.SetupError("x"), 5),
@@ -35,15 +35,15 @@ def test_a_declaration_error_shows_one_fault_per_line() -> None:
 
 
 def test_a_stopped_batch_tells_how_to_let_it_through() -> None:
-    stopped = BatchStopped("crm/2024-01-01", "retire guard", "30 of 40 entities would be gone")
-    assert str(stopped) == (
+    rejected = BatchRejected("crm/2024-01-01", "retire guard", "30 of 40 entities would be gone")
+    assert str(rejected) == (
         "crm/2024-01-01: stopped (retire guard): 30 of 40 entities would be gone; "
         'deliver the whole snapshot again, or let it through by allow "retire guard": '
         "`scd load --allow`, `allow` in Dagster's run configuration, or of the Delivery"
     )
-    assert (stopped.batch, stopped.rule) == ("crm/2024-01-01", "retire guard")
+    assert (rejected.batch, rejected.rule) == ("crm/2024-01-01", "retire guard")
 
 
-@pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchStopped("b", "bad rows", "w", "r")])
+@pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("b", "bad rows", "w", "r")])
 def test_errors_can_be_sent(error: ScdError) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

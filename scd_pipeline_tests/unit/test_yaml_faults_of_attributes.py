@@ -163,8 +163,8 @@ ONE | city: 2 | city: {scd: 2, required: true, on_bad_value: null}
 9: attributes.city.on_bad_value: a required attribute cannot become NULL; remove either `on_bad_value` or `required`
 
 # what a missing column is
-ONE | city: 2 | city: {scd: 2, missing: not_stated}
-9: attributes.city.missing: 'not_stated' is not a choice; allowed: reject, not_provided, null
+ONE | city: 2 | city: {scd: 2, missing: not_there}
+9: attributes.city.missing: 'not_there' is not a choice; allowed: reject, not_provided, null
 
 # missing without a choice
 ONE | city: 2 | city: {scd: 2, missing: }

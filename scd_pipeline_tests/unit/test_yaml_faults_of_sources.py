@@ -338,17 +338,17 @@ FEED |       effective_at |       effective_at_unit: s\n      effective_at_forma
 text; keep the one that fits the column
 
 # nulls
-FEED |       effective_at |       nulls: not_stated\n      effective_at
-7: sources.crm.feed.nulls: a feed that states all attributes cannot leave one unstated; write `states:
-some` beside it, or remove it
+FEED |       effective_at |       nulls: not_provided\n      effective_at
+7: sources.crm.feed.nulls: a feed that states all attributes cannot leave one unstated; write `updates:
+partial` beside it, or remove it
 
 # nulls word
 FEED |       effective_at |       nulls: ignore\n      effective_at
-7: sources.crm.feed.nulls: 'ignore' is not a choice; allowed: value, not_stated
+7: sources.crm.feed.nulls: 'ignore' is not a choice; allowed: value, not_provided
 
-# states
-FEED |       effective_at |       states: few\n      effective_at
-7: sources.crm.feed.states: 'few' is not a choice; allowed: all, some
+# updates
+FEED |       effective_at |       updates: few\n      effective_at
+7: sources.crm.feed.updates: 'few' is not a choice; allowed: full, partial
 
 # scope
 ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city}

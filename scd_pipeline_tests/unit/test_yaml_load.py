@@ -79,8 +79,8 @@ sources:
       sequence_type: timestamp
       deletes: op = 'D'
       ties: delete_wins
-      states: some
-      nulls: not_stated
+      updates: partial
+      nulls: not_provided
       reason: why
       actor: who
       correlation_id: trace
@@ -146,8 +146,8 @@ def long_in_python() -> Dimension:
         sequence_type="timestamp",
         deletes="op = 'D'",
         ties="delete_wins",
-        states="some",
-        nulls="not_stated",
+        updates="partial",
+        nulls="not_provided",
         reason="why",
         actor="who",
         correlation_id="trace",

@@ -90,10 +90,10 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
     if kind == "snapshot":
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
         return Snapshot(**words, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"])))
-    states = draw(st.sampled_from([("all", "value"), ("some", "value"), ("some", "not_stated")]))
+    updates, nulls = draw(st.sampled_from([("full", "value"), ("partial", "value"), ("partial", "not_provided")]))
     deletes = draw(MAYBE)
     ties = draw(st.sampled_from(["reject", "delete_wins"] if deletes else ["reject"]))
-    return Feed(**words, deletes=deletes, states=states[0], nulls=states[1], ties=ties)
+    return Feed(**words, deletes=deletes, updates=updates, nulls=nulls, ties=ties)
 
 
 @st.composite

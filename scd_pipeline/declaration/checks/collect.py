@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import did_you_mean, is_text, shown
 from scd_pipeline.declaration.yaml.options import Kind, Words
 from scd_pipeline.errors import DeclarationError, Fault
@@ -40,7 +40,7 @@ class Faults:
             unfit = _unfit(words[word], getattr(part, field.name), field.default)
             if unfit is not None:
                 self.add(joined(path, word), *unfit)
-                settle(draft, **{field.name: field.default})
+                set_frozen_fields(draft, **{field.name: field.default})
         return draft
 
     def choice(self, field: str, value: str, allowed: Sequence[str]) -> None:

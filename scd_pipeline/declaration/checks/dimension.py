@@ -12,7 +12,7 @@ from scd_pipeline.declaration.checks.attribute import check_attributes, check_ke
 from scd_pipeline.declaration.checks.collect import Faults, joined
 from scd_pipeline.declaration.checks.source import check_sources
 from scd_pipeline.declaration.defaults import wanted_default
-from scd_pipeline.declaration.frozen import settle
+from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import (
     COLUMN_NAME_RULE,
     TABLE_NAME_RULE,
@@ -71,9 +71,9 @@ def check_dimension(dimension: Dimension) -> None:
     named = isinstance(dimension.name, str) and is_table_name(dimension.name)
     faults = Faults(dimension.name if named else f"dimension {shown(dimension.name)}")
     draft = faults.sound("", dimension, DIMENSION)
-    settle(draft, business_key=check_key(faults, dimension.business_key))
-    settle(draft, attributes=check_attributes(faults, dimension.attributes))
-    settle(draft, sources=check_sources(faults, dimension.sources))
+    set_frozen_fields(draft, business_key=check_key(faults, dimension.business_key))
+    set_frozen_fields(draft, attributes=check_attributes(faults, dimension.attributes))
+    set_frozen_fields(draft, sources=check_sources(faults, dimension.sources))
     for check in _CHECKS:
         check(faults, draft)
     faults.raise_if_any()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scd_pipeline.declaration.checks.collect import Faults, joined
-from scd_pipeline.declaration.frozen import FrozenMapping, settle
+from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, did_you_mean, is_column_name, is_text, shown
 from scd_pipeline.declaration.patterns import pattern_fault
 from scd_pipeline.declaration.source import (
@@ -64,7 +64,7 @@ def _check_source(faults: Faults, source: Any) -> Source | None:
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
         wrong = f"{shown(draft.overdue_after_hours)} is no time to wait"
         faults.add(f"{path}.overdue_after_hours", wrong, f"give hours, more than 0 and less than {_TOO_LONG}")
-    settle(draft, columns=_check_columns(faults, f"{path}.columns", draft.columns))
+    set_frozen_fields(draft, columns=_check_columns(faults, f"{path}.columns", draft.columns))
     return draft
 
 
@@ -104,10 +104,10 @@ def _check_channels(faults: Faults, path: str, draft: Source) -> None:
         if channel is None:
             continue
         if isinstance(channel, of):
-            settle(draft, **{kind: _check_channel(faults, f"{path}.{kind}", channel)})
+            set_frozen_fields(draft, **{kind: _check_channel(faults, f"{path}.{kind}", channel)})
         else:
             faults.add(f"{path}.{kind}", f"{shown(channel)} is not a {kind}", f"give a path or a {of.__name__}")
-            settle(draft, **{kind: None})
+            set_frozen_fields(draft, **{kind: None})
 
 
 def _check_channel(faults: Faults, path: str, channel: Snapshot | Feed) -> Snapshot | Feed:
@@ -177,11 +177,11 @@ def _check_ties(faults: Faults, field: str, channel: Snapshot | Feed) -> None:
 
 
 def _check_feed(faults: Faults, path: str, feed: Feed) -> None:
-    faults.choice(f"{path}.states", feed.states, ("all", "some"))
-    faults.choice(f"{path}.nulls", feed.nulls, ("value", "not_stated"))
-    if feed.nulls == "not_stated" and feed.states == "all":
+    faults.choice(f"{path}.updates", feed.updates, ("full", "partial"))
+    faults.choice(f"{path}.nulls", feed.nulls, ("value", "not_provided"))
+    if feed.nulls == "not_provided" and feed.updates == "full":
         wrong = "a feed that states all attributes cannot leave one unstated"
-        faults.add(f"{path}.nulls", wrong, "write `states: some` beside it, or remove it")
+        faults.add(f"{path}.nulls", wrong, "write `updates: partial` beside it, or remove it")
 
 
 def _check_options(faults: Faults, field: str, options: Any) -> None:

@@ -76,7 +76,7 @@ _CHANNEL: Words = {
     "correlation_id": Kind.TEXT,
 }
 SNAPSHOT: Words = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
-FEED: Words = {**_CHANNEL, "deletes": Kind.TEXT, "states": Kind.TEXT, "nulls": Kind.TEXT}
+FEED: Words = {**_CHANNEL, "deletes": Kind.TEXT, "updates": Kind.TEXT, "nulls": Kind.TEXT}
 SOURCE: Words = {
     "snapshot": Kind.PART,
     "feed": Kind.PART,
