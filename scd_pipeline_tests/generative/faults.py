@@ -137,38 +137,38 @@ _ORDER = (
         "merged_from_the_first_row",
         "S5",
         "machine pass, store pass",
-        _in("statements.collapse", replaced(attribute("max"), "F.first")),
+        _in("conform.collapse", replaced(attribute("max"), "F.first")),
     ),
-    _fault("unordered_changes_accepted", "S5", "customer pass, country pass", _in("intake._unordered", returned("{}"))),
+    _fault("unordered_changes_accepted", "S5", "customer pass, country pass", _in("accept._unordered", returned("{}"))),
     _fault(
         "first_row_decides",
         "S5",
         "store pass, machine pass",
-        _in("statements.collapse_to_last", renamed(call("max_by", "KIND"), "min_by")),
+        _in("conform.collapse_to_last", renamed(call("max_by", "KIND"), "min_by")),
     ),
     _fault(
         "last_row_decides_for_attributes_not_provided",
         "S5",
         "store pass",
-        _in("statements.collapse_to_last", replaced(call("when"), "_1")),
+        _in("conform.collapse_to_last", replaced(call("when"), "_1")),
     ),
     _fault(
         "delete_does_not_win",
         "S5",
         "machine pass",
-        _in("statements.without_deleted", replaced(call("over"), "F.lit(False)")),
+        _in("conform.without_deleted", replaced(call("over"), "F.lit(False)")),
     ),
     _fault(
         "unordered_values_of_the_first_attribute_accepted",
         "S5",
         "partner pass, country pass",
-        _in("statements.conflicts", replaced(call("attribute_types"), "dict(list(_.items())[1:])")),
+        _in("conform.conflicts", replaced(call("attribute_types"), "dict(list(_.items())[1:])")),
     ),
     _fault(
         "unordered_deletes_accepted",
         "S5",
         "customer pass, player pass",
-        _in("statements.conflicts", replaced(comparison("min", "max"), "F.lit(False)")),
+        _in("conform.conflicts", replaced(comparison("min", "max"), "F.lit(False)")),
     ),
 )
 
@@ -190,7 +190,7 @@ _SNAPSHOTS = (
         "scope",
         "machine pass",
         _in(
-            "statements.batch_counts",
+            "conform.batch_counts",
             replaced(call("col", "KEY_READABLE").inside(call("collect_set")), 'F.col("_good")'),
         ),
     ),
@@ -199,7 +199,7 @@ _SNAPSHOTS = (
         "S34",
         "customer pass, country pass",
         _in(
-            "intake.Taken.without",
+            "accept.Taken.without",
             replaced(
                 keyword("entries"),
                 "tuple(e for e in self.entries if e.batch.id not in {stop.batch for stop in stopped})",
@@ -210,37 +210,37 @@ _SNAPSHOTS = (
         "rows_outside_of_the_scope_accepted",
         "scope",
         "store pass, machine pass",
-        _in("statements._scope_faults", returned("[]")),
+        _in("conform._scope_faults", returned("[]")),
     ),
     _fault(
         "omitted_is_deleted_where_the_source_does_not_retire",
         "S27",
         "customer pass, country pass",
-        _in("differences._absences", replaced(call("otherwise"), 'F.lit("gone")')),
+        _in("differences._absences", replaced(call("otherwise"), 'F.lit("delete")')),
     ),
     _fault(
         "unreadable_key_retires",
         "S27",
         "customer pass, country pass",
-        _in("intake._with_content", replaced(call("get", "unreadable"), "0")),
+        _in("accept._with_content", replaced(call("get", "unreadable"), "0")),
     ),
     _fault(
         "bad_row_is_absent",
         "S26",
         "customer pass, country pass",
-        _in("intake.Taken.statements", replaced(call("where", "KEY_READABLE"), '_.where(F.col(KIND) != "bad")')),
+        _in("accept.Taken.statements", replaced(call("where", "KEY_READABLE"), '_.where(F.col(KIND) != "bad")')),
     ),
     _fault(
         "presence_never_returns_an_entity",
         "S4",
         "partner pass, machine pass",
-        _in("timeline._resolve_presence", replaced(comparison("present"), "F.lit(False)")),
+        _in("timeline._resolve_presence", replaced(comparison("presence"), "F.lit(False)")),
     ),
     _fault(
         "presence_always_provides_values",
         "S4",
         "partner pass, machine pass",
-        _in("timeline._resolve_presence", dropped(operand("ALIVE_BEFORE"))),
+        _in("timeline._resolve_presence", dropped(operand("EXISTED_BEFORE"))),
     ),
     _fault(
         "absence_deletes_without_an_assertion",
@@ -264,7 +264,7 @@ _SNAPSHOTS = (
         "absence_leaves_existence_asserted",
         "S4",
         "partner pass, machine pass",
-        _in("differences.with_existence", unchained(call("when", "gone"))),
+        _in("differences.with_existence", unchained(call("when", "delete"))),
     ),
     _fault(
         "presence_by_the_earliest_row",
@@ -285,7 +285,7 @@ _SNAPSHOTS = (
         "retire_guard_counts_new_entities",
         "S27",
         "customer pass, country pass, store pass",
-        _in("intake.Taken._guard", replaced(call("get", "unasserted"), "0")),
+        _in("accept.Taken._guard", replaced(call("get", "unasserted"), "0")),
     ),
     _fault(
         "retire_guard_rejects_at_its_share",
@@ -297,13 +297,13 @@ _SNAPSHOTS = (
         "retire_guard_ignores_its_override",
         "S27",
         "customer pass, country pass, store pass",
-        _in("intake.Taken._guard", dropped(operand("retire guard"))),
+        _in("accept.Taken._guard", dropped(operand("retire guard"))),
     ),
     _fault(
         "retire_guard_from_the_latest_snapshot",
         "S27",
         "customer pass, country pass, store pass",
-        _in("intake.Taken.guarded", replaced(call("sorted"), "list(reversed(_))")),
+        _in("accept.Taken.guarded", replaced(call("sorted"), "list(reversed(_))")),
     ),
 )
 
@@ -319,7 +319,7 @@ _SOURCES = (
         "S20",
         "customer pass, machine pass",
         _in(
-            "statements._wrapped",
+            "conform._wrapped",
             replaced(
                 call("cast"),
                 'F.when(~bad & ~F.col("_deleted"), F.struct(F.lit(None).cast(data_type.ddl()).alias("v")))',
@@ -330,13 +330,13 @@ _SOURCES = (
         "null_of_a_feed_is_a_value",
         "S30",
         "machine pass, store pass",
-        _in("statements._wrapped", replaced(comparison("nulls"), "False")),
+        _in("conform._wrapped", replaced(comparison("nulls"), "False")),
     ),
     _fault(
         "null_of_a_feed_is_never_a_value",
         "S30",
         "customer pass, country pass",
-        _in("statements._wrapped", dropped(operand("nulls"))),
+        _in("conform._wrapped", dropped(operand("nulls"))),
     ),
     _fault(
         "former_columns_not_read",
@@ -366,7 +366,7 @@ _SOURCES = (
         "impossible_times_accepted",
         "S26",
         "machine pass, player pass",
-        _in("statements._time_faults", replaced(condition("effective_at"), "False")),
+        _in("conform._time_faults", replaced(condition("effective_at"), "False")),
     ),
     _fault(
         "microseconds_lost",
@@ -378,13 +378,13 @@ _SOURCES = (
         "reason_of_the_delivery_lost",
         "S14",
         "customer pass, country pass",
-        _in("statements._or_delivery", replaced(call("coalesce"), "_0")),
+        _in("conform._or_delivery", replaced(call("coalesce"), "_0")),
     ),
     _fault(
         "reason_of_the_delivery_first",
         "S14",
         "customer pass, country pass",
-        _in("statements._or_delivery", replaced(call("coalesce"), "F.coalesce(_1, _0)")),
+        _in("conform._or_delivery", replaced(call("coalesce"), "F.coalesce(_1, _0)")),
     ),
 )
 
@@ -393,14 +393,14 @@ _REVISIONS = (
         "last_to_arrive_is_current",
         "S34",
         "customer halves, country halves",
-        _in("intake._is_lower", returned("False")),
+        _in("accept._is_lower", returned("False")),
         _in("batch.standing", replaced(comparison("rank"), "True")),
     ),
     _fault(
         "superseded_revisions_read",
         "S34",
         "customer halves, country halves",
-        _in("log.counted_rows", unchained(call("where"))),
+        _in("log.records_in_effect", unchained(call("where"))),
     ),
     _fault(
         "withdrawn_revisions_read",
@@ -412,19 +412,19 @@ _REVISIONS = (
         "content_is_its_row_count",
         "S34",
         "customer halves, country halves",
-        _in("intake._with_content", replaced(call("get", "hash"), "0")),
+        _in("accept._with_content", replaced(call("get", "hash"), "0")),
     ),
     _fault(
         "content_without_its_time",
         "S34",
         "customer halves, country halves, store halves, partner halves",
-        _in("intake._content", dropped(item("at"))),
+        _in("accept._content", dropped(item("at"))),
     ),
     _fault(
         "retry_is_a_revision",
         "S34",
         "customer double, country double",
-        _in("intake._decide", replaced(condition("rank"), "False")),
+        _in("accept._decide", replaced(condition("rank"), "False")),
     ),
     _fault(
         "run_id_with_revision",
@@ -445,13 +445,13 @@ _LOG = (
         "probed_snapshot_always_retires",
         "S27",
         "customer halves, country halves",
-        _in("differences._resolved", replaced(argument("otherwise", "nothing"), '"gone"')),
+        _in("differences._resolved", replaced(argument("otherwise", "no_op"), '"delete"')),
     ),
     _fault(
         "no_op_not_stored",
         "S27",
         "customer halves, country halves",
-        _in("differences._kept", replaced(argument("otherwise"), '_ | (F.col(KIND) == "nothing")')),
+        _in("differences._kept", replaced(argument("otherwise"), '_ | (F.col(KIND) == "no_op")')),
     ),
     _fault(
         "snapshot_settles_at_its_own_time",
@@ -560,7 +560,7 @@ _EXISTENCE = (
         _in(
             "timeline.running_state",
             replaced(
-                call("when", "values").inside(comprehension("_names")), '_.otherwise(F.struct(_1["v"].alias("v")))'
+                call("when", "upsert").inside(comprehension("_names")), '_.otherwise(F.struct(_1["v"].alias("v")))'
             ),
         ),
     ),
@@ -628,7 +628,7 @@ _ATTRIBUTES = (
         "type_1_only_while_the_entity_exists",
         "S7",
         "country pass, customer pass",
-        _in("timeline._overwritten", replaced(call("last"), "F.last(F.when(F.col(ALIVE), _0), ignorenulls=True)")),
+        _in("timeline._overwritten", replaced(call("last"), "F.last(F.when(F.col(EXISTS), _0), ignorenulls=True)")),
     ),
     _fault(
         "type_1_opens_versions",
@@ -640,7 +640,7 @@ _ATTRIBUTES = (
         "type_3_only_while_the_entity_exists",
         "S9",
         "country pass, partner pass",
-        _in("timeline._with_previous", replaced(call("isNotNull"), "F.col(ALIVE) & _")),
+        _in("timeline._with_previous", replaced(call("isNotNull"), "F.col(EXISTS) & _")),
     ),
     _fault(
         "type_3_without_null",

@@ -18,7 +18,17 @@ from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".long_runs"
-ENGINE = ("batch", "columns", "deliveries", "frames", "ingest", "intake", "load", "warehouse")
+ENGINE = (
+    "declaration",
+    "deliveries",
+    "delta",
+    "history",
+    "invariants",
+    "load",
+    "columns.py",
+    "frames.py",
+    "instants.py",
+)
 UNFINISHED = 3
 """Exit code of a run that has more to do."""
 
@@ -34,9 +44,13 @@ def fingerprint(sources: Sequence[Path]) -> str:
 def code() -> list[Path]:
     """The engine, and what it is held against; faults are known by what they change."""
     engine, tests = ROOT / "scd_pipeline", ROOT / "scd_pipeline_tests"
-    packages = [engine / name for name in ("spec", "history", "audit", "delta", "plan")] + [tests / "generative"]
-    modules = [engine / f"{name}.py" for name in ENGINE] + [tests / "oracle.py", tests / "worlds.py"]
-    found = [*modules, *(path for package in packages for path in package.glob("*.py"))]
+    places = [
+        *(engine / name for name in (*ENGINE, *GROUND)),
+        tests / "generative",
+        tests / "oracle.py",
+        tests / "worlds.py",
+    ]
+    found = [path for place in places for path in ([place] if place.suffix else place.rglob("*.py"))]
     return [path for path in found if path.name != "faults.py"]
 
 
