@@ -7,18 +7,60 @@ expected and what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from scd_pipeline.conditions import CONDITIONS
 
 OVERRIDABLE_RULES = ("bad rows", "retire guard")
 """The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
 
 
 class ScdError(Exception):
-    """Base of all errors of this package."""
+    """An error of this package, with the stable code of its condition (`conditions.CONDITIONS`).
+
+    Args:
+        code: The code of the condition, as `RETIRE_GUARD`.
+        location: Where the problem is: file and line, or table, batch, column and key.
+        details: Values of the placeholders in the texts of the condition; `fix` replaces the condition's own fix.
+    """
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, code: str, location: str = "", **details: object) -> None:
+        super().__init__(code, location)
+        self.code = code
+        self.location = location
+        self.details = details
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, and what was expected."""
+        condition = CONDITIONS.get(self.code)
+        return condition.problem.format_map(self.details) if condition else self.code
+
+    @property
+    def fix(self) -> str:
+        """What a user does about it."""
+        condition = CONDITIONS.get(self.code)
+        return str(self.details.get("fix") or condition.fix.format_map(self.details)) if condition else ""
+
+    def __str__(self) -> str:
+        if self.code not in CONDITIONS:  # until every error has its condition
+            return self.code
+        location = f"{self.location}: " if self.location else ""
+        return f"[{self.code}] {location}{self.problem}; {self.fix}"
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return _restore, (type(self), dict(self.__dict__))
+
+
+def _restore(kind: type[ScdError], state: Mapping[str, Any]) -> ScdError:
+    """Return a copy of an error that was sent from another process."""
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +83,7 @@ class DeclarationError(ScdError):
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)
-        super().__init__(self.faults)
+        super().__init__("INVALID_DECLARATION")
 
     def __str__(self) -> str:
         return "\n".join(str(fault) for fault in self.faults)
@@ -86,7 +128,7 @@ class BatchRejected(SourceDataError):
         self.rule = rule
         self.wrong = wrong
         self.remedy = remedy or _REMEDIES.get(rule, "mend the delivery and load it again")
-        super().__init__(batch, rule, wrong, remedy)
+        super().__init__("BATCH_REJECTED", batch)
 
     def __str__(self) -> str:
         return f"{self.batch}: stopped ({self.rule}): {self.wrong}; {self.remedy}"

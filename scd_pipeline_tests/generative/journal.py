@@ -18,17 +18,8 @@ from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".long_runs"
-ENGINE = (
-    "declaration",
-    "deliveries",
-    "delta",
-    "history",
-    "invariants",
-    "load",
-    "columns.py",
-    "frames.py",
-    "instants.py",
-)
+ENGINE = ("declaration", "deliveries", "delta", "history", "invariants", "load")
+GROUND = ("columns.py", "frames.py", "instants.py")
 UNFINISHED = 3
 """Exit code of a run that has more to do."""
 
@@ -44,12 +35,8 @@ def fingerprint(sources: Sequence[Path]) -> str:
 def code() -> list[Path]:
     """The engine, and what it is held against; faults are known by what they change."""
     engine, tests = ROOT / "scd_pipeline", ROOT / "scd_pipeline_tests"
-    places = [
-        *(engine / name for name in (*ENGINE, *GROUND)),
-        tests / "generative",
-        tests / "oracle.py",
-        tests / "worlds.py",
-    ]
+    places = [engine / name for name in (*ENGINE, *GROUND)]
+    places += [tests / name for name in ("generative", "oracle.py", "worlds.py")]
     found = [path for place in places for path in ([place] if place.suffix else place.rglob("*.py"))]
     return [path for path in found if path.name != "faults.py"]
 
