@@ -202,7 +202,7 @@ _SNAPSHOTS = (
             "accept.Taken.without",
             replaced(
                 keyword("entries"),
-                "tuple(e for e in self.entries if e.batch.id not in {stop.batch for stop in stopped})",
+                "tuple(e for e in self.entries if e.batch.id not in {stop.batch for stop in rejected})",
             ),
         ),
     ),

@@ -33,12 +33,17 @@ CONTRACT = declared(
     business_key: {id: int}
     sources:
       crm:
+        existence: true
         snapshot: {effective_at: time, sequence: seq}      # its rows have times of their own
         feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
         bad_row_limit: 0.5
+      erp:
+        snapshot: {effective_at: time}
+        feed: {effective_at: time}
     attributes:
-      city: {scd: 2, missing: not_provided}
-      email: {scd: 1, missing: not_provided}
+      city: {scd: 2, source: crm, missing: not_provided}
+      email: {scd: 1, source: crm, missing: not_provided}
+      limit: {scd: 2, type: int, source: erp}
     """
 )
 

@@ -461,3 +461,40 @@ def test_each_source_has_its_own_times() -> Case:
         | Bonn | 20    | 2024-03-01     | OPEN         | erp           |
         """,
     )
+
+
+@rule("S4", "S30")
+@case
+def test_presence_after_an_absence_asserts_nothing_new_where_the_source_does_not_decide_existence() -> Case:
+    """The absence of April deleted nothing, so that May's row does not return with its older limit."""
+    return Case(
+        CONTRACT,
+        feed(
+            """
+            | delivery | id | time       | city |
+            | 1        | 1  | 2024-01-01 | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id     | time       | limit |
+            | 2        | 2024-02-01 | 1      | 2024-01-01 | 10    |
+            | 4        | 2024-04-01 | nobody |            |       |
+            | 5        | 2024-05-01 | 1      | 2024-01-01 | 10    |
+            """,
+            source="erp",
+        ),
+        feed(
+            """
+            | delivery | id | time       | limit |
+            | 3        | 1  | 2024-03-01 | 20    |
+            """,
+            source="erp",
+        ),
+        becomes="""
+        | city | limit | effective_from | effective_to |
+        | Bonn | 10    | 2024-01-01     | 2024-03-01   |
+        | Bonn | 20    | 2024-03-01     | OPEN         |
+        """,
+        together=True,
+    )

@@ -81,7 +81,7 @@ def test_a_sequence_decides_before_the_delivery_does() -> Case:
 @rule("S5")
 @case
 def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
-    """Dates before numbers, numbers before text; 10 comes after 9."""
+    """Dates before numbers, numbers before text; 10 comes after 9, and the tenth day after the ninth."""
     return Case(
         CUSTOMER,
         feed(
@@ -89,7 +89,9 @@ def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
             | delivery   | id | time       | city   |
             | 10         | 1  | 2024-01-01 | ten    |
             | 9          | 1  | 2024-01-01 | nine   |
+            | 2024-01-10 | 4  | 2024-01-01 | tenth  |
             | 2024-01-09 | 2  | 2024-01-01 | date   |
+            | 2024-01-09 | 4  | 2024-01-01 | ninth  |
             | 8          | 2  | 2024-01-01 | number |
             | b          | 3  | 2024-01-01 | text   |
             """
@@ -105,6 +107,7 @@ def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
         | 1  | ten    |
         | 2  | number |
         | 3  | text   |
+        | 4  | tenth  |
         """,
         together=True,
     )
@@ -134,8 +137,33 @@ def test_a_batch_with_changes_that_nothing_orders_is_refused_wholly() -> Case:
         results="""
         | batch        | outcome  | rule              | error                                    |
         | crm/feed/1/1 | accepted | ''                | ''                                       |
-        | crm/feed/2/1 | stopped  | unordered changes | nothing orders different changes of id=1 |
+        | crm/feed/2/1 | rejected | unordered changes | nothing orders different changes of id=1 |
         | crm/feed/3/1 | accepted | ''                | ''                                       |
+        """,
+    )
+
+
+@rule("S5", "S34")
+@case
+def test_a_rejected_revision_leaves_the_lower_one_current() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | revision | at         | id | city |
+            | 1        | 1        | 2024-01-01 | 1  | Bonn |
+            | 1        | 2        | 2024-01-01 | 1  | Kiel |
+            | 1        | 2        | 2024-01-01 | 1  | Ulm  |
+            """
+        ),
+        becomes="""
+        | id | city | load_run_id    |
+        | 1  | Bonn | crm/snapshot/1 |
+        """,
+        results="""
+        | batch            | outcome  | rule              |
+        | crm/snapshot/1/1 | accepted | ''                |
+        | crm/snapshot/1/2 | rejected | unordered changes |
         """,
     )
 
@@ -163,10 +191,10 @@ def test_a_value_and_null_are_different_values_and_so_are_a_delete_and_a_value()
         ),
         becomes="| id | city |",
         results="""
-        | batch            | outcome | rule              |
-        | crm/feed/1/1     | stopped | unordered changes |
-        | crm/feed/2/1     | stopped | unordered changes |
-        | crm/snapshot/3/1 | stopped | unordered changes |
+        | batch            | outcome  | rule              |
+        | crm/feed/1/1     | rejected | unordered changes |
+        | crm/feed/2/1     | rejected | unordered changes |
+        | crm/snapshot/3/1 | rejected | unordered changes |
         """,
     )
 
@@ -329,8 +357,8 @@ def test_where_deletes_win_different_values_are_still_rejected() -> Case:
         ),
         becomes="| id | city |",
         results="""
-        | batch        | outcome | rule              | error                                    |
-        | crm/feed/1/1 | stopped | unordered changes | nothing orders different changes of id=1 |
+        | batch        | outcome  | rule              | error                                    |
+        | crm/feed/1/1 | rejected | unordered changes | nothing orders different changes of id=1 |
         """,
     )
 
@@ -426,6 +454,6 @@ def test_where_the_last_row_decides_the_order_of_its_rows_is_part_of_a_batch() -
         | arrives | batch        | outcome   | rule     |
         | 1       | crm/feed/1/1 | accepted  | ''       |
         | 2       | crm/feed/1/2 | unchanged | ''       |
-        | 3       | crm/feed/1/2 | stopped   | revision |
+        | 3       | crm/feed/1/2 | rejected  | revision |
         """,
     )

@@ -1,7 +1,7 @@
 """S7: type 1, the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
 
 
 @rule("S7")
@@ -41,6 +41,28 @@ def test_a_new_value_opens_no_version() -> Case:
         becomes="""
         | city | email | effective_from | effective_to | last_updated |
         | Bonn | NULL  | 2024-01-01     | OPEN         | 2024-03-01   |
+        """,
+    )
+
+
+@rule("S7")
+@case
+def test_to_null_and_from_null_are_changes() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | email |
+            | 1        | 2024-01-01 | 1  | NULL  |
+            | 1        | 2024-01-01 | 2  | a     |
+            | 2        | 2024-02-01 | 1  | a     |
+            | 2        | 2024-02-01 | 2  | NULL  |
+            """
+        ),
+        becomes="""
+        | id | email | last_updated |
+        | 1  | a     | 2024-02-01   |
+        | 2  | NULL  | 2024-02-01   |
         """,
     )
 

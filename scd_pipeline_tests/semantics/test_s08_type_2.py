@@ -94,6 +94,26 @@ def test_a_value_back_to_what_it_was_is_a_new_version() -> Case:
 
 @rule("S8")
 @case
+def test_no_value_runs_over_into_the_next() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | id | time       | city  | tier  |
+            | 1        | 1  | 2024-01-01 | 'a|b' | c     |
+            | 2        | 1  | 2024-02-01 | a     | 'b|c' |
+            """
+        ),
+        becomes="""
+        | city  | tier  | effective_from | effective_to |
+        | 'a|b' | c     | 2024-01-01     | 2024-02-01   |
+        | a     | 'b|c' | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S8")
+@case
 def test_no_part_of_a_key_runs_over_into_the_next() -> Case:
     """Two entities, for keys too are compared part by part and byte by byte."""
     return Case(

@@ -137,7 +137,7 @@ def test_a_first_statement_begins_a_run_also_of_null_and_also_in_a_snapshot() ->
             """
         ),
         becomes="""
-        | city | manager | previous_manager | manager_changed_at | effective_from |
-        | Bonn | NULL    | NULL             | 2024-02-01         | 2024-01-01     |
+        | city | manager | previous_manager | manager_changed_at | effective_from | last_updated |
+        | Bonn | NULL    | NULL             | 2024-02-01         | 2024-01-01     | 2024-01-01   |
         """,
     )

@@ -62,6 +62,54 @@ def test_one_whom_a_snapshot_leaves_out_is_gone_from_its_time() -> Case:
 
 @rule("S18")
 @case
+def test_an_entity_that_a_feed_omits_is_unchanged() -> Case:
+    return Case(
+        CUSTOMER,
+        feed(
+            """
+            | delivery | at         | id | time       | city |
+            | 1        | 2024-01-01 | 1  | 2024-01-01 | Bonn |
+            | 1        | 2024-01-01 | 2  | 2024-01-01 | Ulm  |
+            | 2        | 2024-02-01 | 1  | 2024-02-01 | Kiel |
+            """
+        ),
+        becomes="""
+        | id | city | effective_from | effective_to |
+        | 1  | Bonn | 2024-01-01     | 2024-02-01   |
+        | 1  | Kiel | 2024-02-01     | OPEN         |
+        | 2  | Ulm  | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S7", "S8", "S18")
+@case
+def test_one_history_with_a_change_an_overwrite_a_delete_and_a_return() -> Case:
+    """The email of July is in the versions before it, too; the return changes neither."""
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id     | city | score | email |
+            | 1        | 2024-01-01 | 1      | Bonn | 10    | a     |
+            | 2        | 2024-06-01 | 1      | Kiel | 10    | a     |
+            | 3        | 2024-07-01 | 1      | Kiel | 10    | b     |
+            | 4        | 2024-09-01 | nobody |      |       |       |
+            | 5        | 2024-11-01 | 1      | Kiel | 10    | b     |
+            """
+        ),
+        becomes="""
+        | city | email | effective_from | effective_to | current_flag | version | last_updated |
+        | Bonn | b     | 2024-01-01     | 2024-06-01   | false        | 1       | 2024-07-01   |
+        | Kiel | b     | 2024-06-01     | 2024-09-01   | false        | 2       | 2024-07-01   |
+        | Kiel | b     | 2024-11-01     | OPEN         | true         | 3       | 2024-11-01   |
+        """,
+        together=True,
+    )
+
+
+@rule("S18")
+@case
 def test_a_delete_states_no_values_though_it_carries_some() -> Case:
     return Case(
         CUSTOMER,

@@ -72,6 +72,27 @@ def test_a_late_snapshot_may_be_the_first_of_all() -> Case:
     )
 
 
+@rule("S14", "S19")
+@case
+def test_a_late_change_that_a_later_snapshot_only_repeats_opens_the_version() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id | city |
+            | 1        | 2024-01-01 | 1  | Bonn |
+            | 3        | 2024-03-01 | 1  | Kiel |
+            | 2        | 2024-02-01 | 1  | Kiel |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | load_run_id    |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       | crm/snapshot/1 |
+        | Kiel | 2024-02-01     | OPEN         | 2       | crm/snapshot/2 |
+        """,
+    )
+
+
 @rule("S19", "S30")
 @case
 def test_a_late_change_of_a_feed_holds_up_to_the_next_snapshot() -> Case:

@@ -53,9 +53,9 @@ THIS_YEAR = declared(
 )
 LAST = snapshots(
     """
-    | delivery | at         | id | town | score | email | colour |
-    | 1        | 2024-01-01 | 1  | Bonn | 1     | a     | red    |
-    | 1        | 2024-01-01 | 2  | Ulm  | 2     | b     | blue   |
+    | delivery | at         | id | town | score | email | colour | tier |
+    | 1        | 2024-01-01 | 1  | Bonn | 1     | a     | red    | Iron |
+    | 1        | 2024-01-01 | 2  | Ulm  | 2     | b     | blue   | Iron |
     """,
     source="pos",
 )
@@ -78,13 +78,14 @@ THIS = snapshots(
 
 @rule("S20")
 def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTables) -> None:
+    """What a delivery had in column tier before it was declared is not read."""
     last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
     told = own_tables.load(last, LAST, LACKING)
     assert_same_rows(
         """
-        | batch_id         | outcome  | rule           | undeclared | error                                    |
-        | pos/snapshot/1/1 | accepted | ''             | colour     | ''                                       |
-        | pos/snapshot/2/1 | stopped  | missing column | ''         | "it lacks email; it has id, score, town" |
+        | batch_id         | outcome  | rule           | undeclared     | error                                    |
+        | pos/snapshot/1/1 | accepted | ''             | 'colour, tier' | ''                                       |
+        | pos/snapshot/2/1 | rejected | missing column | ''             | "it lacks email; it has id, score, town" |
         """,
         [
             {
@@ -320,8 +321,8 @@ def test_a_column_of_the_key_or_of_the_channel_is_never_optional() -> Case:
         ),
         becomes="| id | city |",
         results="""
-        | arrives | batch        | outcome | rule           | error                                                   |
-        | 1       | crm/feed/1/1 | stopped | missing column | "it lacks time; it has case, city, id, op, reason, seq" |
+        | arrives | batch        | outcome  | rule           | error                                                   |
+        | 1       | crm/feed/1/1 | rejected | missing column | "it lacks time; it has case, city, id, op, reason, seq" |
         """,
     )
 
@@ -404,7 +405,7 @@ def test_what_a_missing_column_and_a_bad_value_become(own_tables: OwnTables) -> 
         | '1'      | accepted | 0       | 0        | ''                                                 |
         | '2'      | accepted | 2       | 0        | ''                                                 |
         | '3'      | accepted | 1       | 0        | ''                                                 |
-        | '4'      | stopped  | 0       | 0        | "it lacks Town or Town name, size; it has id, tel" |
+        | '4'      | rejected | 0       | 0        | "it lacks Town or Town name, size; it has id, tel" |
         """,
         [{name: getattr(b, name) for name in COUNTED} for b in result.batches],
     )

@@ -7,7 +7,7 @@ import pytest
 from scd_pipeline.declaration import RetireGuard
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.load import change_records as kept
-from scd_pipeline_tests.semantics.declarations import CONTRACT, CUSTOMER, STORE
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots
 
@@ -32,7 +32,7 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
         """,
         on_page=True,
     )
@@ -98,7 +98,7 @@ def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
         | crm/snapshot/3/1 | accepted | ''           |
         """,
     )
@@ -160,8 +160,8 @@ def test_a_declared_share_applies_at_any_size() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
-        | crm/snapshot/3/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/3/1 | rejected | retire guard |
         | crm/snapshot/4/1 | accepted | ''           |
         """,
     )
@@ -209,7 +209,7 @@ def test_of_several_rows_of_a_new_entity_none_counts_as_asserted_before() -> Cas
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
         """,
     )
 
@@ -259,7 +259,7 @@ def test_it_can_be_let_through() -> Case:
         results="""
         | arrives | batch            | outcome  | rule         |
         | 1       | crm/snapshot/1/1 | accepted | ''           |
-        | 2       | crm/snapshot/2/1 | stopped  | retire guard |
+        | 2       | crm/snapshot/2/1 | rejected | retire guard |
         | 3       | crm/snapshot/2/1 | accepted | ''           |
         """,
     )
@@ -287,10 +287,67 @@ def test_a_run_of_many_goes_by_position_and_leaves_the_stopped_one_out() -> Case
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
         | crm/snapshot/3/1 | accepted | ''           |
         """,
         together=True,
+    )
+
+
+@rule("S27", "S34")
+@case
+def test_a_withdrawn_snapshot_retires_no_entity() -> Case:
+    return Case(
+        CUSTOMER,
+        snapshots(
+            """
+            | delivery | at         | id        | city |
+            | 1        | 2024-01-01 | 1..24     | Bonn |
+            | 2        | 2024-02-01 | withdrawn |      |
+            """
+        ),
+        becomes="""
+        | id    | effective_to |
+        | 1..24 | OPEN         |
+        """,
+        results="""
+        | batch            | outcome  | rule |
+        | crm/snapshot/1/1 | accepted | ''   |
+        | crm/snapshot/2/1 | accepted | ''   |
+        """,
+    )
+
+
+@rule("S27", "S30")
+@case
+def test_the_guard_does_not_apply_to_a_source_that_does_not_decide_existence() -> Case:
+    return Case(
+        ACCOUNT,
+        snapshots(
+            """
+            | delivery | at         | id    | city |
+            | 1        | 2024-01-01 | 1..24 | Bonn |
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | id     | note |
+            | 2        | 2024-02-01 | 1..24  | vip  |
+            | 3        | 2024-03-01 | nobody |      |
+            """,
+            source="desk",
+        ),
+        becomes="""
+        | id    | note | effective_from | effective_to |
+        | 1..24 | NULL | 2024-01-01     | 2024-02-01   |
+        | 1..24 | vip  | 2024-02-01     | OPEN         |
+        """,
+        results="""
+        | batch             | outcome  | rule |
+        | crm/snapshot/1/1  | accepted | ''   |
+        | desk/snapshot/2/1 | accepted | ''   |
+        | desk/snapshot/3/1 | accepted | ''   |
+        """,
     )
 
 
@@ -373,7 +430,7 @@ def test_a_stopped_revision_leaves_the_one_before_it_standing() -> Case:
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
         | crm/snapshot/2/1 | accepted | ''           |
-        | crm/snapshot/2/2 | stopped  | retire guard |
+        | crm/snapshot/2/2 | rejected | retire guard |
         """,
     )
 
@@ -402,7 +459,7 @@ def test_the_guard_counts_in_the_scope_of_the_snapshot() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | pos/snapshot/1/1 | accepted | ''           |
-        | pos/snapshot/2/1 | stopped  | retire guard |
+        | pos/snapshot/2/1 | rejected | retire guard |
         | pos/snapshot/3/1 | accepted | ''           |
         """,
     )
@@ -489,7 +546,7 @@ def test_a_stopped_revision_leaves_the_one_below_it_standing_that_came_with_it()
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
         | crm/snapshot/2/1 | accepted | ''           |
-        | crm/snapshot/2/2 | stopped  | retire guard |
+        | crm/snapshot/2/2 | rejected | retire guard |
         """,
         together=True,
     )
@@ -540,7 +597,7 @@ def test_whom_a_snapshot_with_row_times_brings_does_not_make_up_for_whom_it_leav
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
         """,
     )
 
@@ -565,7 +622,7 @@ def test_several_rows_of_an_entity_count_once() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | stopped  | retire guard |
+        | crm/snapshot/2/1 | rejected | retire guard |
         """,
     )
 
@@ -618,7 +675,7 @@ def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | pos/snapshot/1/1 | accepted | ''           |
-        | pos/snapshot/2/1 | stopped  | retire guard |
+        | pos/snapshot/2/1 | rejected | retire guard |
         """,
     )
 

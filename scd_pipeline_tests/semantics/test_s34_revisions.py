@@ -67,8 +67,8 @@ def test_other_content_under_the_same_revision_is_refused() -> Case:
         results="""
         | arrives | batch            | outcome  | rule     |
         | 1       | crm/snapshot/1/1 | accepted | ''       |
-        | 2       | crm/snapshot/1/1 | stopped  | revision |
-        | 3       | crm/snapshot/1/1 | stopped  | revision |
+        | 2       | crm/snapshot/1/1 | rejected | revision |
+        | 3       | crm/snapshot/1/1 | rejected | revision |
         """,
     )
 

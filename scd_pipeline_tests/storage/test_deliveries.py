@@ -108,8 +108,8 @@ def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
         """
         | delivery                   | outcome  | rule    |
         | '2024-01-01'               | accepted | ''      |
-        | __HIVE_DEFAULT_PARTITION__ | stopped  | no time |
-        | unknown                    | stopped  | no time |
+        | __HIVE_DEFAULT_PARTITION__ | rejected | no time |
+        | unknown                    | rejected | no time |
         """,
         told,
     )

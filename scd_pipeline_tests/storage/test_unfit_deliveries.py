@@ -64,8 +64,8 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
         | delivery     | outcome  | rule       |
         | '2024-01-01' | accepted | ''         |
         | '2024-02-01' | accepted | ''         |
-        | '2024-03-01' | stopped  | unreadable |
-        | '2024-04-01' | stopped  | other type |
+        | '2024-03-01' | rejected | unreadable |
+        | '2024-04-01' | rejected | other type |
         """,
         told(done.batches),
     )
@@ -95,8 +95,8 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
         """
         | delivery     | outcome  | rule       |
         | '2024-01-01' | accepted | ''         |
-        | '2024-01-02' | stopped  | expression |
-        | '2024-01-03' | stopped  | unreadable |
+        | '2024-01-02' | rejected | expression |
+        | '2024-01-03' | rejected | unreadable |
         | '2024-01-04' | accepted | ''         |
         """,
         told(made.results),
