@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,16 +24,43 @@ DECLARATION = "scd_pipeline.declaration"
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaStep:
-    """One change of a table's columns: create it, rename a column or add one."""
+class CreateTable:
+    """A schema step that creates a table; a column is (name, type, nullable)."""
 
     table: str
-    action: str
-    detail: str
-    column: tuple[str, str] = ("", "")
+    columns: tuple[tuple[str, str, bool], ...]
+    properties: Mapping[str, str]
+    description: str
 
     def __str__(self) -> str:
-        return f"{self.action} {self.table}: {self.detail}"
+        return f"create {self.table}: {len(self.columns)} columns"
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """A schema step that adds a nullable column."""
+
+    table: str
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"add column to {self.table}: {self.name} {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """A schema step that renames a column."""
+
+    table: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"rename column in {self.table}: {self.old} to {self.new}"
+
+
+SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn
 
 
 def properties(dimension: Dimension) -> dict[str, str]:
@@ -167,23 +194,24 @@ def in_all_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dime
     return replace(dimension, attributes=tuple(attributes))
 
 
-def steps(
-    table: str,
-    there: Mapping[str, str],
-    wanted: Sequence[tuple[str, str]],
-    renamed: Mapping[str, str],
+def column_steps(
+    table: str, existing: Collection[str], expected: Sequence[tuple[str, str]], renamed: Mapping[str, str]
 ) -> list[SchemaStep]:
-    """What has to be done to a table so that it has the wanted columns; `renamed` gives old name to new name."""
-    if not there:
-        return [SchemaStep(table, "create", f"{len(wanted)} columns")]
-    steps = []
-    names = {name.lower() for name in there}
+    """Return the steps that give an existing table the expected columns.
+
+    Args:
+        table: The name of the table.
+        existing: The names of its columns.
+        expected: Name and type of each column that it should have.
+        renamed: Former column names, each with the name that replaces it.
+    """
+    steps: list[SchemaStep] = []
+    names = {name.lower() for name in existing}
     for old, new in renamed.items():
         if old.lower() in names and new.lower() not in names:
-            steps.append(SchemaStep(table, "rename column in", f"{old} to {new}", (old, new)))
+            steps.append(RenameColumn(table, old, new))
             names = (names - {old.lower()}) | {new.lower()}
-    missing = [(name, ddl) for name, ddl in wanted if name.lower() not in names]
-    steps += [SchemaStep(table, "add column to", f"{name} {ddl}", (name, ddl)) for name, ddl in missing]
+    steps += [AddColumn(table, name, ddl) for name, ddl in expected if name.lower() not in names]
     return steps
 
 

@@ -21,7 +21,7 @@ from scd_pipeline.history.batch import Batch
 from scd_pipeline.load.change_records import records_to_append, to_append
 from scd_pipeline.load.log import log_high_water_mark, log_of
 from scd_pipeline.load.rows import Extension, actions_of
-from scd_pipeline.load.schema_steps import carry_out, schema_steps
+from scd_pipeline.load.schema_steps import execute, schema_steps
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LoadPlan:
         if not (self.batches or self.has_actions):
             return
         for step in self.schema_steps:
-            carry_out(step, warehouse, self.dimension)
+            execute(step, warehouse)
         table, told = warehouse.writable(self.dimension.name), properties(self.dimension)
         if not told.items() <= table.properties().items():
             table.set_properties(told)

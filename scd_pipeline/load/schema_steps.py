@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.delta.audit_table import APPEND_ONLY
 from scd_pipeline.delta.change_log import ChangeLog, log_schema
-from scd_pipeline.delta.schema import FORMAT, SchemaStep, properties, renames, steps
+from scd_pipeline.delta.schema import (
+    FORMAT,
+    AddColumn,
+    CreateTable,
+    RenameColumn,
+    SchemaStep,
+    column_steps,
+    properties,
+    renames,
+)
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.timeline import dimension_schema
 
 
-def schema_steps(dimension: Dimension, log: ChangeLog, there: Mapping[str, str]) -> list[SchemaStep]:
-    """What has to be done to the log and the dimension before rows of this declaration fit into them (S20)."""
-    log_there = dict.fromkeys(log.columns, "")
-    wanted = [(name, ddl) for name, ddl, _ in dimension_schema(dimension)]
-    return [
-        *steps(log.table.name, log_there, log_schema(dimension), renames(dimension.attributes, generated=False)),
-        *steps(dimension.name, there, wanted, renames(dimension.attributes, generated=True)),
-    ]
+def schema_steps(dimension: Dimension, log: ChangeLog, existing: Collection[str]) -> list[SchemaStep]:
+    """Return the steps that the log and the dimension need before they can store rows of this declaration (S20).
+
+    Args:
+        dimension: The declaration.
+        log: Its change log.
+        existing: The columns of the dimension's table; none if the table does not exist.
+    """
+    return [*_log_steps(dimension, log), *_dimension_steps(dimension, existing)]
 
 
-def carry_out(step: SchemaStep, warehouse: Warehouse, dimension: Dimension) -> None:
-    """Take one of these steps.
+def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
+    name, columns = log.table.name, log_schema(dimension)
+    if log.columns:
+        return column_steps(name, log.columns, columns, renames(dimension.attributes, generated=False))
+    nullable = tuple((column, ddl, True) for column, ddl in columns)
+    description = f"The change records of {dimension.name}, and the batches that they came with"
+    return [CreateTable(name, nullable, {FORMAT: "1", **APPEND_ONLY}, description)]
 
-    Errors: ConflictError if a rival was faster, also with the same step; planned anew, what is done is no step.
+
+def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+    columns = dimension_schema(dimension)
+    if not existing:
+        return [CreateTable(dimension.name, tuple(columns), properties(dimension), dimension.description)]
+    expected = [(name, ddl) for name, ddl, _ in columns]
+    return column_steps(dimension.name, existing, expected, renames(dimension.attributes, generated=True))
+
+
+def execute(step: SchemaStep, warehouse: Warehouse) -> None:
+    """Execute a schema step.
+
+    Raises:
+        ConflictError: Another writer committed first, maybe the same step; a new plan then omits it.
     """
     table = warehouse.writable(step.table)
-    if step.action.startswith("create"):
-        if step.table == dimension.name:
-            table.create(dimension_schema(dimension), properties(dimension), dimension.description)
-        else:
-            log_columns = [(name, ddl, True) for name, ddl in log_schema(dimension)]
-            table.create(
-                log_columns, {FORMAT: "1", **APPEND_ONLY}, f"What was stated of {dimension.name}, and by which batches"
-            )
-        return
-    if step.action.startswith("rename"):
-        table.rename_column(*step.column)
-    else:
-        table.add_columns([step.column])
+    match step:
+        case CreateTable():
+            table.create(step.columns, step.properties, step.description)
+        case AddColumn():
+            table.add_columns([(step.name, step.type)])
+        case RenameColumn():
+            table.rename_column(step.old, step.new)

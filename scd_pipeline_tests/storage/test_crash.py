@@ -16,7 +16,7 @@ from scd_pipeline.declaration import Attribute
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.dimension import load, plan
-from scd_pipeline.load.schema_steps import carry_out
+from scd_pipeline.load.schema_steps import execute
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -86,7 +86,7 @@ def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_t
     """What the table was made by: without it a declaration that leaves the new attribute out again would do."""
     more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, missing="not_provided")})
     for step in plan(in_rome, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
-        carry_out(step, in_rome, more)  # killed here
+        execute(step, in_rome)  # killed here
     load(in_rome, more, [feed("one", ("a", 2, "Oslo"))])
     with pytest.raises(DeclarationError, match="the table has attribute tier, which the declaration does not name"):
         plan(in_rome, CUSTOMER, [])
