@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from scd_pipeline.conditions import CONDITIONS
 
-OVERRIDABLE_RULES = ("bad rows", "retire guard")
+OVERRIDABLE_RULES = ("bad_rows", "retire_guard")
 """The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
 
 
@@ -100,8 +100,8 @@ _LET_THROUGH = (
 )
 # What a steward does about a stopped batch, where the rule alone decides it.
 _REMEDIES = {
-    "bad rows": f"mend the rows and deliver a higher revision, or {_LET_THROUGH.format('bad rows')}",
-    "retire guard": f"deliver the whole snapshot again, or {_LET_THROUGH.format('retire guard')}",
+    "bad_rows": f"mend the rows and deliver a higher revision, or {_LET_THROUGH.format('bad_rows')}",
+    "retire_guard": f"deliver the whole snapshot again, or {_LET_THROUGH.format('retire_guard')}",
     "unordered changes": (
         "declare a `sequence` column that orders the changes, or `ties` that decide between them, or deliver one "
         "change per key"

@@ -25,7 +25,7 @@ TOO_EARLY = "before the beginning"
 TOO_LATE = "at or after the open end"
 OUTSIDE_SCOPE = "outside scope"
 UNORDERED = "unordered changes"
-RETIRE_GUARD = "retire guard"
+RETIRE_GUARD = "retire_guard"
 
 
 class Unreadable(enum.Enum):

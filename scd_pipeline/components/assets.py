@@ -46,7 +46,7 @@ class LoadConfig(dg.Config):
 
     allow: list[str] = Field(
         default=[],
-        description="Rules that this run overrides: 'bad rows', 'retire guard'.",
+        description="Rules that this run overrides: 'bad_rows', 'retire_guard'.",
     )
     take: dict[str, str] | None = Field(
         default=None,

@@ -128,13 +128,13 @@ class Taken:
         in_plain = entry.batch.entities - counts.get("unasserted", 0)
         present = counts.get("asserted_present", 0) if entry.batch.row_times else in_plain
         existing = retired + present + counts.get("asserted_bad", 0)
-        if "retire guard" in entry.delivery.allow or not guard.rejects(retired, existing):
+        if "retire_guard" in entry.delivery.allow or not guard.rejects(retired, existing):
             return None
         problem = (
             f"it would retire {retired} of {existing} entities that its source had asserted to exist; "
             f"at most {guard.share:.0%} may be retired"
         )
-        return BatchRejected(entry.batch.id, "retire guard", problem)
+        return BatchRejected(entry.batch.id, "retire_guard", problem)
 
     def without(self, rejected: Sequence[BatchRejected]) -> Taken:
         """The same without the batches that were stopped; lower revisions that they displaced stand again (S34)."""
@@ -485,8 +485,8 @@ def _stops(entry: Entry, unordered: str, dimension: Dimension) -> BatchRejected 
         wrong = f"nothing orders different changes of {unordered}"
         return BatchRejected(batch.id, "unordered changes", wrong)
     limit = dimension.source(batch.source).bad_row_limit
-    if batch.rows and batch.bad_rows > limit * batch.rows and "bad rows" not in entry.delivery.allow:
+    if batch.rows and batch.bad_rows > limit * batch.rows and "bad_rows" not in entry.delivery.allow:
         wrong = f"{batch.bad_rows} of {batch.rows} rows cannot be taken; at most {limit:.0%} may be bad"
         wrong += f"; e.g. {entry.bad_reason}"
-        return BatchRejected(batch.id, "bad rows", wrong)
+        return BatchRejected(batch.id, "bad_rows", wrong)
     return None

@@ -36,7 +36,7 @@ class Delivery:
     `channel` may be left out where the source has only one. `at` without a zone is UTC; it may be None only for a
     feed whose rows carry their own times (S4). `revision` tells a corrected edition from an earlier one, the highest
     counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of; without any it
-    speaks of nobody. `allow` lets through what would stop the batch: "bad rows", "retire guard". `withdrawn` takes the
+    speaks of nobody. `allow` lets through what would stop the batch: "bad_rows", "retire_guard". `withdrawn` takes the
     delivery back. A `sealed` one is not read again once it was accepted: its revision tells its content, as a file's
     time of change does. `is_latest` says that the source has only the delivery's latest content, as a file or a
     partition does: other content than that of the current revision is a higher one, whatever a clock says.

@@ -67,14 +67,14 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     assert (
         "would retire 438 of 538 entities that its source had asserted to exist; at most 25% may be" in rejected.stderr
     )
-    assert 'let it through by allow "retire guard": `scd load --allow`' in rejected.stderr
+    assert 'let it through by allow "retire_guard": `scd load --allow`' in rejected.stderr
     assert "Traceback" not in rejected.stderr
     assert "deliveries: 2 unchanged, 1 stopped; rows: none changed" in rejected.stdout
     assert [versions(store, name) for name in TABLES] == before
     assert reading.current(store, "dim_legislator").count() == 538
 
     through = scd(
-        "load", declaration, "--delivery", "2014-07-02", "--allow", "retire guard", remote=remote, warehouse=warehouse
+        "load", declaration, "--delivery", "2014-07-02", "--allow", "retire_guard", remote=remote, warehouse=warehouse
     )
     assert through.returncode == 0, through.stderr
     assert reading.current(store, "dim_legislator").count() == 100

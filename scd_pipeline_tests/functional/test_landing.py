@@ -44,8 +44,8 @@ def test_a_declaration_in_python_starts_at_the_current_folder(tmp_path: Path, mo
 
 
 def test_some_deliveries_and_what_they_are_let_through(declared: Dimension, spark: SparkSession) -> None:
-    (chosen,) = deliveries(declared, spark, names=["2024-02-01"], allow=["retire guard"])
-    assert (chosen.name, chosen.allow) == ("2024-02-01", frozenset({"retire guard"}))
+    (chosen,) = deliveries(declared, spark, names=["2024-02-01"], allow=["retire_guard"])
+    assert (chosen.name, chosen.allow) == ("2024-02-01", frozenset({"retire_guard"}))
 
 
 def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dimension, spark: SparkSession) -> None:

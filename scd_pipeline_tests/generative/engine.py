@@ -93,7 +93,7 @@ def delivery(batch: o.Batch, shape: Shape, folder: Path) -> Delivery:
         path=None if batch.withdrawn else str(path),
         scope=batch.scope_values if batch.scope_columns else None,
         reason=batch.reason,
-        allow=frozenset({"retire guard"} if batch.allow_guard else ()),
+        allow=frozenset({"retire_guard"} if batch.allow_guard else ()),
         withdrawn=batch.withdrawn,
     )
 

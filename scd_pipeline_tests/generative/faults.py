@@ -297,7 +297,7 @@ _SNAPSHOTS = (
         "retire_guard_ignores_its_override",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.Taken._guard", dropped(operand("retire guard"))),
+        _in("accept.Taken._guard", dropped(operand("retire_guard"))),
     ),
     _fault(
         "retire_guard_from_the_latest_snapshot",

@@ -39,7 +39,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
     def outcome(delivery: Delivery) -> BatchResult:
         batch = f"{delivery.source}/{delivery.channel}/{delivery.name}/1"
         if delivery.name in names:
-            told = {"rule": "bad rows", "error": "2 of 3 rows are bad", "remedy": "deliver it again"}
+            told = {"rule": "bad_rows", "error": "2 of 3 rows are bad", "remedy": "deliver it again"}
             return BatchResult(batch, delivery.source, delivery.name, "rejected", **told)
         if delivery.name in loaded:
             return BatchResult(batch, delivery.source, delivery.name, "unchanged")

@@ -108,7 +108,7 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     assert isinstance(batches, dg.TableMetadataValue)
     assert [record.data["outcome"] for record in batches.records] == ["accepted", "rejected"]
     reason, others = failure_of(result)[0].splitlines()
-    assert reason.startswith("2024-02-01: rejected by rule 'bad rows': 1 of 2 rows cannot be taken; at most 40%")
+    assert reason.startswith("2024-02-01: rejected by rule 'bad_rows': 1 of 2 rows cannot be taken; at most 40%")
     assert "deliver a higher revision" in reason
     assert others == "all other deliveries (1) were loaded"
     rows = reading.current(Warehouse(spark, warehouse), customer).collect()
@@ -144,10 +144,10 @@ def test_a_guard_is_let_through_by_run_configuration(
     wrong = materialize(spark, warehouse, customer, allow=["bad row"]).failure_data_for_node("load_dim_customer")
     assert wrong is not None
     assert wrong.user_failure_data is not None
-    assert "no rule bad row can be let through; expected some of bad rows, retire guard" in str(
+    assert "no rule bad row can be let through; expected some of bad_rows, retire_guard" in str(
         wrong.user_failure_data.description
     )
-    result = materialize(spark, warehouse, customer, allow=["bad rows"])
+    result = materialize(spark, warehouse, customer, allow=["bad_rows"])
     assert result.success
     assert told(result)["dim_customer_changes"]["load/deliveries_accepted"] == 2
 

@@ -78,7 +78,7 @@ def test_the_partition_of_a_rejected_delivery_is_failed_with_its_reason(
     failed = run(customer, instance, *requested, select=select)
     assert not failed.success
     assert failure(failed) == [
-        "2024-01-02: rejected by rule 'bad rows': 2 of 3 rows are bad; deliver it again",
+        "2024-01-02: rejected by rule 'bad_rows': 2 of 3 rows are bad; deliver it again",
         "all other deliveries (2) were loaded",
     ]
     for asset in ASSETS:
@@ -86,7 +86,7 @@ def test_the_partition_of_a_rejected_delivery_is_failed_with_its_reason(
         (observed,) = instance.fetch_observations(dg.AssetKey(asset), limit=9).records
         reason = observed.asset_observation
         assert reason is not None and reason.partition == DAYS[1]
-        assert [reason.metadata[name].value for name in ("rule", "problem")] == ["bad rows", "2 of 3 rows are bad"]
+        assert [reason.metadata[name].value for name in ("rule", "problem")] == ["bad_rows", "2 of 3 rows are bad"]
     reject([])
     assert run(customer, instance, EVERYTHING, select=select).success
     assert [statuses(instance, asset) for asset in ASSETS] == [["MATERIALIZED"] * 3] * 3

@@ -52,7 +52,7 @@ CASE = "case"
 
 _OF_THE_BATCH = ("delivery", "revision", "at", "scope", "allow")
 _NO_ROW = ("nobody", "withdrawn")
-_UNKNOWN_TO_THE_ORACLE = ("bad rows", "missing column", "revision")
+_UNKNOWN_TO_THE_ORACLE = ("bad_rows", "missing column", "revision")
 _RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
 
@@ -319,7 +319,7 @@ def oracle_batch(batch: Delivered, dimension: Dimension) -> o.Batch:
         scope_values=_scope_values(batch, dimension, scope),
         withdrawn=batch.withdrawn,
         reason=batch.reason,
-        allow_guard="retire guard" in batch.allow,
+        allow_guard="retire_guard" in batch.allow,
         declared=tuple(a.name for a in attributes),
     )
 

@@ -183,7 +183,7 @@ def _time(number: int) -> str:
 @rule("S1", "S26")
 def test_a_time_of_day_without_a_date_is_none(own_tables: OwnTables) -> None:
     """Spark would take it for one of today, so that the clock decided."""
-    told = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad rows |", "oslo")
+    told = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad_rows |", "oslo")
     result = own_tables.load(EVENT.dimension, told)
     assert [(batch.outcome, batch.bad_rows) for batch in result.batches] == [("accepted", 1)]
     assert own_tables.rows(EVENT.dimension) == []

@@ -85,11 +85,11 @@ COMES = {
 ROWS = {
     ("upsert", "feed"): "| {name} | {time} | 1      |      | {time} |    | Ulm  | 1  |",
     ("delete", "feed"): "| {name} | {time} | 1      |      | {time} | D  |      |    |",
-    ("bad row", "feed"): "| {name} | {time} | 1      | bad rows | {time} |    | Ulm  | x! |",
+    ("bad row", "feed"): "| {name} | {time} | 1      | bad_rows | {time} |    | Ulm  | x! |",
     ("upsert", "snapshot"): "| {name} | {time} | 1      |      | Ulm  | 1  |",
     ("delete", "snapshot"): "| {name} | {time} | nobody |      |      |    |",
-    ("no-op", "snapshot"): "| {name} | {time} | NULL   | bad rows | Ulm  | 1  |",
-    ("bad row", "snapshot"): "| {name} | {time} | 1      | bad rows | Ulm  | x! |",
+    ("no-op", "snapshot"): "| {name} | {time} | NULL   | bad_rows | Ulm  | 1  |",
+    ("bad row", "snapshot"): "| {name} | {time} | 1      | bad_rows | Ulm  | x! |",
 }
 
 

@@ -186,7 +186,7 @@ def test_too_many_bad_rows_stop_the_batch() -> Case:
         results="""
         | arrives | batch        | outcome  | rule     |
         | 1       | crm/feed/1/1 | accepted | ''       |
-        | 2       | crm/feed/2/1 | rejected | bad rows |
+        | 2       | crm/feed/2/1 | rejected | bad_rows |
         """,
         quarantine="""
         | batch        | key  | reason                  |
@@ -211,9 +211,9 @@ def test_a_stopped_batch_can_be_let_through() -> Case:
         feed(
             """
             | delivery | id | time       | score | allow    |
-            | 1        | 1  | 2024-01-01 | 1     | bad rows |
-            | 1        | 2  | 2024-01-01 | x!    | bad rows |
-            | 1        | 3  | 2024-01-01 | x!    | bad rows |
+            | 1        | 1  | 2024-01-01 | 1     | bad_rows |
+            | 1        | 2  | 2024-01-01 | x!    | bad_rows |
+            | 1        | 3  | 2024-01-01 | x!    | bad_rows |
             """
         ),
         becomes="""
@@ -222,7 +222,7 @@ def test_a_stopped_batch_can_be_let_through() -> Case:
         """,
         results="""
         | arrives | batch        | outcome  | rule     | bad_rows |
-        | 1       | crm/feed/1/1 | rejected | bad rows | 2        |
+        | 1       | crm/feed/1/1 | rejected | bad_rows | 2        |
         | 2       | crm/feed/1/1 | accepted | ''       | 2        |
         """,
     )

@@ -32,7 +32,7 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
         """,
         on_page=True,
     )
@@ -46,7 +46,7 @@ def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callab
     assert rejected.error == (
         "it would retire 7 of 24 entities that its source had asserted to exist; at most 25% may be retired"
     )
-    assert 'or let it through by allow "retire guard"' in rejected.remedy
+    assert 'or let it through by allow "retire_guard"' in rejected.remedy
     load = next(load for load in ground.loads if rejected in load.batches)
     with pytest.raises(BatchRejected):
         load.raise_if_rejected()
@@ -98,7 +98,7 @@ def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
         | crm/snapshot/3/1 | accepted | ''           |
         """,
     )
@@ -160,8 +160,8 @@ def test_a_declared_share_applies_at_any_size() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
-        | crm/snapshot/3/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/3/1 | rejected | retire_guard |
         | crm/snapshot/4/1 | accepted | ''           |
         """,
     )
@@ -209,7 +209,7 @@ def test_of_several_rows_of_a_new_entity_none_counts_as_asserted_before() -> Cas
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
         """,
     )
 
@@ -249,7 +249,7 @@ def test_it_can_be_let_through() -> Case:
         snapshots(
             """
             | delivery | at         | id     | city | allow        |
-            | 2        | 2024-02-01 | nobody |      | retire guard |
+            | 2        | 2024-02-01 | nobody |      | retire_guard |
             """
         ),
         becomes="""
@@ -259,7 +259,7 @@ def test_it_can_be_let_through() -> Case:
         results="""
         | arrives | batch            | outcome  | rule         |
         | 1       | crm/snapshot/1/1 | accepted | ''           |
-        | 2       | crm/snapshot/2/1 | rejected | retire guard |
+        | 2       | crm/snapshot/2/1 | rejected | retire_guard |
         | 3       | crm/snapshot/2/1 | accepted | ''           |
         """,
     )
@@ -287,7 +287,7 @@ def test_a_run_of_many_goes_by_position_and_leaves_the_stopped_one_out() -> Case
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
         | crm/snapshot/3/1 | accepted | ''           |
         """,
         together=True,
@@ -360,8 +360,8 @@ def test_rows_in_quarantine_count_as_present() -> Case:
             """
             | delivery | at         | id    | city | score | allow    |
             | 1        | 2024-01-01 | 1..24 | Bonn | 1     |          |
-            | 2        | 2024-02-01 | 1..4  | Bonn | 1     | bad rows |
-            | 2        | 2024-02-01 | 5..24 | Bonn | x!    | bad rows |
+            | 2        | 2024-02-01 | 1..4  | Bonn | 1     | bad_rows |
+            | 2        | 2024-02-01 | 5..24 | Bonn | x!    | bad_rows |
             """
         ),
         becomes="""
@@ -430,7 +430,7 @@ def test_a_stopped_revision_leaves_the_one_before_it_standing() -> Case:
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
         | crm/snapshot/2/1 | accepted | ''           |
-        | crm/snapshot/2/2 | rejected | retire guard |
+        | crm/snapshot/2/2 | rejected | retire_guard |
         """,
     )
 
@@ -459,7 +459,7 @@ def test_the_guard_counts_in_the_scope_of_the_snapshot() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | pos/snapshot/1/1 | accepted | ''           |
-        | pos/snapshot/2/1 | rejected | retire guard |
+        | pos/snapshot/2/1 | rejected | retire_guard |
         | pos/snapshot/3/1 | accepted | ''           |
         """,
     )
@@ -546,7 +546,7 @@ def test_a_stopped_revision_leaves_the_one_below_it_standing_that_came_with_it()
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
         | crm/snapshot/2/1 | accepted | ''           |
-        | crm/snapshot/2/2 | rejected | retire guard |
+        | crm/snapshot/2/2 | rejected | retire_guard |
         """,
         together=True,
     )
@@ -597,7 +597,7 @@ def test_whom_a_snapshot_with_row_times_brings_does_not_make_up_for_whom_it_leav
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
         """,
     )
 
@@ -622,7 +622,7 @@ def test_several_rows_of_an_entity_count_once() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire guard |
+        | crm/snapshot/2/1 | rejected | retire_guard |
         """,
     )
 
@@ -660,10 +660,10 @@ def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
             | delivery | at         | scope  | region | id     | staff | allow    |
             | 1        | 2024-01-01 | 'n, s' | n      | n1..20 | 1     |          |
             | 1        | 2024-01-01 | 'n, s' | s      | s1..10 | 1     |          |
-            | 2        | 2024-02-01 | n      | n      | n7..14 | 2     | bad rows |
-            | 2        | 2024-02-01 | n      | n      | n15..20 | x!   | bad rows |
-            | 2        | 2024-02-01 | n      | n      | n15..20 | y!   | bad rows |
-            | 2        | 2024-02-01 | n      | s      | s1..10 | 2     | bad rows |
+            | 2        | 2024-02-01 | n      | n      | n7..14 | 2     | bad_rows |
+            | 2        | 2024-02-01 | n      | n      | n15..20 | x!   | bad_rows |
+            | 2        | 2024-02-01 | n      | n      | n15..20 | y!   | bad_rows |
+            | 2        | 2024-02-01 | n      | s      | s1..10 | 2     | bad_rows |
             """,
             source="pos",
         ),
@@ -675,7 +675,7 @@ def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
         results="""
         | batch            | outcome  | rule         |
         | pos/snapshot/1/1 | accepted | ''           |
-        | pos/snapshot/2/1 | rejected | retire guard |
+        | pos/snapshot/2/1 | rejected | retire_guard |
         """,
     )
 

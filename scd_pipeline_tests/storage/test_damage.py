@@ -23,7 +23,7 @@ from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
 TABLE, LOG, AUDIT, KEYS = (f"dim_customer{suffix}" for suffix in ("", "_changes", "_audit", "_keys"))
 SINCE_JANUARY = dict.fromkeys(("a", "b", "c", "d"), "Rome")
-ONLY_NEW = snapshot(3, {"e": "Bonn"}, allow=frozenset({"retire guard"}))
+ONLY_NEW = snapshot(3, {"e": "Bonn"}, allow=frozenset({"retire_guard"}))
 """Without the log this delivery would remove every customer."""
 
 
