@@ -25,5 +25,30 @@ CONDITIONS: Mapping[str, Condition] = {
     # Loads
     # Queries
     # Spark and set-up
+    "CACHE_NOT_WRITABLE": Condition(
+        "cannot create the folder ({reason}); expected a folder for downloads", "name another folder in SCD_HOME"
+    ),
+    "JARS_MISSING": Condition(
+        "missing {jars}; expected all jars of the lock", "run `scd setup`, which downloads them once"
+    ),
+    "JAR_DAMAGED": Condition(
+        "SHA-256 is {actual}; expected {expected} of the lock", "run `scd setup`, which replaces it"
+    ),
+    "JAR_CHECKSUM_MISMATCH": Condition(
+        "{host} delivered a jar with SHA-256 {actual}; expected {expected} of the lock; nothing was stored",
+        "name another Maven repository by `scd setup --repository URL` or SCD_MAVEN_REPOSITORY",
+    ),
+    "JAR_NOT_DOWNLOADED": Condition(
+        "cannot download the jar from {host} ({reason}); expected a Maven repository with this jar",
+        "check the network, HTTPS_PROXY and NO_PROXY, and SSL_CERT_FILE, or name another repository by "
+        "`scd setup --repository URL` or SCD_MAVEN_REPOSITORY; then run `scd setup`",
+    ),
+    "REPOSITORY_URL_INVALID": Condition(
+        "invalid URL of a Maven repository (not shown, as it may contain a password); expected http(s)://host/path",
+        "name the root of a Maven repository",
+    ),
+    "PYSPARK_MISSING": Condition(
+        "pyspark is not installed; expected the requirements of the project", "run `make setup` or `pip install` them"
+    ),
     # Command line
 }

@@ -137,7 +137,9 @@ class _Commands:
 
     def add_all(self) -> None:
         setup = self._add("setup", commands.setup, "fetch what Spark needs besides Python packages, once")
-        setup.add_argument("--ivy-settings", type=Path, metavar="FILE", help="for machines behind a mirror")
+        setup.add_argument(
+            "--repository", metavar="URL", help="Maven repository [SCD_MAVEN_REPOSITORY, else Spark's default]"
+        )
         doctor = self._add("doctor", commands.doctor, "say what is installed, what is missing, and what to do")
         doctor.add_argument(
             "--spark",

@@ -123,7 +123,7 @@ def setup(options: Namespace, settings: Settings) -> None:
     """`scd setup`"""
     from scd_pipeline.spark import setup as installation
 
-    installation.run(settings.environ, progress=say, ivy_settings=options.ivy_settings)
+    installation.run(settings.environ, progress=say, repository=options.repository)
     print("ready")
 
 

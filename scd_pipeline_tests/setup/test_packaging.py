@@ -65,8 +65,8 @@ def test_the_wheel_brings_the_command(unpacked: Path) -> None:
 
 def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     program = (
-        "import os; from scd_pipeline.spark import doctor, session, setup\n"
-        "print(setup.__file__); print(len(setup.read_lock())); print(session.LOG_CONFIGURATION.exists())\n"
+        "import os; from scd_pipeline.spark import doctor, jars, session, setup\n"
+        "print(setup.__file__); print(len(jars.read_lock())); print(session.LOG_CONFIGURATION.exists())\n"
         "print(setup.find_java(os.environ).found_by)"
     )
     environ = {"PYTHONPATH": str(unpacked), "HOME": str(tmp_path)}
