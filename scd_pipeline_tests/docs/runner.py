@@ -1,0 +1,105 @@
+"""Run the blocks of a page in order, as a reader would.
+
+A block with a title is written to that file, a block of shell is executed, and a block of text after it is the output
+that the commands are expected to print. With SCD_UPDATE_DOCS=1 the present output is written into the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from unittest import mock
+
+from scd_pipeline import cli
+from scd_pipeline_tests.docs.blocks import Block, blocks
+
+KEPT = ("SCD_HOME",)
+"""Variables of this package that a page's commands get from the test's environment."""
+
+NOT_RUN = ("make", "pip")
+
+VARYING = (
+    (re.compile(r"\b\d+\.\d s\b"), "2.1 s"),
+    (re.compile(r"\b1[78]\d{14}\b"), "1706745600000000"),
+)
+"""What differs from run to run, and what stands for it in the pages: durations, and times of files."""
+
+
+def run_page(page: Path, folder: Path, remote: str) -> None:
+    """Run all blocks of a page in a folder, and compare the output with that on the page.
+
+    Args:
+        page: Page to run.
+        folder: Empty folder that is the current one for the commands.
+        remote: Address of a Spark Connect server; empty for an embedded Spark.
+    """
+    unset = {name: value for name, value in os.environ.items() if not name.startswith("SCD_") or name in KEPT}
+    environ = {**unset, "SCD_REMOTE": remote, "PWD": str(folder)}
+    with _in_folder(folder), mock.patch.dict(os.environ, environ, clear=True):
+        differences = _run(page, folder)
+    if os.environ.get("SCD_UPDATE_DOCS"):
+        _update(page, differences)
+    else:
+        assert [(block.text, output) for block, output in differences] == []
+
+
+def _run(page: Path, folder: Path) -> list[tuple[Block, str]]:
+    differences = []
+    output: str | None = None
+    for block in blocks(page):
+        if block.title:
+            path = folder / block.title
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif block.language == "sh":
+            output = "".join(_execute(command, block, folder) for command in block.commands)
+        elif block.language == "text" and output is not None:
+            differences += [(block, output)] if block.text != output else []
+            output = None
+    return differences
+
+
+def _execute(command: str, block: Block, folder: Path) -> str:
+    program, *arguments = shlex.split(command)
+    if program in NOT_RUN:
+        return ""
+    if program == "export":
+        name, _, value = arguments[0].partition("=")
+        os.environ[name] = os.path.expandvars(value)
+        return ""
+    out, errors = StringIO(), StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = cli.main(arguments)
+    expected = int(block.note.removeprefix("exit code: ")) if block.note else 0
+    assert code == expected, f"{block.name}: {command}: exit code {code}\n{out.getvalue()}{errors.getvalue()}"
+    _, error, message = errors.getvalue().partition("error:")
+    return _stable(out.getvalue() + (error + message if code else ""), folder)
+
+
+def _stable(text: str, folder: Path) -> str:
+    text = text.replace(f"{folder}/", "")
+    for pattern, value in VARYING:
+        text = pattern.sub(value, text)
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def _update(page: Path, differences: list[tuple[Block, str]]) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block, output in reversed(differences):
+        text = text[: block.start] + output + text[block.start + len(block.text) :]
+    page.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

@@ -1,0 +1,156 @@
+"""Every block of code on every page is valid: declarations, components, commands, Python."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from unittest import mock
+
+import dagster as dg
+import pytest
+import yaml
+
+from scd_pipeline import Warehouse, dev, session
+from scd_pipeline.components import ScdDimension, WarehouseResource
+from scd_pipeline.spec import ScdType, describe, parse_declarations
+from scd_pipeline_tests.docs import commands
+from scd_pipeline_tests.docs.blocks import PAGES, README, ROOT, Block, all_blocks
+
+PAGES_WITH_LINKS = (*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("examples/*/README.md"))
+EXECUTED_ELSEWHERE = {
+    "declaration.md": "unit/test_yaml_documentation.py",
+    "python.md": "docs/test_readme.py",
+    "read-without-spark.md": "docs/test_readme.py",
+}
+OTHER_PROGRAMS = {"dg", "export", "pip"}
+
+AROUND = {
+    "dimension": ("dimension: dim_x\nbusiness_key: id\n", ""),
+    "source": ("dimension: dim_x\nbusiness_key: id\nattributes: {a: 2}\nsources:\n  s:\n", "    "),
+}
+"""For each kind of fragment: what a declaration has before it, and the indentation of the fragment."""
+
+
+def named(block: Block) -> str:
+    """The id of a block's test."""
+    return block.name
+
+
+def is_foreign(block: Block) -> bool:
+    """Whether the block shows another tool."""
+    return block.note.startswith("example of: ")
+
+
+def declaration(block: Block) -> str:
+    """The declaration that a block is, or that it is a fragment of; empty if it is something else."""
+    part = block.note.removeprefix("part of: ")
+    if part in AROUND:
+        before, indentation = AROUND[part]
+        return before + "".join(f"{indentation}{line}" for line in block.text.splitlines(keepends=True))
+    return block.text if block.text.startswith(("dimension:", "fact:")) else ""
+
+
+YAML = [block for block in all_blocks("yaml") if not is_foreign(block)]
+DECLARATIONS = [block for block in YAML if declaration(block)]
+COMPONENTS = [block for block in YAML if block.text.startswith("type:")]
+INSTANCES = [block for block in YAML if block.note == "part of: dagster.yaml"]
+RUN_CONFIGURATIONS = [block for block in YAML if block.note == "part of: run configuration"]
+SHELL = all_blocks("sh")
+PYTHON = [block for block in all_blocks("python") if not is_foreign(block)]
+
+
+def test_every_block_of_yaml_is_of_a_kind_that_is_tested() -> None:
+    tested = [*DECLARATIONS, *COMPONENTS, *INSTANCES, *RUN_CONFIGURATIONS]
+    assert [block.name for block in YAML if block not in tested] == []
+
+
+def test_every_block_has_a_language_that_is_tested_or_shown_as_text() -> None:
+    languages = {block.language for block in all_blocks() if not is_foreign(block)}
+    assert languages <= {"csv", "python", "sh", "text", "toml", "yaml"}
+
+
+@pytest.mark.parametrize("block", DECLARATIONS, ids=named)
+def test_a_declaration_is_valid_and_survives_being_written(block: Block) -> None:
+    declared = parse_declarations(declaration(block), block.name)
+    for dimension in declared.dimensions:
+        assert parse_declarations(describe(dimension)).dimensions == (dimension,)
+
+
+def test_the_examples_show_every_type_of_attribute() -> None:
+    declared = [parse_declarations(declaration(block)) for block in DECLARATIONS]
+    shown = {attribute.scd for found in declared for item in found.dimensions for attribute in item.attributes}
+    assert shown == set(ScdType)
+
+
+@pytest.mark.parametrize("block", COMPONENTS, ids=named)
+def test_a_component_file_is_valid(block: Block) -> None:
+    content = yaml.safe_load(block.text)
+    assert content["type"] == f"scd_pipeline.components.{ScdDimension.__name__}"
+    attributes = content["attributes"]
+    component = ScdDimension.resolve_from_yaml(yaml.safe_dump(attributes))
+    assert {name: getattr(component, name) for name in attributes} == attributes
+
+
+@pytest.mark.parametrize("block", RUN_CONFIGURATIONS, ids=named)
+def test_run_configuration_names_a_rule_that_can_be_overridden(block: Block) -> None:
+    ((step, content),) = yaml.safe_load(block.text)["ops"].items()
+    assert step.startswith("load_dim_")
+    assert all(commands.accepts(f"scd load --allow '{rule}'") for rule in content["config"]["allow"])
+
+
+def test_the_settings_of_an_instance_are_those_of_this_project_and_of_scd_dev(tmp_path: Path) -> None:
+    (shown,) = (yaml.safe_load(block.text) for block in INSTANCES)
+    written = dev.dagster_home({}, tmp_path) / "dagster.yaml"
+    for path in (ROOT / "dagster.yaml", written):
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert settings["run_monitoring"] == shown["run_monitoring"]
+        assert settings["concurrency"]["pools"] == shown["concurrency"]["pools"]
+
+
+@pytest.mark.parametrize("block", SHELL, ids=named)
+def test_a_command_is_accepted(block: Block) -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for command in block.commands:
+        program, *arguments = command.split()
+        if program == "make":
+            assert arguments[0] in targets
+        elif program == "scd":
+            assert commands.accepts(command), command
+        else:
+            assert program in OTHER_PROGRAMS, command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_in_the_text_exists(page: Path) -> None:
+    mentioned = re.findall(r"`scd ([a-z-]+)[^`]*`", page.read_text(encoding="utf-8"))
+    assert set(mentioned) <= set(commands.names())
+
+
+def test_python_is_executed_here_or_elsewhere() -> None:
+    assert {block.page.name for block in PYTHON if not block.note} == set(EXECUTED_ELSEWHERE)
+
+
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: definitions"], ids=named)
+def test_a_line_of_definitions_runs(block: Block) -> None:
+    with mock.patch.object(dg, "load_from_defs_folder", return_value=dg.Definitions()):
+        exec(block.text, {"dg": dg, "WarehouseResource": WarehouseResource})
+
+
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: cluster"], ids=named)
+def test_a_warehouse_of_a_cluster_is_opened(block: Block) -> None:
+    spark = mock.MagicMock()
+    spark.conf.get.return_value = "UTC"
+    names: dict[str, object] = {}
+    with mock.patch.object(session, "connect_spark", return_value=spark):
+        exec(block.text, names)
+    assert isinstance(names["warehouse"], Warehouse)
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_LINKS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_links_to_exist(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 90
