@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 
-from scd_pipeline import cli
+from scd_pipeline.cli import app
 
 WIDTH = 80
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run `scd` with arguments, and return its exit code."""
+    return app.main(arguments)
 
 
 def accepts(line: str) -> bool:
     """Return whether the command line `scd ...` parses."""
     try:
-        return bool(cli.parsed(shlex.split(line)[1:]).run)
+        return bool(app.parsed(shlex.split(line)[1:]).run)
     except SystemExit:
         return False
 
@@ -32,7 +38,7 @@ def reference() -> str:
 
 
 def _parsers() -> dict[str, argparse.ArgumentParser]:
-    (commands,) = (action for action in cli.parser()._actions if isinstance(action, argparse._SubParsersAction))
+    (commands,) = (action for action in app.parser()._actions if isinstance(action, argparse._SubParsersAction))
     return dict(commands.choices)
 
 

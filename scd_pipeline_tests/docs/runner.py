@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
-from scd_pipeline import cli
+from scd_pipeline_tests.docs import commands
 from scd_pipeline_tests.docs.blocks import Block, blocks
 
 KEPT = ("SCD_HOME",)
@@ -74,7 +74,7 @@ def _execute(command: str, block: Block, folder: Path) -> str:
         return ""
     out, errors = StringIO(), StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = cli.main(arguments)
+        code = commands.run(arguments)
     expected = int(block.note.removeprefix("exit code: ")) if block.note else 0
     assert code == expected, f"{block.name}: {command}: exit code {code}\n{out.getvalue()}{errors.getvalue()}"
     _, error, message = errors.getvalue().partition("error:")

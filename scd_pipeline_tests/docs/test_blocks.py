@@ -10,9 +10,11 @@ import dagster as dg
 import pytest
 import yaml
 
-from scd_pipeline import Warehouse, dev, session
+from scd_pipeline import Warehouse
+from scd_pipeline.cli import dev
 from scd_pipeline.components import ScdDimension, WarehouseResource
-from scd_pipeline.spec import ScdType, describe, parse_declarations
+from scd_pipeline.declaration import ScdType, describe, parse_declarations
+from scd_pipeline.spark import session
 from scd_pipeline_tests.docs import commands
 from scd_pipeline_tests.docs.blocks import PAGES, README, ROOT, Block, all_blocks
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # The examples use the Spark Connect server of the tests instead of a Java process of their own.
-ON_A_SERVER = "from scd_pipeline import session\nsession.local_spark = lambda **_: session.connect_spark({url!r})\n"
+ON_A_SERVER = """\
+from scd_pipeline.spark import session
+session.local_spark = lambda **_: session.connect_spark({url!r})
+"""
 
 
 def test_the_readme_does_what_it_shows(remote: str, tmp_path: Path) -> None:
