@@ -1,6 +1,6 @@
-"""Frames: small ones made by the driver, unions of many, and frames that are computed once.
+"""Frames: local ones from driver data, unions of many frames, and checkpoints.
 
-What the driver makes goes through Arrow: rows given one by one would start Python workers.
+Local data is sent as Arrow. A list of rows would start Python workers on the server.
 """
 
 from __future__ import annotations
@@ -16,46 +16,55 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.utils import is_remote
 
 
-def small_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
-    """A frame of these rows; `ddl` gives names and types. Times carry a zone; structs are tuples."""
+def local_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
+    """Return a frame of these rows.
+
+    Args:
+        spark: The session.
+        rows: One sequence of values per row. Times have a time zone; a struct is a tuple.
+        ddl: Names and types of the columns.
+    """
     if not rows:
-        return no_rows(spark, {field.name: field.dataType.simpleString() for field in _fields(ddl)})
+        return empty_frame(spark, {field.name: field.dataType.simpleString() for field in _fields(ddl)})
     schema = to_arrow_schema(T.StructType(_fields(ddl)), timezone="UTC")
-    records = [{f.name: _record(v, f.type) for f, v in zip(schema, row, strict=True)} for row in rows]
+    records = [{f.name: _to_arrow(v, f.type) for f, v in zip(schema, row, strict=True)} for row in rows]
     return spark.createDataFrame(pyarrow.Table.from_pylist(records, schema=schema))
 
 
-def no_rows(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
-    """A frame without rows; `columns` gives name and type."""
+def empty_frame(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
+    """Return a frame without rows; `columns` maps names to types."""
     return spark.range(0).select(*[F.lit(None).cast(ddl).alias(name) for name, ddl in columns.items()])
 
 
-def united(frames: Sequence[DataFrame]) -> DataFrame:
-    """All rows of the frames, as a tree of unions that stays flat: Connect limits how deep a plan may be."""
+def union_all(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return all rows of the frames, which have the same column names.
+
+    The unions form a balanced tree, because Spark Connect limits the depth of a plan.
+    """
     if len(frames) == 1:
         return frames[0]
     middle = len(frames) // 2
-    return united(frames[:middle]).unionByName(united(frames[middle:]))
+    return union_all(frames[:middle]).unionByName(union_all(frames[middle:]))
+
+
+def checkpoint(frame: DataFrame) -> DataFrame:
+    """Return the frame with its rows computed, so that later queries do not recompute them.
+
+    Over Spark Connect, PySpark attaches the result to the session that is active in the process. This function attaches
+    it to the frame's own session.
+    """
+    computed = frame.localCheckpoint()
+    if computed.sparkSession is frame.sparkSession or not is_remote():
+        return computed
+    computed._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # an attribute of Connect plans
+    return type(computed)(computed._plan, frame.sparkSession)
 
 
 def _fields(ddl: str) -> list[T.StructField]:
     return list(cast(T.StructType, T.StructType.fromDDL(ddl)).fields)
 
 
-def _record(value: Any, kind: pyarrow.DataType) -> Any:
-    if not pyarrow.types.is_struct(kind) or value is None:
+def _to_arrow(value: Any, arrow_type: pyarrow.DataType) -> Any:
+    if not pyarrow.types.is_struct(arrow_type) or value is None:
         return value
-    return {kind.field(number).name: part for number, part in enumerate(value)}
-
-
-def checkpoint(frame: DataFrame) -> DataFrame:
-    """The frame, computed once: what is made of it does not compute it again.
-
-    Over Connect PySpark gives what it computed to the session that is active in the process; here it stays with the
-    frame's own.
-    """
-    found = frame.localCheckpoint()
-    if found.sparkSession is frame.sparkSession or not is_remote():
-        return found
-    found._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # of Connect
-    return type(found)(found._plan, frame.sparkSession)
+    return {arrow_type.field(number).name: part for number, part in enumerate(value)}

@@ -1,4 +1,4 @@
-"""Times as instants in UTC, and as microseconds."""
+"""Conversion of times to UTC and to microseconds."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from datetime import datetime, timedelta, timezone
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def utc(moment: datetime) -> datetime:
-    """The same instant in UTC; a time without a zone is UTC already (S1)."""
-    return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
+def to_utc(time: datetime) -> datetime:
+    """Return the same instant in UTC; a time without a zone is taken as UTC (S1)."""
+    return time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
 
 
-def to_micros(moment: datetime) -> int:
-    """The microseconds from the beginning of 1970 in UTC to a time."""
-    return (utc(moment) - _EPOCH) // timedelta(microseconds=1)
+def to_micros(time: datetime) -> int:
+    """Return the microseconds since 1970-01-01 00:00 UTC."""
+    return (to_utc(time) - _EPOCH) // timedelta(microseconds=1)
 
 
 def from_micros(micros: int) -> datetime:
-    """The time in UTC that is so many microseconds after the beginning of 1970."""
+    """Return the UTC time that is this many microseconds after 1970-01-01 00:00 UTC."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def from_micros_or_none(micros: int | None) -> datetime | None:
-    """The same where there may be no time."""
+    """Return `from_micros`, or None for None."""
     return None if micros is None else from_micros(micros)

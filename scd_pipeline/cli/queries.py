@@ -135,11 +135,11 @@ def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) 
 
 def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     """The rows of a file; lines that are none are told, as they are rows of NULLs.  Errors: UsageError."""
-    from scd_pipeline.columns import col
     from scd_pipeline.declaration import Snapshot
     from scd_pipeline.deliveries.conform import LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.deliveries.readers import read_path
     from scd_pipeline.deliveries.text_files import FILE
+    from scd_pipeline.expressions import col
     from scd_pipeline.frames import checkpoint
 
     path = str(Path(file).absolute())
@@ -231,7 +231,7 @@ def _time(text: str) -> datetime:
 
 def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     """The rows with the given values, told as COLUMN=VALUE and compared as text.  Errors: UsageError."""
-    from scd_pipeline.columns import text_of
+    from scd_pipeline.expressions import text_column
 
     for condition in conditions:
         name, equals, value = condition.partition("=")
@@ -239,7 +239,7 @@ def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
             raise UsageError(
                 f"{condition}: expected COLUMN=VALUE with a column of the table: {', '.join(rows.columns)}"
             )
-        rows = rows.where(text_of(rows, name) == value)
+        rows = rows.where(text_column(rows, name) == value)
     return rows
 
 

@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline import reading
-from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, text_of
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.components import descriptions, pictures
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.change_log import log_schema
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.expressions import text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.timeline import dimension_schema
 from scd_pipeline.history.transitions import CHANGE_TYPES, NEW_VALUES, OLD_VALUES, REFUSED
@@ -314,9 +315,9 @@ def member(opened: Warehouse, dimension: Dimension, result: LoadResult) -> dict[
         return {}
     example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
     history = reading.history(opened, dimension)
-    same = [text_of(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
+    same = [text_column(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
     shown = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
-    texts = [text_of(history, name).alias(name) for name in shown]
+    texts = [text_column(history, name).alias(name) for name in shown]
     rows = history.where(reduce(and_, same)).orderBy(VERSION).select(VERSION, EFFECTIVE_FROM, EFFECTIVE_TO, *texts)
     versions = [_plotted(row, shown, dimension) for row in rows.toArrow().to_pylist()[-_SHOWN_BATCHES:]]
     if not versions:

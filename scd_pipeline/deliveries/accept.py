@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from scd_pipeline.columns import BATCH, KIND, col, key_text
+from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.deliveries.casts import Rules, cast
 from scd_pipeline.deliveries.conform import (
@@ -30,8 +30,17 @@ from scd_pipeline.deliveries.conform import (
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult, Entry, read_all
 from scd_pipeline.errors import BatchRejected, SourceDataError
-from scd_pipeline.frames import small_frame, united
-from scd_pipeline.history.batch import Batch, DeliveryKey, rank, regions, standing, successor, token
+from scd_pipeline.expressions import col, key_text
+from scd_pipeline.frames import local_frame, union_all
+from scd_pipeline.history.batch import (
+    Batch,
+    DeliveryKey,
+    current_revisions,
+    next_revision,
+    overlap_groups,
+    rank,
+    revision_token,
+)
 from scd_pipeline.instants import from_micros_or_none
 
 _SHOWN_KEYS = 10
@@ -42,8 +51,8 @@ _OF_THE_FILE = (HASH, KEY_READABLE, ROW_ORDER)
 class Taken:
     """What a run takes in. `rows` are the conformed rows of everything read; `results` are in order of delivery.
 
-    `regions` tells of each snapshot's delivery which others it concerns; `decide` says what is taken in once some
-    batches, given with what stops them, are left out.
+    `overlap_groups` tells of each snapshot's delivery which others it concerns; `decide` says what is taken in once
+    some batches, given with what stops them, are left out.
     """
 
     old: tuple[Batch, ...]
@@ -54,7 +63,7 @@ class Taken:
     dimension: Dimension
     counts: Mapping[str, Mapping[str, int]]
     stops: Mapping[str, BatchRejected]
-    regions: Mapping[DeliveryKey, object]
+    overlap_groups: Mapping[DeliveryKey, object]
     decide: Callable[[Mapping[str, BatchRejected]], _Decided]
 
     @property
@@ -65,7 +74,7 @@ class Taken:
     @property
     def removed(self) -> tuple[Batch, ...]:
         """Batches that stood and are replaced, or withdrawn, by those that come in."""
-        stands = standing(list(self.old))
+        stands = current_revisions(list(self.old))
         replaced = [stands.get(batch.delivery_key) for batch in self.accepted]
         return tuple(batch for batch in replaced if batch is not None and not batch.withdrawn)
 
@@ -89,7 +98,7 @@ class Taken:
             has_ties = F.col(BATCH).isin(ids) & (F.col(KIND) != "bad")
             parts.append(_WITHOUT_TIES[rule](mine.where(has_ties), self.dimension))
             rest = rest & ~has_ties
-        return united([mine.where(rest), *parts]).drop(*_OF_THE_FILE)
+        return union_all([mine.where(rest), *parts]).drop(*_OF_THE_FILE)
 
     def unreadable(self) -> DataFrame:
         """Bad rows whose key cannot be read."""
@@ -116,10 +125,10 @@ class Taken:
         snapshots = [e for e in self.entries if e.batch.is_snapshot and e.batch.retires and not e.batch.withdrawn]
         found: dict[object, BatchRejected] = {}
         for entry in sorted(snapshots, key=lambda e: e.batch.position):
-            region = self.regions[entry.batch.delivery_key]
+            group = self.overlap_groups[entry.batch.delivery_key]
             stop = self._guard(entry, dimension.source(entry.batch.source).retire_guard)
-            if stop and region not in found:
-                found[region] = stop
+            if stop and group not in found:
+                found[group] = stop
         return list(found.values())
 
     def _guard(self, entry: Entry, guard: RetireGuard) -> BatchRejected | None:
@@ -183,7 +192,7 @@ def take(
     made = decide({})
     given = [entry.batch for _, entry in measured if entry.batch.is_snapshot]
     delivery_keys = {batch.delivery_key for batch in given}
-    apart = regions([*given, *(batch for batch in old if batch.delivery_key in delivery_keys)])
+    apart = overlap_groups([*given, *(batch for batch in old if batch.delivery_key in delivery_keys)])
     return Taken(tuple(old), made.entries, made.recorded, made.results, rows, dimension, {}, {}, apart, decide)
 
 
@@ -209,7 +218,7 @@ def _without_a_time(entry: Entry, dimension: Dimension) -> BatchRejected | None:
 
 def _known(entries: Sequence[Entry], old: Sequence[Batch]) -> dict[int, BatchResult]:
     """By its number the result of each delivery that need not be read: it was, or it is older than its withdrawal."""
-    by_id, current = {batch.id: batch for batch in old}, standing(list(old))
+    by_id, current = {batch.id: batch for batch in old}, current_revisions(list(old))
     found = {}
     for number, entry in enumerate(entries):
         stands = current.get(entry.batch.delivery_key)
@@ -234,12 +243,12 @@ def _above_current(entries: Sequence[Entry], old: Sequence[Batch]) -> list[Entry
     Its own token may be lower: after a move to a host whose clock is behind. Only if its content differs from the
     current revision's is that revision used; else its own token is recorded, so that it is not read again.
     """
-    current = standing(list(old))
+    current = current_revisions(list(old))
     changed = []
     for entry in entries:
         stands = current.get(entry.batch.delivery_key)
         if entry.delivery.is_latest and stands is not None and _is_lower(entry.batch, stands):
-            entry = replace(entry, batch=replace(entry.batch, revision=successor(stands.revision)))
+            entry = replace(entry, batch=replace(entry.batch, revision=next_revision(stands.revision)))
         changed.append(entry)
     return changed
 
@@ -284,7 +293,7 @@ def _scope_texts(
         for number, entry in enumerate(entries)
         for values in entry.delivery.scope or ()
     ]
-    frame = small_frame(spark, rows, ", ".join(["_number int", *(f"{text} string" for text in given.values())]))
+    frame = local_frame(spark, rows, ", ".join(["_number int", *(f"{text} string" for text in given.values())]))
     typed = frame.withColumns(
         {name: cast(F.col(text), StringType(), types[name], Rules()).value for name, text in given.items()}
     )
@@ -376,7 +385,7 @@ def _unordered(rows: DataFrame, measured: Sequence[tuple[int, Entry]], dimension
     if not candidates:
         return {}
     found: dict[str, list[str]] = {}
-    for row in conflicts(united(candidates), dimension, _SHOWN_KEYS + 1).collect():
+    for row in conflicts(union_all(candidates), dimension, _SHOWN_KEYS + 1).collect():
         found.setdefault(row[BATCH], []).append(row["key"])
     return {
         batch: "; ".join(sorted(keys)[:_SHOWN_KEYS]) + (" and more" if len(keys) > _SHOWN_KEYS else "")
@@ -409,13 +418,15 @@ def _decided(
     They are asked by rising revision: a higher one that is not stopped takes a lower one's place (S34).
     """
     results, numbers = dict(known), {entry.mark: number for number, entry in measured}
-    stood, coming, recorded = standing(list(old)), _Lineages(), _Lineages()
+    stood, coming, recorded = current_revisions(list(old)), _Lineages(), _Lineages()
     ids = {batch.id for batch in old}
     for number, entry in sorted(measured, key=lambda pair: rank(pair[1].batch.revision)):
         delivery_key = entry.batch.delivery_key
         displaced = coming.get(delivery_key)
         entered = [e.batch for e in (recorded.get(delivery_key), displaced) if e is not None]
-        stands = standing([*([stood[delivery_key]] if delivery_key in stood else []), *entered]).get(delivery_key)
+        stands = current_revisions([*([stood[delivery_key]] if delivery_key in stood else []), *entered]).get(
+            delivery_key
+        )
         stop = stops.get(entry.batch.id) or _stops(entry, unordered.get(entry.mark, ""), dimension)
         results[number] = _decide(entry, stands, stop, old)
         if results[number].outcome == "accepted":
@@ -424,7 +435,9 @@ def _decided(
             if displaced is not None:
                 results[numbers[displaced.mark]] = displaced.result("superseded")
         elif stands is not None and _repeats(entry.batch, stands, results[number]):
-            again = replace(stands, revision=token(entry.delivery.revision), content_of=stands.records_batch_id)
+            again = replace(
+                stands, revision=revision_token(entry.delivery.revision), content_of=stands.records_batch_id
+            )
             if again.id not in ids:
                 recorded[delivery_key] = replace(entry, batch=again)
     ordered = tuple(results[number] for number in sorted(results))
@@ -457,7 +470,9 @@ def _contents(entry: Entry, stands: Batch, old: Sequence[Batch]) -> list[tuple[o
     """What the entry must contain to change nothing. A file that was withdrawn, and only touched since, stays so."""
     withdrawn = entry.delivery.is_latest and stands.withdrawn
     before = (
-        standing([b for b in old if b.delivery_key == stands.delivery_key and not b.withdrawn]) if withdrawn else {}
+        current_revisions([b for b in old if b.delivery_key == stands.delivery_key and not b.withdrawn])
+        if withdrawn
+        else {}
     )
     return [_content(stands), *(_content(batch) for batch in before.values())]
 

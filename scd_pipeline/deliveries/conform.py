@@ -32,16 +32,12 @@ from scd_pipeline.columns import (
     SEQUENCE,
     SOURCE,
     attribute_types,
-    col,
-    comparable,
-    has_map,
-    key_text,
-    quoted,
 )
 from scd_pipeline.declaration import Column as Mapped
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.deliveries.casts import Rules, cast
+from scd_pipeline.expressions import col, has_map, key_text, quote_name, to_comparable
 
 DELIVERY = "_scd"
 LINE = "_scd_line"
@@ -494,7 +490,7 @@ def conflicts(rows: DataFrame, dimension: Dimension, most: int) -> DataFrame:
     good = rows.where(F.col(KIND) != "bad")
     differs = F.min(KIND) != F.max(KIND)
     for name, data_type in attribute_types(dimension).items():
-        value = F.when(col(name).isNotNull(), F.struct(comparable(col(name)["v"], data_type).alias("v")))
+        value = F.when(col(name).isNotNull(), F.struct(to_comparable(col(name)["v"], data_type).alias("v")))
         differs = differs | ~F.min(value).eqNullSafe(F.max(value))
     found = good.groupBy(*_group(dimension)).agg(differs.alias("_differs"))
     pairs = [F.concat(F.lit(f"{name}="), col(name).cast("string")) for name in dimension.key_names]
@@ -512,8 +508,8 @@ def collapse(rows: DataFrame, dimension: Dimension) -> DataFrame:
 
     def merged(name: str) -> Column:
         if name in types and has_map(types[name]):
-            return F.first(quoted(name), ignorenulls=True)
-        return (F.min if name in (REASON, ACTOR, CORRELATION_ID) else F.max)(quoted(name))
+            return F.first(quote_name(name), ignorenulls=True)
+        return (F.min if name in (REASON, ACTOR, CORRELATION_ID) else F.max)(quote_name(name))
 
     return _one_of_each_group(rows, dimension, merged)
 
@@ -531,7 +527,7 @@ def collapse_to_last(rows: DataFrame, dimension: Dimension) -> DataFrame:
 
     def merged(name: str) -> Column:
         provided = F.when(col(name).isNotNull(), F.col(ROW_ORDER)) if name in types else F.col(ROW_ORDER)
-        return F.max_by(quoted(name), provided)
+        return F.max_by(quote_name(name), provided)
 
     return _one_of_each_group(decisive, dimension, merged)
 

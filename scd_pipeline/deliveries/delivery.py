@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
-from scd_pipeline.history.batch import Batch, token
-from scd_pipeline.instants import utc
+from scd_pipeline.history.batch import Batch, revision_token
+from scd_pipeline.instants import to_utc
 
 if TYPE_CHECKING:
     import pandas
@@ -128,8 +128,8 @@ class Delivery:
             source=self.source,
             channel=channel.kind,
             delivery=self.name,
-            revision=token(self.revision),
-            at=None if self.at is None else utc(self.at),
+            revision=revision_token(self.revision),
+            at=None if self.at is None else to_utc(self.at),
             row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
             scope_columns=channel.scope if isinstance(channel, Snapshot) else (),
             withdrawn=self.withdrawn,

@@ -14,7 +14,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import quoted
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.deliveries.files import changed
 from scd_pipeline.deliveries.text_files import (
@@ -23,8 +22,9 @@ from scd_pipeline.deliveries.text_files import (
 )
 from scd_pipeline.delta.commits import CHANGES_NO_ROW
 from scd_pipeline.errors import SourceDataError, first_line
+from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.batch import rank
-from scd_pipeline.instants import from_micros, utc
+from scd_pipeline.instants import from_micros, to_utc
 
 if TYPE_CHECKING:
     pass
@@ -142,7 +142,7 @@ def _table_deliveries(spark: SparkSession, source: str, channel: Snapshot | Feed
 
 def _data_commits(spark: SparkSession, path: str) -> DataFrame:
     """The commits of a Delta table that change its rows: no OPTIMIZE, VACUUM or new property."""
-    history = spark.sql(f"DESCRIBE HISTORY delta.{quoted(path)}")
+    history = spark.sql(f"DESCRIBE HISTORY delta.{quote_name(path)}")
     return history.where(~F.col("operation").isin(sorted(CHANGES_NO_ROW)))
 
 
@@ -171,7 +171,7 @@ def _date_of(name: str) -> datetime | None:
     if not _TIME.fullmatch(name):
         return None
     try:
-        return utc(datetime.fromisoformat(name))
+        return to_utc(datetime.fromisoformat(name))
     except ValueError:
         return None
 

@@ -39,7 +39,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.readers import marked, read_delta, read_path
 from scd_pipeline.deliveries.text_files import FILE, Layout, file_column, file_name, json_fields, layouts, row_order
 from scd_pipeline.errors import BatchRejected, first_line
-from scd_pipeline.frames import checkpoint, no_rows, united
+from scd_pipeline.frames import checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
 
 _Item = TypeVar("_Item")
@@ -140,7 +140,7 @@ def read_all(
     """
     settled_parts = _settled(spark, _groups(spark, entries, results, dimension), results, dimension)
     frames = [rows for rows, _ in settled_parts] or [_no_rows(spark, dimension)]
-    return united(frames), [entry for _, groups in settled_parts for group in groups for entry in group.entries]
+    return union_all(frames), [entry for _, groups in settled_parts for group in groups for entry in group.entries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _settled(
         return []
     try:
         with _unfit("unreadable", "its rows cannot be read"):
-            return [(checkpoint(united([group.frame for group in groups])), list(groups))]
+            return [(checkpoint(union_all([group.frame for group in groups])), list(groups))]
     except _Unfit as unfit:
         members = groups[0].entries
         if len(groups) > 1:
@@ -470,4 +470,4 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     keys = {key.name: key.type for key in dimension.business_key}
     columns = {**keys, **CHANGE_RECORD_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
     columns[ROW_ORDER] = ROW_ORDER_TYPE
-    return no_rows(spark, columns)
+    return empty_frame(spark, columns)

@@ -9,7 +9,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from scd_pipeline.columns import col
 from scd_pipeline.declaration import Feed, Snapshot
 from scd_pipeline.deliveries.conform import DELIVERY
 from scd_pipeline.deliveries.text_files import (
@@ -24,13 +23,14 @@ from scd_pipeline.deliveries.text_files import (
     read_json,
 )
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.frames import small_frame
+from scd_pipeline.expressions import col
+from scd_pipeline.frames import local_frame
 from scd_pipeline.history.batch import Batch, rank
 
 if TYPE_CHECKING:
     pass
-from scd_pipeline.columns import instant
 from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
+from scd_pipeline.expressions import timestamp_literal
 
 
 def read_path(
@@ -99,7 +99,7 @@ def marked(
     by_path = {plain_path(str(entry[0].path)): entry for entry in entries}
     owners = {file: path_of(file, {path: path for path in by_path}) for file in files}
     rows = [(file, _facts(*by_path[path])) for file, path in owners.items() if path is not None]
-    marks = small_frame(
+    marks = local_frame(
         frame.sparkSession, rows, f"{FILE} string, {DELIVERY} struct<{_MARK.replace(' ', ':').replace(',:', ',')}>"
     )
     return frame.join(F.broadcast(marks), FILE, "left")
@@ -118,7 +118,7 @@ def _mark(delivery: Delivery, batch: Batch, named: str) -> Column:
     scope = F.lit(None) if batch.scope is None else F.array(*[F.lit(value) for value in batch.scope])
     return F.struct(
         text(named).alias("batch"),
-        instant(batch.at).alias("at"),
+        timestamp_literal(batch.at).alias("at"),
         text(rank(batch.delivery)).alias("delivery_rank"),
         text(rank(batch.revision)).alias("revision_rank"),
         text(delivery.reason).alias("reason"),

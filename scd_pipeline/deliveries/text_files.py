@@ -17,10 +17,10 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession, W
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from scd_pipeline.columns import col, quoted
 from scd_pipeline.declaration import Feed, Snapshot
 from scd_pipeline.deliveries.casts import with_quoted_numbers
 from scd_pipeline.deliveries.conform import LINE, PROBLEM, ROW_ORDER
+from scd_pipeline.expressions import col, quote_name
 
 FILE = "_scd_file"
 """The column with the file of a row, as Spark names it."""
@@ -328,7 +328,7 @@ def read_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]
         return _of_spark(reader, places, [T.StructField(name, T.StringType()) for name in names], _FIELDS)
     text = _record_texts(spark, dialect, paths) if layout.is_multi_line else _line_texts(spark, dialect, places)
     problem = _csv_problem(dialect)
-    schema = ", ".join(f"{quoted(name)} string" for name in (*names, LINE))
+    schema = ", ".join(f"{quote_name(name)} string" for name in (*names, LINE))
     parsed = F.from_csv(F.when(problem.isNull(), F.col(_TEXT)), schema, {"escape": '"', **dialect.parser_options()})
     rows = text.select(FILE, ROW_ORDER, _TEXT, problem.alias(PROBLEM), F.inline(F.array(parsed)))
     rows = _with_problems(rows, names, _FIELDS)
@@ -451,7 +451,7 @@ def _objects(text: Column, row: T.StructType, dialect: _Dialect) -> Column:
     objects = F.when(F.ltrim(text).startswith("["), F.when(F.size(many) == 1, many[0])).otherwise(
         F.when(F.size(one) == 1, one)
     )
-    in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quoted(LINE)} string", options)
+    in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", options)
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()
     return F.when(~is_closed_early & ~F.exists(objects, lambda each: each.isNull()), objects)
 

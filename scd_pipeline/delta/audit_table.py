@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import col, in_new_names, key_text
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.schema import renames
+from scd_pipeline.expressions import col, key_text, to_current_names
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
@@ -126,7 +126,7 @@ def _in_new_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
     renamed |= {f"current_{former}": f"current_{name}" for former, name in renamed.items()}
     if not renamed:
         return rows
-    new_name = in_new_names(renamed)
+    new_name = to_current_names(renamed)
     return rows.withColumns(
         {
             CHANGED_COLUMNS: F.transform(CHANGED_COLUMNS, new_name),

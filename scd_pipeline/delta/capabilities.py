@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
-from scd_pipeline.frames import small_frame
+from scd_pipeline.frames import local_frame
 
 NAME = "_scd_capabilities"
 
@@ -79,7 +79,7 @@ def capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engin
         "What the Delta of each server can do",
     )
     answer = [(found.server, found.engine, found.replaces, found.merges)]
-    rows = small_frame(spark, answer, "server string, engine string, replaces boolean, merges boolean")
+    rows = local_frame(spark, answer, "server string, engine string, replaces boolean, merges boolean")
     with contextlib.suppress(ConflictError):  # another run found out the same just now
         memory.append(rows, memory.last_commit().next(high_water_marks={}, batches=(), run_id=""))
     return found
@@ -113,9 +113,9 @@ def _tries(spark: SparkSession, scratch: Table, way: str) -> bool:
     schema = "k bigint, v string, r boolean"
     try:
         first = scratch.last_commit().next(high_water_marks={}, batches=(), run_id="")
-        scratch.append(small_frame(spark, [(1, "a", False), (2, "b", False)], schema), first)
+        scratch.append(local_frame(spark, [(1, "a", False), (2, "b", False)], schema), first)
         second = first.next(high_water_marks={}, batches=(), run_id="")
-        changed = small_frame(spark, [(2, "c", False)], schema)
+        changed = local_frame(spark, [(2, "c", False)], schema)
         if way == "replace":
             scratch.replace(changed, second, key="k")
         else:

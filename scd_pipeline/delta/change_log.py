@@ -28,17 +28,14 @@ from scd_pipeline.columns import (
     SEQUENCE,
     SOURCE,
     attribute_types,
-    col,
-    in_new_names,
-    unwrap,
-    wrap,
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import renames
 from scd_pipeline.delta.table import Table
-from scd_pipeline.frames import no_rows, small_frame
+from scd_pipeline.expressions import col, to_current_names, unwrap, wrap
+from scd_pipeline.frames import empty_frame, local_frame
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.instants import from_micros_or_none
 
@@ -122,7 +119,7 @@ class ChangeLog:
             value = col(there) if there else F.lit(None).cast(types[name].ddl())
             chosen.append(value.alias(name))
         former = renames(self.dimension.attributes, generated=False)
-        stated = F.transform(PROVIDED, in_new_names(former)) if former else F.col(PROVIDED)
+        stated = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
         keys = [col(name) for name in self.dimension.key_names]
         plain = frame.select(*keys, *CHANGE_RECORD_COLUMNS, COMMIT, stated.alias(PROVIDED), *chosen)
         return wrap(plain, attributes)
@@ -131,7 +128,7 @@ class ChangeLog:
         types = attribute_types(self.dimension)
         all_columns = dict(log_schema(self.dimension))
         names = [*self.dimension.key_names, *CHANGE_RECORD_COLUMNS, COMMIT, PROVIDED, *types]
-        return wrap(no_rows(self.table.spark, {name: all_columns[name] for name in names}), types)
+        return wrap(empty_frame(self.table.spark, {name: all_columns[name] for name in names}), types)
 
     def append(self, batches: Sequence[Batch], statements: DataFrame, commit: PipelineCommit) -> PipelineCommit:
         """Write batches and their statements with one commit.  Errors: ConflictError if a rival was faster."""
@@ -169,7 +166,7 @@ class ChangeLog:
             for b in batches
         ]
         schema = ", ".join(f"`{name}` {types[name]}" for name in names)
-        return small_frame(self.table.spark, rows, schema)
+        return local_frame(self.table.spark, rows, schema)
 
 
 def _info(batch: Batch) -> tuple[object, ...]:

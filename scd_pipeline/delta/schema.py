@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import quoted
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, Fault, SetupError
+from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.timeline import dimension_schema
 
 FORMAT = "scd_pipeline.format"
@@ -233,11 +233,11 @@ def as_declared(dimension: Dimension, there: Collection[str], *, of: str = "") -
     New ones are NULL, renamed ones are found under their former names. `of` is what SQL calls the table, if anything.
     """
     former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
-    before = f"{quoted(of)}." if of else ""
+    before = f"{quote_name(of)}." if of else ""
     found = {}
     for name, ddl, _ in dimension_schema(dimension):
         physical = name if name in there else former.get(name)
-        found[name] = f"CAST(NULL AS {ddl})" if physical is None else before + quoted(physical)
+        found[name] = f"CAST(NULL AS {ddl})" if physical is None else before + quote_name(physical)
     return found
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
-from scd_pipeline.columns import quoted
 from scd_pipeline.delta.commits import PipelineCommit, last_own_commit, own_commit_again, own_commits_since
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
+from scd_pipeline.expressions import quote_name
 
 _CONFLICTS = (
     "DELTA_CONCURRENT_",
@@ -83,15 +83,15 @@ class Table:
     def identifier(self) -> str:
         """The table's name in SQL."""
         if self.path is not None:
-            return f"delta.{quoted(self.path)}"
-        return ".".join([*(quoted(part) for part in (self.schema or "").split(".") if part), quoted(self.name)])
+            return f"delta.{quote_name(self.path)}"
+        return ".".join([*(quote_name(part) for part in (self.schema or "").split(".") if part), quote_name(self.name)])
 
     def exists(self) -> bool:
         return bool(self.columns())
 
     def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
         """Create the table if it is not there; columns are (name, type, nullable)."""
-        ddl = ", ".join(f"{quoted(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
+        ddl = ", ".join(f"{quote_name(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
         told = {_VECTORS: "true", **properties}
         pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in told.items())
         self._alter(
@@ -103,13 +103,13 @@ class Table:
         """Add nullable columns. Delta has to be told of times without a zone: only in a new table it knows itself."""
         if any("timestamp_ntz" in data_type for _, data_type in columns):
             self.set_properties({_TIMES_WITHOUT_ZONE: "supported"})
-        ddl = ", ".join(f"{quoted(name)} {data_type}" for name, data_type in columns)
+        ddl = ", ".join(f"{quote_name(name)} {data_type}" for name, data_type in columns)
         self._alter(f"ALTER TABLE {self.identifier} ADD COLUMNS ({ddl})")
 
     def rename_column(self, old: str, new: str) -> None:
         """Rename a column in the metadata alone; turns on column mapping, which Delta needs for it."""
         self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-        self._alter(f"ALTER TABLE {self.identifier} RENAME COLUMN {quoted(old)} TO {quoted(new)}")
+        self._alter(f"ALTER TABLE {self.identifier} RENAME COLUMN {quote_name(old)} TO {quote_name(new)}")
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
@@ -246,18 +246,18 @@ class Table:
 
     def _merge(self, rows: DataFrame, commit: PipelineCommit, key: str, removes: str) -> None:
         names = [name for name in self.columns() if name in rows.columns]
-        values = ", ".join(f"s.{quoted(n)}" for n in names)
-        assignments = ", ".join(f"t.{quoted(n)} = s.{quoted(n)}" for n in names)
+        values = ", ".join(f"s.{quote_name(n)}" for n in names)
+        assignments = ", ".join(f"t.{quote_name(n)} = s.{quote_name(n)}" for n in names)
         with own_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
             set_time_format(session)
             session.conf.set(_APP_ID, self.name)
             session.conf.set(_APP_VERSION, str(commit.number))
             session.conf.set(_USER_METADATA, commit.metadata())
             session.sql(
-                f"MERGE INTO {self.identifier} t USING {view} s ON t.{quoted(key)} = s.{quoted(key)} "
+                f"MERGE INTO {self.identifier} t USING {view} s ON t.{quote_name(key)} = s.{quote_name(key)} "
                 f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments} "
                 f"WHEN NOT MATCHED AND NOT ({removes}) THEN "
-                f"INSERT ({', '.join(quoted(n) for n in names)}) VALUES ({values})"
+                f"INSERT ({', '.join(quote_name(n) for n in names)}) VALUES ({values})"
             )
 
 
@@ -277,7 +277,7 @@ def own_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tup
         rows.createOrReplaceTempView(view)
         clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect's session has it
         try:
-            yield clone, quoted(view)
+            yield clone, quote_name(view)
         finally:
             clone.client.release_session()
             clone.client.close()
@@ -285,7 +285,7 @@ def own_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tup
         return
     rows.createOrReplaceGlobalTempView(view)
     try:
-        yield spark.newSession(), f"global_temp.{quoted(view)}"
+        yield spark.newSession(), f"global_temp.{quote_name(view)}"
     finally:
         spark.catalog.dropGlobalTempView(view)
 

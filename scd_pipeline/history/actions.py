@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import CURRENT_FLAG, col, comparable, null_safe_equal, quoted
+from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.expressions import col, null_safe_equal, quote_name, to_comparable
 from scd_pipeline.history.timeline import dimension_columns, dimension_schema
 
 ACTION = "_action"
@@ -22,7 +23,7 @@ def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> Da
     longer is), "overwrite" (any other difference; NULL equals NULL) with the new values, and "remove" (a key that
     vanishes) with the old ones.
     """
-    key = quoted(dimension.surrogate_key)
+    key = quote_name(dimension.surrogate_key)
     names = dimension_columns(dimension)
     old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"))
     new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
@@ -50,8 +51,8 @@ def _closes(dimension: Dimension) -> Column:
 
 def _same(dimension: Dimension) -> Column:
     types = [(name, parse_type(ddl)) for name, ddl, _ in dimension_schema(dimension)]
-    old = [comparable(F.col("_old")[name], data_type) for name, data_type in types]
-    new = [comparable(F.col("_new")[name], data_type) for name, data_type in types]
+    old = [to_comparable(F.col("_old")[name], data_type) for name, data_type in types]
+    new = [to_comparable(F.col("_new")[name], data_type) for name, data_type in types]
     return null_safe_equal(old, new)
 
 

@@ -1,4 +1,8 @@
-"""A batch as data: what one source delivered at once, and where it stands among the others (S34)."""
+"""Batches without their rows: identity, current revision, order and scope (S34).
+
+A source delivers under a name, such as a file's date. Each issue of that delivery is a revision, and one revision of
+one delivery is a batch. Only the highest revision of a delivery is in effect.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scd_pipeline.instants import utc
+from scd_pipeline.instants import to_utc
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WHOLE_NUMBER = re.compile(r"\d{1,20}")
 
 
 def rank(name: str) -> str:
-    """A text that sorts deliveries and revisions: dates and whole numbers as such, everything else as text.
+    """Return a text that sorts the names of deliveries and revisions: dates first, whole numbers next, texts last.
 
-    Dates come before whole numbers, and these before other texts, so that the order is total.
+    Dates and numbers sort by value. Different names have different ranks, so that the order is total.
     """
     if _DATE.fullmatch(name):
         return f"d{name}"
@@ -26,15 +30,15 @@ def rank(name: str) -> str:
     return f"t{name}"
 
 
-def token(revision: str | int | datetime) -> str:
-    """A revision as text; instants are written so that they sort as text."""
+def revision_token(revision: str | int | datetime) -> str:
+    """Return a revision as text; times are written so that their texts sort by time."""
     if isinstance(revision, datetime):
-        return utc(revision).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return to_utc(revision).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return str(revision)
 
 
-def successor(revision: str) -> str:
-    """The text of a revision that is higher than this one, and as a number the next."""
+def next_revision(revision: str) -> str:
+    """Return a revision of higher rank: the next number if the revision is a number."""
     return str(int(revision) + 1) if rank(revision).startswith("i") else f"{revision}+1"
 
 
@@ -44,11 +48,24 @@ DeliveryKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One revision of one delivery, as the change log knows it.
+    """One revision of one delivery, as the change log records it.
 
-    `columns` are the attributes that the delivery stated; `retires` tells whether an entity that it leaves out
-    is gone; `scope` holds the encoded values of `scope_columns` (None: everything); `reason`, `actor` and
-    `correlation_id` are told of all of it.
+    Attributes:
+        at: The batch's own time; None for a feed whose rows have the times.
+        columns: The attributes that the delivery provides.
+        scope_columns: The columns by which a snapshot is scoped.
+        scope: The encoded values of `scope_columns` that a snapshot covers; None if it covers everything.
+        row_times: Whether the rows of this snapshot have times of their own (S4).
+        retires: Whether the snapshot deletes the entities of its scope that it omits (S27).
+        withdrawn: Whether this revision withdraws the delivery.
+        fingerprint: Order-independent hash of the content.
+        content_of: The id of an earlier revision with the same content, or an empty text.
+        earliest: The earliest business time in the rows; None if there is none.
+        latest: The latest business time in the rows; None if there is none.
+        new: Number of entities that the batch added when it was loaded.
+        changed: Number of versions that it changed.
+        closed: Number of versions that it closed.
+        reason: Change reason of all its change records, for the audit; so are `actor` and `correlation_id`.
     """
 
     source: str
@@ -79,32 +96,37 @@ class Batch:
 
     @property
     def id(self) -> str:
-        """The same on every retry, and never the content alone."""
+        """The batch id: the same on every retry, and not derived from the content."""
         return f"{self.source}/{self.channel}/{self.delivery}/{self.revision}"
 
     @property
     def delivery_key(self) -> DeliveryKey:
-        """What all revisions of one delivery share."""
+        """The key that all revisions of one delivery share."""
         return (self.source, self.channel, self.delivery)
 
     @property
     def is_snapshot(self) -> bool:
+        """Whether the batch came through the snapshot channel."""
         return self.channel == "snapshot"
 
     @property
     def records_batch_id(self) -> str:
-        """The id under which the log keeps this batch's statements: an equal earlier revision's, or its own."""
+        """The batch id under which the log stores these change records: an earlier revision's if the content equals."""
         return self.content_of or self.id
 
     @property
     def position(self) -> tuple[datetime, str, str, str]:
-        """Where the batch itself lies in its source's order (a batch of its own time only); the revision last (S5)."""
+        """The position of the batch itself among those of its source (S5).
+
+        Raises:
+            ValueError: The batch has no time of its own.
+        """
         if self.at is None:
             raise ValueError(f"batch {self.id} has no time of its own")
         return (self.at, rank(self.delivery), self.channel, rank(self.revision))
 
-    def covers_all_of(self, other: Batch) -> bool:
-        """Whether every entity that `other` speaks of is in this batch's scope too."""
+    def covers(self, other: Batch) -> bool:
+        """Return whether this batch's scope includes the whole scope of the other."""
         if self.scope is None:
             return True
         return (
@@ -114,39 +136,45 @@ class Batch:
         )
 
 
-def standing(batches: list[Batch]) -> dict[DeliveryKey, Batch]:
-    """Of each delivery the revision that counts: the highest one (S34)."""
+def current_revisions(batches: list[Batch]) -> dict[DeliveryKey, Batch]:
+    """Return the highest revision of each delivery; of equal ranks the last in the list (S34)."""
     highest: dict[DeliveryKey, Batch] = {}
     for batch in batches:
-        rival = highest.get(batch.delivery_key)
-        if rival is None or rank(batch.revision) >= rank(rival.revision):
+        other = highest.get(batch.delivery_key)
+        if other is None or rank(batch.revision) >= rank(other.revision):
             highest[batch.delivery_key] = batch
     return highest
 
 
-def regions(snapshots: Sequence[Batch]) -> dict[DeliveryKey, object]:
-    """For each delivery what those have in common that may speak of the same entities, by themselves or through others.
+def batches_in_effect(batches: list[Batch]) -> list[Batch]:
+    """Return the current revisions that are not withdrawals."""
+    return [batch for batch in current_revisions(batches).values() if not batch.withdrawn]
 
-    Of a source whose snapshots have scopes by different columns, or none, all have. A withdrawn one speaks of nobody.
+
+def overlap_groups(snapshots: Sequence[Batch]) -> dict[DeliveryKey, object]:
+    """Group deliveries whose snapshots may cover the same entities, directly or through other snapshots.
+
+    Two scopes of a source overlap if they share a value. If the source has a snapshot without scope, or scopes by
+    different columns, all its snapshots form one group. Withdrawals cover no entities.
+
+    Returns:
+        An opaque group id by delivery.
     """
+    snapshots = [batch for batch in snapshots if not batch.withdrawn]
+    scope_kinds: dict[str, set[tuple[str, ...] | None]] = {}
+    for batch in snapshots:
+        scope_kinds.setdefault(batch.source, set()).add(None if batch.scope is None else batch.scope_columns)
+
+    # Union-find over deliveries and scope values: deliveries with a common scope value have a common root.
     parents: dict[object, object] = {}
 
-    def root(of: object) -> object:
-        while (parent := parents.setdefault(of, of)) != of:
-            of = parent
-        return of
+    def root(node: object) -> object:
+        while (parent := parents.setdefault(node, node)) != node:
+            node = parent
+        return node
 
-    snapshots = [batch for batch in snapshots if not batch.withdrawn]
-    kinds: dict[str, set[tuple[str, ...] | None]] = {}
     for batch in snapshots:
-        kinds.setdefault(batch.source, set()).add(None if batch.scope is None else batch.scope_columns)
-    for batch in snapshots:
-        comparable = len(kinds[batch.source]) == 1
-        for place in batch.scope if comparable and batch.scope is not None else ("",):
-            parents[root(batch.delivery_key)] = root((batch.source, place))
+        has_common_columns = len(scope_kinds[batch.source]) == 1
+        for value in batch.scope if has_common_columns and batch.scope is not None else ("",):
+            parents[root(batch.delivery_key)] = root((batch.source, value))
     return {batch.delivery_key: root(batch.delivery_key) for batch in snapshots}
-
-
-def counted(batches: list[Batch]) -> list[Batch]:
-    """The standing batches that state anything, withdrawn ones left out."""
-    return [batch for batch in standing(batches).values() if not batch.withdrawn]

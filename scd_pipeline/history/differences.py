@@ -7,7 +7,7 @@ what is implied no longer is stored (S14, S19, S34). `changes` does all of it at
 
 A frame of statements has: the business key; `_source`, `_channel`, `_batch`, `_delivery_rank`, `_revision_rank`,
 `_effective_at`, `_sequence`, `_asserted_at`; `_kind` (values, gone, nothing, bad); `_reason`, `_actor`,
-`_correlation_id`, `_bad_reason`, `_bad_row`; and every attribute wrapped (columns.wrap).
+`_correlation_id`, `_bad_reason`, `_bad_row`; and every attribute wrapped (expressions.wrap).
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ from scd_pipeline.columns import (
     EFFECTIVE_AT,
     KIND,
     REASON,
+    ROW_AT,
+    ROW_SEQUENCE,
     SEQUENCE,
     SOURCE,
     attribute_types,
-    col,
-    comparable,
-    key_text,
-    position,
-    quoted,
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.frames import small_frame
+from scd_pipeline.expressions import col, key_text, position_order, quote_name, to_comparable
+from scd_pipeline.frames import local_frame
 from scd_pipeline.history.batch import Batch, rank
-from scd_pipeline.instants import utc
+from scd_pipeline.instants import to_utc
 
 ORIGIN = "_origin"
 EXISTED_BEFORE = "_alive_before"
@@ -51,8 +49,6 @@ ASSERTED_BEFORE = "_asserted_before"
 DIFFERS = "_differs"
 VERSION_DIFFERS = "_version_differs"
 _BESIDE_A_BAD_ROW = "_beside_a_bad_row"
-_ROW_AT = "_row_at"
-_ROW_SEQUENCE = "_row_sequence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,7 @@ def affected_keys(kept: DataFrame, removed: DataFrame, dimension: Dimension) -> 
 
 def _with_presence(frame: DataFrame, intake: Intake) -> DataFrame:
     """Add what row-timed snapshots say at their own time: that each entity in them is there (S4)."""
-    frame = frame.withColumns({_ROW_AT: F.lit(None).cast("timestamp"), _ROW_SEQUENCE: F.lit(None).cast("bigint")})
+    frame = frame.withColumns({ROW_AT: F.lit(None).cast("timestamp"), ROW_SEQUENCE: F.lit(None).cast("bigint")})
     return presence(frame) if intake.row_timed else frame
 
 
@@ -124,8 +120,8 @@ def presence(frame: DataFrame) -> DataFrame:
     asserted = frame.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "upsert")).withColumns(
         {
             KIND: F.lit("presence"),
-            _ROW_AT: F.col(EFFECTIVE_AT),
-            _ROW_SEQUENCE: F.col(SEQUENCE),
+            ROW_AT: F.col(EFFECTIVE_AT),
+            ROW_SEQUENCE: F.col(SEQUENCE),
             EFFECTIVE_AT: F.col(ASSERTED_AT),
             SEQUENCE: F.lit(None).cast("bigint"),
         }
@@ -168,7 +164,7 @@ def _snapshot_frame(
         for place in _places(b, scopes)
     ]
     places = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scopes)]
-    return F.broadcast(small_frame(spark, rows, _SNAPSHOT_SCHEMA)), F.explode(F.array(F.lit(_EVERYWHERE), *places))
+    return F.broadcast(local_frame(spark, rows, _SNAPSHOT_SCHEMA)), F.explode(F.array(F.lit(_EVERYWHERE), *places))
 
 
 def _places(snapshot: Batch, scopes: Sequence[tuple[str, ...]]) -> list[str]:
@@ -191,8 +187,8 @@ def _statement_of(snapshot_rows: DataFrame, origin: str, kind: Column, dimension
             **{name: F.lit(None).cast("string") for name in texts},
             **{name: F.lit(None).cast(f"struct<v:{t.ddl()}>") for name, t in types.items()},
             ORIGIN: F.lit(origin),
-            _ROW_AT: F.lit(None).cast("timestamp"),
-            _ROW_SEQUENCE: F.lit(None).cast("bigint"),
+            ROW_AT: F.lit(None).cast("timestamp"),
+            ROW_SEQUENCE: F.lit(None).cast("bigint"),
         }
     )
 
@@ -272,7 +268,7 @@ def _beside_a_bad_row(intake: Intake, dimension: Dimension) -> Column:
 
 def _affected(known: DataFrame, intake: Intake, dimension: Dimension) -> DataFrame:
     """Source and key of the entities of which a new batch says something new, or a removed one spoke."""
-    names = [SOURCE, *[quoted(n) for n in dimension.key_names]]
+    names = [SOURCE, *[quote_name(n) for n in dimension.key_names]]
     kept = _kept(known, intake, dimension).select(*names)
     return kept.unionByName(known.where(F.col(ORIGIN) == "removed").select(*names)).distinct()
 
@@ -338,7 +334,7 @@ def _last_of(flag: Column, window: WindowSpec) -> Column:
 def rows_before(dimension: Dimension) -> WindowSpec:
     """What one source said of one entity before the row; presence included, as `presence` adds it."""
     window = Window.partitionBy(SOURCE, *[col(n) for n in dimension.key_names])
-    return window.orderBy(*position(with_presence=True)).rowsBetween(Window.unboundedPreceding, -1)
+    return window.orderBy(*position_order(with_presence=True)).rowsBetween(Window.unboundedPreceding, -1)
 
 
 def _differs(types: Mapping[str, DataType], *, as_null: bool = False) -> Column:
@@ -350,7 +346,7 @@ def _differs(types: Mapping[str, DataType], *, as_null: bool = False) -> Column:
     differs = F.lit(False)
     for name, data_type in types.items():
         before = col(_before_name(name))
-        equal = comparable(col(name)["v"], data_type).eqNullSafe(comparable(before["v"], data_type))
+        equal = to_comparable(col(name)["v"], data_type).eqNullSafe(to_comparable(before["v"], data_type))
         other = ~equal if as_null else before.isNull() | ~equal
         differs = differs | (col(name).isNotNull() & other)
     return differs
@@ -390,19 +386,19 @@ def _settles(snapshot: Batch, columns: set[str]) -> bool:
 
 
 def _latest_settling(candidates: Iterable[Batch], snapshot: Batch) -> datetime | None:
-    times = [_at(candidate) for candidate in candidates if candidate.covers_all_of(snapshot)]
+    times = [_at(candidate) for candidate in candidates if candidate.covers(snapshot)]
     return max(times, default=None)
 
 
 def _at(batch: Batch) -> datetime:
-    return utc(batch.position[0])
+    return to_utc(batch.position[0])
 
 
 def _span(batch: Batch) -> tuple[datetime, datetime]:
     """The earliest and the latest time that the batch speaks of."""
-    times = [utc(t) for t in (batch.at, batch.earliest, batch.latest) if t is not None]
+    times = [to_utc(t) for t in (batch.at, batch.earliest, batch.latest) if t is not None]
     if not times:
-        return (datetime.max.replace(tzinfo=utc(datetime.max).tzinfo), utc(datetime.min))
+        return (datetime.max.replace(tzinfo=to_utc(datetime.max).tzinfo), to_utc(datetime.min))
     return (min(times), max(times))
 
 

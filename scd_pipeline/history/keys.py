@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import EFFECTIVE_FROM, key_text
+from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.expressions import key_text
 
 UNKNOWN_KEY = -1
 """The key of the unknown member, which facts store where no version held (S23)."""

@@ -87,5 +87,5 @@ def as_map(entries: list[Column]) -> Column:
 
 
 def told_of(values: Column, name: str, data_type: DataType) -> Column:
-    """The wrapped value that a map has under a name, NULL if it has none (columns.wrap)."""
+    """The wrapped value that a map has under a name, NULL if it has none (expressions.wrap)."""
     return F.when(F.map_contains_key(values, name), F.struct(from_text(values[name], data_type).alias("v")))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import EFFECTIVE_AT, attribute_types, col
+from scd_pipeline.columns import EFFECTIVE_AT, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension, ScdType
+from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import KeyHash, hash_64
 from scd_pipeline.history.lossless import told_of
 from scd_pipeline.history.timeline import EXISTS, OPENER, VISIBLE, by_time, versions_of, visible

@@ -28,18 +28,15 @@ from scd_pipeline.columns import (
     LAST_UPDATED,
     LOAD_RUN_ID,
     REASON,
+    ROW_AT,
+    ROW_SEQUENCE,
     SOURCE,
     VERSION,
     attribute_types,
-    col,
-    comparable,
-    delivery_of,
-    null_safe_equal,
-    position,
-    with_columns,
 )
 from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
 from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.expressions import col, delivery_id, null_safe_equal, position_order, to_comparable, with_columns
 from scd_pipeline.history.differences import (
     ASSERTED_BEFORE,
     EXISTED_BEFORE,
@@ -94,7 +91,7 @@ def entity(dimension: Dimension) -> list[Column]:
 
 def in_order(dimension: Dimension) -> WindowSpec:
     """One entity's statements of all sources."""
-    return Window.partitionBy(*entity(dimension)).orderBy(*position())
+    return Window.partitionBy(*entity(dimension)).orderBy(*position_order())
 
 
 def by_time(dimension: Dimension) -> WindowSpec:
@@ -111,15 +108,13 @@ def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
     An entity that is present but would be deleted returns with its row's values; an absence of an entity whose
     existence was not asserted before it is dropped.
     """
-    rows = presence(
-        rows.withColumns({"_row_at": F.lit(None).cast("timestamp"), "_row_sequence": F.lit(None).cast("bigint")})
-    )
+    rows = presence(rows.withColumns({ROW_AT: F.lit(None).cast("timestamp"), ROW_SEQUENCE: F.lit(None).cast("bigint")}))
     states = with_existence(rows, rows_before(dimension), F.lit(True))
     returns = (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE)
     return (
         states.where((F.col(KIND) == "upsert") | returns | deletes())
         .withColumn(KIND, F.when(returns, "upsert").otherwise(F.col(KIND)))
-        .drop(EXISTED_BEFORE, ASSERTED_BEFORE, "_row_at", "_row_sequence")
+        .drop(EXISTED_BEFORE, ASSERTED_BEFORE, ROW_AT, ROW_SEQUENCE)
     )
 
 
@@ -150,7 +145,7 @@ def author() -> Column:
     An equal edition of a delivery must change no row (S13, S14, S34).
     """
     return F.struct(
-        delivery_of(BATCH).alias("delivery"),
+        delivery_id(BATCH).alias("delivery"),
         F.col(SOURCE).alias("source"),
         F.col(REASON).alias("reason"),
         F.col(ACTOR).alias("actor"),
@@ -166,7 +161,7 @@ def visible(dimension: Dimension) -> Column:
     """What opens a version when it differs: the versioned values while the entity is alive, else NULL."""
     types = attribute_types(dimension)
     versioned = dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)
-    values = [comparable(col(a.name)["v"], types[a.name]).alias(f"v{i}") for i, a in enumerate(versioned)]
+    values = [to_comparable(col(a.name)["v"], types[a.name]).alias(f"v{i}") for i, a in enumerate(versioned)]
     return F.when(F.col(EXISTS), F.struct(F.lit(True).alias("alive"), *values))
 
 
@@ -186,7 +181,9 @@ def remember(moments: DataFrame, dimension: Dimension) -> DataFrame:
     shown: dict[str, Column] = {}
     for attribute in dimension.attributes:
         shown.update(
-            _REMEMBERED[attribute.scd](attribute, comparable(col(attribute.name)["v"], types[attribute.name]), window)
+            _REMEMBERED[attribute.scd](
+                attribute, to_comparable(col(attribute.name)["v"], types[attribute.name]), window
+            )
         )
     return with_columns(_with_last_change(moments, dimension, window), shown)
 
@@ -238,7 +235,7 @@ def _with_last_change(moments: DataFrame, dimension: Dimension, window: WindowSp
             continue
         if attribute.scd is ScdType.RETAIN_ORIGINAL:
             value = F.first(F.when(value.isNotNull(), value), ignorenulls=True).over(window)
-        running.append(comparable(value, types[attribute.name]).alias(f"v{len(running)}"))
+        running.append(to_comparable(value, types[attribute.name]).alias(f"v{len(running)}"))
     if not running:
         return moments.withColumn("_last_change", F.lit(None).cast("timestamp"))
     moments = moments.withColumn("_running", F.struct(*running))

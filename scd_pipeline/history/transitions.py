@@ -20,18 +20,10 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import (
-    DEFAULT_REASON,
-    EFFECTIVE_AT,
-    EFFECTIVE_FROM,
-    VERSION,
-    attribute_types,
-    col,
-    comparable,
-    with_columns,
-)
+from scd_pipeline.columns import DEFAULT_REASON, EFFECTIVE_AT, EFFECTIVE_FROM, VERSION, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.types import DataType
+from scd_pipeline.expressions import col, to_comparable, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import as_map, entry
 from scd_pipeline.history.timeline import (
@@ -164,7 +156,7 @@ def _differs(attribute: Attribute, dimension: Dimension, before: Column) -> Colu
     """Whether the attribute, wrapped, shows something else than before in every version."""
     data_type = attribute_types(dimension)[attribute.name]
     now = col(attribute.name)
-    differs = ~comparable(now["v"], data_type).eqNullSafe(comparable(before["v"], data_type))
+    differs = ~to_comparable(now["v"], data_type).eqNullSafe(to_comparable(before["v"], data_type))
     if attribute.scd is ScdType.ADD_ATTRIBUTE:  # a first statement begins a run, be it of NULL (S9)
         return differs | (now.isNotNull() & before.isNull())
     return differs & ~F.col(EXISTS) if attribute.scd is ScdType.HYBRID else differs
@@ -266,7 +258,8 @@ def _of_row(dimension: Dimension) -> Column:
     goes = _Values.of([_Part(n, types[n], then[n].isNotNull(), then[n], None) for n in everything])
     versioned = [a.name for a in dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)]
     differ = {
-        n: ~comparable(col(n)["v"], types[n]).eqNullSafe(comparable(col(_was(n))["v"], types[n])) for n in versioned
+        n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(col(_was(n))["v"], types[n]))
+        for n in versioned
     }
     follows = _Values.of([_Part(n, types[n], differ[n], col(_was(n)), col(n)) for n in versioned])
     none = F.lit(None).cast("bigint")
@@ -307,7 +300,7 @@ def _refused(dimension: Dimension, source: Source) -> Column | None:
     types = attribute_types(dimension)
     parts = []
     for name in [attribute.name for attribute in attributes]:
-        same = comparable(col(name)["v"], types[name]).eqNullSafe(comparable(col(_kept(name))["v"], types[name]))
+        same = to_comparable(col(name)["v"], types[name]).eqNullSafe(to_comparable(col(_kept(name))["v"], types[name]))
         told = col(_changed(name)) & col(_kept(name)).isNotNull() & ~same
         parts.append(_Part(name, types[name], told, col(_kept(name)), col(name)))
     keys = (F.col(_KEY), F.col(_KEY))

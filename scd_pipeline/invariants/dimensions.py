@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION, col, readable_key
+from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.timeline import open_end
 from scd_pipeline.invariants import properties

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import col, readable_key
 from scd_pipeline.declaration import Fact, Role
-from scd_pipeline.frames import united
+from scd_pipeline.expressions import col, readable_key
+from scd_pipeline.frames import union_all
 from scd_pipeline.history.as_of import WINDOW_KEY, holds_at, windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.invariants.dimensions import KEY, RULE
@@ -79,7 +79,7 @@ def _of_each_role(rows: DataFrame, fact: Fact, rule: str, broken: Callable[[str,
     """What `broken` finds in each role, given its column; nothing where the rows have none of the keys."""
     asked = [(column, role) for _, column, role in fact.keyed_roles if column in rows.columns]
     found = [_told(broken(column, role), rule, column, fact) for column, role in asked]
-    return united(found) if found else _told(rows.limit(0), rule, "", fact)
+    return union_all(found) if found else _told(rows.limit(0), rule, "", fact)
 
 
 def _told(rows: DataFrame, rule: str, column: str, fact: Fact) -> DataFrame:

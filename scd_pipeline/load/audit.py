@@ -14,7 +14,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, col, instant
+from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.declaration.types import parse_type
@@ -34,6 +34,7 @@ from scd_pipeline.delta.upstream import (
 )
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
+from scd_pipeline.expressions import col, timestamp_literal
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.transitions import (
@@ -382,7 +383,7 @@ def _rows(
             causes,
             dimension,
             step=step.upto,
-            at=instant(step.at),
+            at=timestamp_literal(step.at),
             version=F.lit(step.version if step.version >= 0 else None),
         )
     )

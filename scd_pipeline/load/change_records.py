@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, SOURCE, col
+from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, ROW_AT, ROW_SEQUENCE, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import Taken
 from scd_pipeline.deliveries.conform import OUTSIDE_OF_SCOPE
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint
-from scd_pipeline.history.batch import Batch, counted
+from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import (
     ASSERTED_BEFORE,
     DIFFERS,
@@ -54,7 +55,7 @@ def _kept_once(
         new=taken.accepted,
         removed=taken.removed,
         stored_snapshots=tuple(
-            b for b in counted(list(old)) if b.is_snapshot and b.records_batch_id not in removed_ids
+            b for b in batches_in_effect(list(old)) if b.is_snapshot and b.records_batch_id not in removed_ids
         ),
     )
     raw = taken.statements()
@@ -110,7 +111,7 @@ def to_append(kept: DataFrame | None, taken: Taken) -> DataFrame:
     unreadable = taken.unreadable()
     if kept is None:
         return unreadable
-    looked_at = (ORIGIN, EXISTED_BEFORE, ASSERTED_BEFORE, DIFFERS, VERSION_DIFFERS, "_row_at", "_row_sequence")
+    looked_at = (ORIGIN, EXISTED_BEFORE, ASSERTED_BEFORE, DIFFERS, VERSION_DIFFERS, ROW_AT, ROW_SEQUENCE)
     columns = [name for name in kept.columns if name not in looked_at]
     told = kept.where(F.col(KIND) != "presence").select(*[col(name) for name in columns])
     return told.unionByName(unreadable.select(*[col(name) for name in columns]))

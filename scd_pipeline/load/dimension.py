@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from scd_pipeline.columns import as_texts
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult
@@ -18,6 +17,7 @@ from scd_pipeline.delta.table import is_superseded
 from scd_pipeline.delta.upstream import log_marks
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected, ConflictError, RetriesExhausted, first_line
+from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.load.load_plan import LoadPlan, make_plan
 from scd_pipeline.load.rows import Extension
@@ -153,7 +153,7 @@ def with_retries(table: str, attempt: Callable[[], Done], retry: Retry, progress
 
 
 def _examples(made: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...]:
-    return tuple(row.asDict() for row in as_texts(made.examples(limit)).collect())
+    return tuple(row.asDict() for row in as_text_columns(made.examples(limit)).collect())
 
 
 def commit_log(warehouse: Warehouse, made: LoadPlan, progress: Progress = silent) -> PipelineCommit:

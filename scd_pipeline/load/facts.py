@@ -25,7 +25,6 @@ from scd_pipeline.columns import (
     LAST_UPDATED,
     LOAD_RUN_ID,
     VERSION,
-    col,
 )
 from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
@@ -36,7 +35,8 @@ from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import LOG_MARK, damage, is_other_table, log_marks, require_sound
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
-from scd_pipeline.frames import united
+from scd_pipeline.expressions import col
+from scd_pipeline.frames import union_all
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING, dimension_schema
@@ -208,7 +208,7 @@ def _moved(
     moved = [
         _rows_of(rows, fact, role, keys) for _, role in fact.roles if (keys := changed[role.dimension.name]) is not None
     ]
-    return united(moved).distinct() if moved else None
+    return union_all(moved).distinct() if moved else None
 
 
 def _fingerprint(fact: Fact) -> int:

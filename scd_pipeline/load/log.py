@@ -10,14 +10,15 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, COMMIT, col, delivery_of
+from scd_pipeline.columns import BATCH, COMMIT
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import in_all_names, stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.history.batch import Batch, counted
+from scd_pipeline.expressions import col, delivery_id
+from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.transitions import SOURCE_BATCH
 
 
@@ -56,7 +57,7 @@ def log_high_water_mark(log: PipelineCommit, commit: PipelineCommit) -> int:
 
 def records_in_effect(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
     """The log's statements that count: those of standing batches (S34)."""
-    counts = {batch.records_batch_id for batch in counted(list(batches))}
+    counts = {batch.records_batch_id for batch in batches_in_effect(list(batches))}
     ignored = sorted({batch.records_batch_id for batch in batches} - counts)
     rows = log.rows()
     return rows.where(~F.col(BATCH).isin(ignored)) if ignored else rows
@@ -74,12 +75,12 @@ def changed_entities(
 
     Out: the business key, and `source_batch_id`, a delivery that did.
     """
-    before = counted([batch for number, batch in batches if number <= after])
-    now = counted([batch for number, batch in batches if number <= upto])
+    before = batches_in_effect([batch for number, batch in batches if number <= after])
+    now = batches_in_effect([batch for number, batch in batches if number <= upto])
     removed = {batch.records_batch_id for batch in before} - {batch.records_batch_id for batch in now}
     spoke = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
     names = [col(name) for name in dimension.key_names]
     readable = reduce(and_, [name.isNotNull() for name in names])
-    delivery = delivery_of(F.min(BATCH))
+    delivery = delivery_id(F.min(BATCH))
     told = log.rows().where((F.col(COMMIT) <= upto) & spoke & readable)
     return told.groupBy(*names).agg(delivery.alias(SOURCE_BATCH))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND, col
+from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.accept import Taken
@@ -16,9 +16,10 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.schema import declared_rows
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantBroken, KeyCollision
-from scd_pipeline.frames import checkpoint, no_rows, united
+from scd_pipeline.expressions import col
+from scd_pipeline.frames import checkpoint, empty_frame, union_all
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
-from scd_pipeline.history.batch import counted
+from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
@@ -130,18 +131,20 @@ def _affected(
     if high_water_marks < log.commit.number:
         lagging = log.rows().where(F.col(COMMIT) > high_water_marks)
         frames.append(lagging.select(*keys))
-        replaced = {b.records_batch_id for b in taken.old} - {b.records_batch_id for b in counted(list(taken.old))}
+        replaced = {b.records_batch_id for b in taken.old} - {
+            b.records_batch_id for b in batches_in_effect(list(taken.old))
+        }
         frames.append(of_batches(log.rows(), replaced).select(*keys))
     if not frames:
         return None
-    distinct = united(frames).distinct()
+    distinct = union_all(frames).distinct()
     return F.broadcast(distinct) if taken.size() < _BROADCAST_KEYS else distinct
 
 
 def _dimension_rows(warehouse: Warehouse, dimension: Dimension, stored: DataFrame | None) -> DataFrame:
     """The dimension's rows with the columns that it should have; no rows if there is no table yet."""
     if stored is None:
-        return no_rows(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(dimension)})
+        return empty_frame(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(dimension)})
     return declared_rows(stored, dimension)
 
 

@@ -14,8 +14,8 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.upstream import LOG_MARK, damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
-from scd_pipeline.history.batch import Batch, counted, rank
-from scd_pipeline.instants import utc
+from scd_pipeline.history.batch import Batch, batches_in_effect, rank
+from scd_pipeline.instants import to_utc
 from scd_pipeline.load.audit import recorded_commits
 from scd_pipeline.load.dimension import BatchResult, plan
 from scd_pipeline.load.facts import pin_dimensions, plan_fact
@@ -92,16 +92,16 @@ def _last(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, t
     if any(batch.at is None for _, batch in committed):
         commits = {commit.number: commit.at for commit in log.table.commits_since(0)}
     came = {batch.id: batch.at or commits.get(number) for number, batch in committed}
-    standing = counted([batch for _, batch in committed])
-    in_order = sorted(standing, key=lambda b: (utc(came[b.id] or datetime.min), rank(b.delivery)))
-    return {b.source: (b.delivery, utc(at) if (at := came[b.id]) else None) for b in in_order}
+    standing = batches_in_effect([batch for _, batch in committed])
+    in_order = sorted(standing, key=lambda b: (to_utc(came[b.id] or datetime.min), rank(b.delivery)))
+    return {b.source: (b.delivery, to_utc(at) if (at := came[b.id]) else None) for b in in_order}
 
 
 def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime) -> list[SourceStatus]:
     log = open_log(warehouse, dimension)
     committed = log.committed_batches()
     known = [batch for _, batch in committed]
-    standing, last = counted(known), _last(log, committed)
+    standing, last = batches_in_effect(known), _last(log, committed)
     quarantined: dict[str, int] = {}
     if log.stored is not None:
         bad = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
@@ -119,7 +119,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
                 len(mine),
                 delivery,
                 at,
-                utc(now) - at if at else None,
+                to_utc(now) - at if at else None,
                 tuple(d.name for d in lying if d.source == source.name),
                 (*wrong, *(f"{b.delivery} ({b.rule}): {b.error}" for b in rejected if b.source == source.name)),
                 sum(quarantined.get(batch.records_batch_id, 0) for batch in mine),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from scd_pipeline.columns import as_texts
+from scd_pipeline.expressions import as_text_columns
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension
@@ -51,7 +51,7 @@ def collected(frame: DataFrame, limit: int = 0) -> Texts:
     """The rows of a frame, at most `limit` of them (0: all); columns may have the same name."""
     kinds = tuple(_kind(field.dataType) for field in frame.schema.fields)
     plain = frame.toDF(*[f"c{number}" for number in range(len(kinds))])
-    texts = as_texts(plain) if kinds else plain
+    texts = as_text_columns(plain) if kinds else plain
     rows = [tuple(row) for row in (texts.limit(limit + 1) if limit else texts).collect()]
     more = bool(limit) and len(rows) > limit
     return Texts(tuple(frame.columns), kinds, tuple(rows[:limit] if more else rows), more)

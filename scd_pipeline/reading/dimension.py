@@ -22,9 +22,6 @@ from scd_pipeline.columns import (
     KIND,
     REVISION_RANK,
     SOURCE,
-    col,
-    instant,
-    readable_key,
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
@@ -32,6 +29,7 @@ from scd_pipeline.delta.audit_table import current_transitions, recorded_until
 from scd_pipeline.delta.schema import declared_rows, in_all_names, stored_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
+from scd_pipeline.expressions import col, readable_key, timestamp_literal
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import build_versions
 
@@ -68,7 +66,7 @@ def as_of(
     shape = shape_of(warehouse, dimension)
     rows = versions(warehouse, shape) if known_at is None else known(warehouse, dimension, known_at)
     if shape.has_windows:
-        moment = instant(time)
+        moment = timestamp_literal(time)
         begun = F.col(EFFECTIVE_FROM) <= moment
         rows = rows.where(begun & (_is_open(shape) | (F.col(EFFECTIVE_TO) > moment)))
     return _shown(rows, shape)
@@ -86,7 +84,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
         )
     rows = audit(warehouse, dimension)
     dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = current_transitions(recorded_until(rows, instant(moment)), dimension)
+    told = current_transitions(recorded_until(rows, timestamp_literal(moment)), dimension)
     return build_versions(told, dimension, key_hash=warehouse.key_hash)
 
 

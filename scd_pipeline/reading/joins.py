@@ -10,12 +10,13 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, col
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import KEYS_SUFFIX
 from scd_pipeline.delta.schema import declared_rows
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
+from scd_pipeline.expressions import col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.timeline import BEGINNING

@@ -9,13 +9,14 @@ from itertools import combinations
 
 from pyspark.sql import SparkSession
 
-from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, quoted
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.schema import as_declared, stored_declaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
+from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
 from scd_pipeline.reading.dimension import BATCHES_SUFFIX, QUARANTINE_SUFFIX, Shape, batches, quarantine, shape_of
 from scd_pipeline.reading.labels import labelled, labelled_attributes, labelled_roles, labels_of
@@ -158,7 +159,7 @@ def _of_dimension(warehouse: Warehouse, shape: Shape) -> list[View]:
     Without windows the rows that are there are all of these (S33).
     """
     as_of = f"{shape.name}_as_of"
-    current, now, then = "v.current_flag", _holds("current_timestamp()"), _holds(f"{quoted(as_of)}.`at`")
+    current, now, then = "v.current_flag", _holds("current_timestamp()"), _holds(f"{quote_name(as_of)}.`at`")
     if not shape.has_windows:
         current, now, then = "true", "true", "true"
     return [
@@ -175,11 +176,11 @@ def _holds(moment: str) -> str:
 
 def _versions(warehouse: Warehouse, shape: Shape, condition: str = "true") -> str:
     table = warehouse.table(shape.name)
-    columns = [_shown(name, f"v.{quoted(name)}", [shape]) for name in table.columns()]
+    columns = [_shown(name, f"v.{quote_name(name)}", [shape]) for name in table.columns()]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
         f"SELECT {', '.join(columns)} FROM {table.identifier} AS v "
-        f"WHERE v.{quoted(shape.surrogate_key)} NOT IN ({reserved}) AND {condition}"
+        f"WHERE v.{quote_name(shape.surrogate_key)} NOT IN ({reserved}) AND {condition}"
     )
 
 
@@ -190,7 +191,7 @@ def _shown(name: str, value: str, of: Sequence[Shape]) -> str:
     elif name == EFFECTIVE_TO:
         open_ends = ", ".join(f"TIMESTAMP '{shape.open_end}Z'" for shape in of)
         value = f"CASE WHEN {value} NOT IN ({open_ends}) THEN {value} END"
-    return f"{value} AS {quoted(name)}"
+    return f"{value} AS {quote_name(name)}"
 
 
 def _joined(warehouse: Warehouse, fact: Fact) -> View:
@@ -204,19 +205,19 @@ def _joined(warehouse: Warehouse, fact: Fact) -> View:
         columns[key] = f"COALESCE({values[of.dimension.surrogate_key]}, {UNKNOWN_KEY})"
         columns |= {names[column]: values[column[1]] for column in labelled_attributes(of.dimension, role)}
         versions = _by_every_key(warehouse, shape_of(warehouse, of.dimension))
-        joins += f" LEFT JOIN ({versions}) AS {quoted(version)} ON {quoted(version)}.`_given` = {stored}"
-    chosen = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
+        joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_given` = {stored}"
+    chosen = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
     return View(f"{fact.name}_joined", f"SELECT {chosen} FROM {table.identifier} AS f{joins}")
 
 
 def _by_every_key(warehouse: Warehouse, shape: Shape) -> str:
     """The versions by each key ever given, `_given`: where that version is gone, the one that holds its beginning."""
-    table, key = warehouse.table(shape.name).identifier, quoted(shape.surrogate_key)
+    table, key = warehouse.table(shape.name).identifier, quote_name(shape.surrogate_key)
     standing = f"SELECT v.{key} AS `_given`, v.* FROM {table} AS v"
     keys = warehouse.table(shape.name + KEYS_SUFFIX)
     if not shape.has_windows or not keys.exists():
         return standing
-    same = " AND ".join(f"v.{quoted(name)} = k.{quoted(name)}" for name in shape.key_names)
+    same = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in shape.key_names)
     return (
         f"{standing} UNION ALL SELECT k.{key} AS `_given`, v.* "
         f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {table} AS v "
@@ -234,12 +235,12 @@ def _overlap(warehouse: Warehouse, left: Shape, right: Shape) -> View:
         for name in warehouse.table(shape.name).columns()
         if name not in shared
     ]
-    columns = [f"l.{quoted(name)}" for name in left.key_names]
+    columns = [f"l.{quote_name(name)}" for name in left.key_names]
     for (label, column), name in labelled(own, shared).items():
-        columns.append(f"{of_label[label][0]}.{quoted(column)} AS {quoted(name)}")
+        columns.append(f"{of_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
     begin, end = "GREATEST(l.effective_from, r.effective_from)", "LEAST(l.effective_to, r.effective_to)"
     window = [_shown(EFFECTIVE_FROM, begin, [left, right]), _shown(EFFECTIVE_TO, end, [left, right])]
-    same = " AND ".join(f"l.{quoted(name)} = r.{quoted(name)}" for name in left.key_names)
+    same = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
     text = (
         f"SELECT {', '.join([*columns, *window])} FROM {warehouse.table(left.name).identifier} AS l "
         f"JOIN {warehouse.table(right.name).identifier} AS r "

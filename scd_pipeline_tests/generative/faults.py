@@ -90,7 +90,7 @@ F.try_element_at(
 _FIRST_AUTHOR = """
 F.first(F.when(F.col("_changed"), author()), ignorenulls=True).over(
     Window.partitionBy(*entity(dimension), EFFECTIVE_AT)
-    .orderBy(*position())
+    .orderBy(*position_order())
     .rowsBetween(Window.unboundedPreceding, 0)
 )
 """
@@ -102,15 +102,23 @@ def _of(data_type: str, comparable: str) -> str:
 
 
 _ORDER = (
-    _fault("sequence_ignored", "S5", "customer pass, machine pass", _in("columns.position", dropped(item("SEQUENCE")))),
+    _fault(
+        "sequence_ignored",
+        "S5",
+        "customer pass, machine pass",
+        _in("expressions.position_order", dropped(item("SEQUENCE"))),
+    ),
     _fault(
         "sequence_null_last",
         "S5",
         "customer pass, machine pass",
-        _in("columns.position", renamed(call("asc_nulls_first"), "asc_nulls_last")),
+        _in("expressions.position_order", renamed(call("asc_nulls_first"), "asc_nulls_last")),
     ),
     _fault(
-        "delivery_ignored", "S5", "customer pass, machine pass", _in("columns.position", dropped(item("DELIVERY_RANK")))
+        "delivery_ignored",
+        "S5",
+        "customer pass, machine pass",
+        _in("expressions.position_order", dropped(item("DELIVERY_RANK"))),
     ),
     _fault(
         "numbers_as_text",
@@ -125,7 +133,7 @@ _ORDER = (
         "channels_reversed",
         "S5",
         "customer pass, machine pass",
-        _in("columns.position", replaced(item("CHANNEL"), "F.col(CHANNEL).desc()")),
+        _in("expressions.position_order", replaced(item("CHANNEL"), "F.col(CHANNEL).desc()")),
     ),
     _fault(
         "intermediate_states_open_versions",
@@ -183,7 +191,7 @@ _SNAPSHOTS = (
         "snapshots_of_other_scopes_settle",
         "scope",
         "store halves, customer halves",
-        _in("batch.Batch.covers_all_of", replaced(comparison("set"), "True")),
+        _in("batch.Batch.covers", replaced(comparison("set"), "True")),
     ),
     _fault(
         "scope_of_good_rows_only",
@@ -270,13 +278,13 @@ _SNAPSHOTS = (
         "presence_by_the_earliest_row",
         "S4",
         "partner pass, machine pass",
-        _in("columns.position", renamed(call("desc_nulls_first"), "asc_nulls_first")),
+        _in("expressions.position_order", renamed(call("desc_nulls_first"), "asc_nulls_first")),
     ),
     _fault(
         "presence_by_the_lowest_sequence",
         "S4",
         "partner pass, machine pass",
-        _in("columns.position", renamed(call("desc_nulls_last"), "asc_nulls_last")),
+        _in("expressions.position_order", renamed(call("desc_nulls_last"), "asc_nulls_last")),
     ),
     _fault(
         "retire_guard_off", "S27", "customer pass, country pass", _in("source.RetireGuard.rejects", returned("False"))
@@ -394,7 +402,7 @@ _REVISIONS = (
         "S34",
         "customer halves, country halves",
         _in("accept._is_lower", returned("False")),
-        _in("batch.standing", replaced(comparison("rank"), "True")),
+        _in("batch.current_revisions", replaced(comparison("rank"), "True")),
     ),
     _fault(
         "superseded_revisions_read",
@@ -406,7 +414,7 @@ _REVISIONS = (
         "withdrawn_revisions_read",
         "S34",
         "customer halves, country halves",
-        _in("batch.standing", replaced(iterable(), "[b for b in _ if not b.withdrawn]")),
+        _in("batch.current_revisions", replaced(iterable(), "[b for b in _ if not b.withdrawn]")),
     ),
     _fault(
         "content_is_its_row_count",
@@ -430,7 +438,7 @@ _REVISIONS = (
         "run_id_with_revision",
         "S34",
         "customer pass, country pass",
-        _in("timeline.author", replaced(call("delivery_of"), "F.col(BATCH)")),
+        _in("timeline.author", replaced(call("delivery_id"), "F.col(BATCH)")),
     ),
 )
 
@@ -548,7 +556,7 @@ _LOG = (
         "change_to_null_is_no_overwrite",
         "S8",
         "customer halves, country halves",
-        _in("columns.null_safe_equal", replaced(call("eqNullSafe"), "F.coalesce(_receiver == _0, F.lit(True))")),
+        _in("expressions.null_safe_equal", replaced(call("eqNullSafe"), "F.coalesce(_receiver == _0, F.lit(True))")),
     ),
 )
 
@@ -699,19 +707,21 @@ _ATTRIBUTES = (
 )
 
 _EQUALITY = (
-    _fault("map_order_matters", "S8", "machine pass", _in("columns.comparable", replaced(call("array_sort"), "_0"))),
+    _fault(
+        "map_order_matters", "S8", "machine pass", _in("expressions.to_comparable", replaced(call("array_sort"), "_0"))
+    ),
     _fault(
         "nan_is_null",
         "S8",
         "machine pass",
-        _in("columns.comparable", begun(_of("double", "F.when(~F.isnan(value), value)"))),
+        _in("expressions.to_comparable", begun(_of("double", "F.when(~F.isnan(value), value)"))),
     ),
     _fault(
         "nan_differs",
         "S8",
         "machine pass",
         _in(
-            "columns.comparable",
+            "expressions.to_comparable",
             begun(_of("double", 'F.when(F.isnan(value), F.uuid()).otherwise((value + 0.0).cast("string"))')),
         ),
     ),
@@ -719,19 +729,19 @@ _EQUALITY = (
         "negative_zero_differs",
         "S8",
         "machine pass",
-        _in("columns.comparable", begun(_of("double", 'value.cast("string")'))),
+        _in("expressions.to_comparable", begun(_of("double", 'value.cast("string")'))),
     ),
     _fault(
         "case_ignored",
         "S8",
         "customer pass, country pass",
-        _in("columns.comparable", begun(_of("string", "F.lower(value)"))),
+        _in("expressions.to_comparable", begun(_of("string", "F.lower(value)"))),
     ),
     _fault(
         "blanks_ignored",
         "S8",
         "customer pass, country pass",
-        _in("columns.comparable", begun(_of("string", "F.rtrim(value)"))),
+        _in("expressions.to_comparable", begun(_of("string", "F.rtrim(value)"))),
     ),
     _fault(
         "empty_text_is_null",
@@ -743,7 +753,7 @@ _EQUALITY = (
         "key_parts_run_together",
         "S8",
         "partner pass, store pass",
-        _in("columns.key_text", replaced(call("concat", "length"), "_2")),
+        _in("expressions.key_text", replaced(call("concat", "length"), "_2")),
     ),
     _fault(
         "key_without_time", "S14", "customer pass, player pass", _in("keys.surrogate_key", dropped(item("unix_micros")))

@@ -1,6 +1,6 @@
 """Mutations of functions of the engine: each selects one expression by the names in it; no file is changed.
 
-A function is named by its module and its qualified name (`timeline.running_state`, `batch.Batch.covers_all_of`),
+A function is named by its module and its qualified name (`timeline.running_state`, `batch.Batch.covers`),
 whatever package the module is in. A mutation quotes no source text of the engine. It selects an expression by its
 kind (a call, a comparison, an operand ...) and by the functions, constants, columns and attributes that it mentions.
 """

@@ -13,7 +13,7 @@ from scd_pipeline.deliveries import read as ingest
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.history.batch import rank, successor
+from scd_pipeline.history.batch import next_revision, rank
 from scd_pipeline.load.dimension import load
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -76,4 +76,4 @@ def test_the_content_of_a_file_decides_about_its_revision(
 @pytest.mark.rule("S34")
 @pytest.mark.parametrize("revision", ["0", "9", "1700000000000000", "2024-01-31", "second", "second+1"])
 def test_a_successor_is_higher(revision: str) -> None:
-    assert rank(successor(revision)) > rank(revision)
+    assert rank(next_revision(revision)) > rank(revision)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline.delta.table import Table
-from scd_pipeline.frames import small_frame
+from scd_pipeline.frames import local_frame
 
 TIME_FORMAT = "spark.sql.parquet.outputTimestampType"
 CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
@@ -43,7 +43,7 @@ def test_every_way_of_writing_stores_microseconds(hostile: SparkSession, warehou
     def rows(*keys: int) -> DataFrame:
         spoil(hostile)
         ends = [(key, FIRST_DAY if key % 2 else OPEN_END, False) for key in keys]
-        return small_frame(hostile, ends, "k bigint, at timestamp, gone boolean")
+        return local_frame(hostile, ends, "k bigint, at timestamp, gone boolean")
 
     commit = table.append(rows(1, 2, 3, 4), commit.next(high_water_marks={}, batches=(), run_id=""))
     commit = table.replace(rows(1, 2), commit.next(high_water_marks={}, batches=(), run_id=""), key="k")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from scd_pipeline.history.batch import Batch, rank, regions
+from scd_pipeline.history.batch import Batch, overlap_groups, rank
 from scd_pipeline_tests import oracle
 
 
@@ -17,11 +17,11 @@ def snapshot(name: str, scope: str | None, *, source: str = "pos", columns: str 
     return Batch(source, "snapshot", delivery, revision or "1", None, scope_columns=(columns,), scope=values)
 
 
-def together(batches: Iterable[Batch]) -> set[str]:
-    """The names of the deliveries that share a region, in order."""
+def groups(batches: Iterable[Batch]) -> set[str]:
+    """The names of the deliveries that form a group, in order."""
     found: dict[object, list[str]] = {}
-    for (_, _, delivery), region in regions(list(batches)).items():
-        found.setdefault(region, []).append(delivery)
+    for (_, _, delivery), group in overlap_groups(list(batches)).items():
+        found.setdefault(group, []).append(delivery)
     return {"".join(sorted(names)) for names in found.values()}
 
 
@@ -40,8 +40,8 @@ def together(batches: Iterable[Batch]) -> set[str]:
     ],
     ids=["same", "wide", "chain", "revisions", "everything", "other columns", "other source", "nobody"],
 )
-def test_snapshots_that_may_speak_of_the_same_entities_share_a_region(batches: list[Batch], told: set[str]) -> None:
-    assert together(batches) == told
+def test_snapshots_that_may_speak_of_the_same_entities_form_a_group(batches: list[Batch], told: set[str]) -> None:
+    assert groups(batches) == told
 
 
 @pytest.mark.rule("S14")

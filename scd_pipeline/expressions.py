@@ -1,0 +1,184 @@
+"""Column expressions and frame transformations that all stages of a load share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import (
+    CHANNEL,
+    DELIVERY_RANK,
+    EFFECTIVE_AT,
+    PROVIDED,
+    REVISION_RANK,
+    ROW_AT,
+    ROW_SEQUENCE,
+    SEQUENCE,
+    SOURCE,
+)
+from scd_pipeline.declaration.types import Array, DataType, Map, Struct
+from scd_pipeline.instants import to_micros
+
+
+def quote_name(name: str) -> str:
+    """Return the name in backticks, so that Spark reads dots and blanks as part of it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def col(name: str) -> Column:
+    """Return the column of this name, which may contain dots and blanks."""
+    return F.col(quote_name(name))
+
+
+def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Add or replace columns; `columns` may be empty, which Spark's `withColumns` rejects."""
+    return frame.withColumns(dict(columns)) if columns else frame
+
+
+def timestamp_literal(time: datetime | None) -> Column:
+    """Return the time as a TIMESTAMP literal, or a NULL of that type.
+
+    The literal is built from microseconds, so that no time zone of the process or the session affects it (S1).
+    """
+    if time is None:
+        return F.lit(None).cast("timestamp")
+    return F.timestamp_micros(F.lit(to_micros(time)))
+
+
+def to_comparable(value: Column, data_type: DataType) -> Column:
+    """Return the value in a form that `<=>` compares as S8 demands: maps at any depth become sorted entries.
+
+    NULL stays NULL. Spark itself treats NaN as equal to NaN and 0.0 as equal to -0.0.
+    """
+    if not has_map(data_type):
+        return value
+    if isinstance(data_type, Map):
+        entries = F.transform(
+            F.map_entries(value),
+            lambda e: F.struct(
+                to_comparable(e["key"], data_type.key).alias("k"), to_comparable(e["value"], data_type.value).alias("v")
+            ),
+        )
+        return F.array_sort(entries)
+    if isinstance(data_type, Array):
+        return F.transform(value, lambda e: to_comparable(e, data_type.element))
+    if isinstance(data_type, Struct):
+        fields = [to_comparable(value[name], field).alias(name) for name, field in data_type.fields]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return value
+
+
+def has_map(data_type: DataType) -> bool:
+    """Return whether the type is a map or contains one at any depth."""
+    match data_type:
+        case Map():
+            return True
+        case Array(element=element):
+            return has_map(element)
+        case Struct(fields=fields):
+            return any(has_map(field) for _, field in fields)
+        case _:
+            return False
+
+
+def null_safe_equal(left: Sequence[Column], right: Sequence[Column]) -> Column:
+    """Return whether all pairs are equal, where NULL equals NULL; true if there are no pairs."""
+    equal = F.lit(True)
+    for a, b in zip(left, right, strict=True):
+        equal = equal & a.eqNullSafe(b)
+    return equal
+
+
+def key_text(key_names: Sequence[str]) -> Column:
+    """Return the business key as one unambiguous text: each part with its length in front, and `-` for NULL.
+
+    The keys ('a|b', 'c') and ('a', 'b|c') differ, and so do NULL and '' (S8).
+    """
+    parts: list[Column] = []
+    for name in key_names:
+        text = col(name).cast("string")
+        parts.append(F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("-")))
+    return F.concat(*parts)
+
+
+def readable_key(key_names: Sequence[str]) -> Column:
+    """Return the business key as text for messages, such as `id=7, region=EU`."""
+    return F.concat_ws(
+        ", ", *[F.concat(F.lit(f"{n}="), F.coalesce(col(n).cast("string"), F.lit("NULL"))) for n in key_names]
+    )
+
+
+def delivery_id(batch: str | Column) -> Column:
+    """Return a batch id without its revision."""
+    return F.regexp_replace(batch, "/[^/]*$", "")
+
+
+def to_current_names(former: Mapping[str, str]) -> Callable[[Column], Column]:
+    """Return a function that replaces former attribute names by current ones (S20).
+
+    Args:
+        former: The current name by former name; not empty.
+    """
+    pairs = F.create_map(*[F.lit(text) for pair in former.items() for text in pair])
+    return lambda name: F.coalesce(pairs[name], name)
+
+
+def wrap(frame: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Turn each attribute into a struct with one field `v`, and drop `_provided`.
+
+    A NULL struct means "not provided"; a struct with a NULL field means that NULL was provided.
+
+    Args:
+        frame: Rows with the attributes and `_provided`, the names of the attributes that each row provides.
+        names: The attributes.
+    """
+    wrapped = {n: F.when(F.array_contains(PROVIDED, n), F.struct(col(n).alias("v"))) for n in names}
+    return frame.withColumns(wrapped).drop(PROVIDED)
+
+
+def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Undo `wrap`: return the plain attributes, and `_provided` with the names of those that each row provides."""
+    provided = F.array_compact(F.array(*[F.when(col(n).isNotNull(), F.lit(n)) for n in names]))
+    plain = {n: F.col(f"{quote_name(n)}.v") for n in names}
+    return frame.withColumn(PROVIDED, provided.cast("array<string>")).withColumns(plain)
+
+
+def position_order(*, with_presence: bool = False) -> list[Column]:
+    """Return the sort order of change records: time, sequence (NULL first), delivery, channel, source, revision (S5).
+
+    Of each delivery only one revision is in effect, so the revision decides between no two of its records; the same
+    content under a higher revision therefore changes nothing (S14, S34). The source's name only decides which source a
+    version names as its cause.
+
+    Args:
+        with_presence: Sort the rows by which a row-timed snapshot asserts presence after the snapshot's own row of
+            that time, the one with the highest position first, because its values are used (S4).
+    """
+    order = [
+        F.col(EFFECTIVE_AT).asc(),
+        F.col(SEQUENCE).asc_nulls_first(),
+        F.col(DELIVERY_RANK).asc(),
+        F.col(CHANNEL).asc(),
+        F.col(SOURCE).asc(),
+        F.col(REVISION_RANK).asc(),
+    ]
+    if with_presence:
+        order += [F.col(ROW_AT).desc_nulls_first(), F.col(ROW_SEQUENCE).desc_nulls_last()]
+    return order
+
+
+def as_text_columns(frame: DataFrame) -> DataFrame:
+    """Return the rows with each value as text (`text_column`); column names must be unique."""
+    return frame.select(*[text_column(frame, name).alias(name) for name in frame.columns])
+
+
+def text_column(frame: DataFrame, name: str) -> Column:
+    """Return a column's values as text, NULL as NULL.
+
+    Binary values become hexadecimal digits, because their bytes need not be valid UTF-8.
+    """
+    value = col(name)
+    return F.hex(value) if frame.schema[name].dataType.typeName() == "binary" else value.cast("string")
