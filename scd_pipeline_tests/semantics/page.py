@@ -67,7 +67,9 @@ def page() -> str:
 def _not_built() -> str:
     names = [f"{number} ({rule.title})" for number, rule in _in_order() if not rule.built]
     parts = [f"- {number}: {rule.missing}" for number, rule in _in_order() if rule.missing]
-    return "\n".join(["**Not built yet:** " + "; ".join(names) + ". Of what is built, this is missing:", "", *parts])
+    return "\n".join(
+        ["**Not built yet:** " + "; ".join(names) + ". Parts of these rules are not built either:", "", *parts]
+    )
 
 
 def _in_order() -> list[tuple[str, Rule]]:
@@ -79,7 +81,7 @@ def _rule(number: str, tests: list[Shown]) -> str:
     parts = [f'<a id="{number.lower()}"></a>', f"### {number}. {rule.title}"]
     parts += [] if rule.built else ["*Not built yet.*"]
     parts.append(inspect.cleandoc(rule.text))
-    parts += ["Decided:\n\n" + "\n".join(f"- {text}" for text in rule.decided)] if rule.decided else []
+    parts += ["Details:\n\n" + "\n".join(f"- {text}" for text in rule.decided)] if rule.decided else []
     parts += [f"*{rule.missing}*"] if rule.missing else []
     parts += [_example(test.title, test.case) for test in mine if _is_example(number, test) and test.case]
     parts += [_tests(mine)] if mine else []

@@ -1,6 +1,6 @@
-"""The rules of the semantics in the project's own words: what docs/semantics.md is made of.
+"""The rules of the semantics, from which docs/semantics.md is generated.
 
-`decided` says what holds where a rule alone would leave room. A rule that is not built has no tests.
+`decided` has decisions on details. A rule that is not built has no tests.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INTRODUCTION = """
-# Semantics
+# Rules
 
-What the tables mean, rule by rule. The numbers are cited by tests, docstrings and error messages. Under each rule
-stand the tests that show it: text tables of what is delivered and of what comes of it, each held against a naive
-[oracle](../scd_pipeline_tests/oracle.py) in plain Python and against the engine on Spark. Words are explained in the
-[glossary](reference/glossary.md), declarations in [declaration.md](reference/declaration.md).
+The rules that the tables follow. Tests, docstrings and error messages cite their numbers. Each rule lists the tests
+that verify it; most of them are text tables of deliveries and of the rows that result, which are compared with a naive
+[oracle](../scd_pipeline_tests/oracle.py) in plain Python and with the engine on Spark. The terms are in the
+[glossary](reference/glossary.md), the options in [Declaration](reference/declaration.md).
 
 This page is generated from `scd_pipeline_tests/semantics` by `make docs`; a test fails when it is stale.
 
@@ -24,7 +24,7 @@ arrive in the order of their lines.
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its heading, what it says, what was decided where it leaves room, and what of it is missing."""
+    """A rule: its title, its text, decisions on details, and what is not built."""
 
     title: str
     text: str
@@ -35,55 +35,54 @@ class Rule:
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Time": ("S1", "S2", "S3", "S4", "S5"),
-    "How an attribute remembers": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
+    "Attribute types": ("S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S33"),
     "Arrival": ("S14", "S15", "S16", "S17", "S18", "S19", "S20", "S34", "S35"),
     "Audit": ("S21", "S22"),
     "Facts": ("S23", "S24", "S25"),
     "Bad input": ("S26", "S27", "S28"),
-    "Where a history begins, who states what, what may be erased, and the ground": ("S29", "S30", "S31", "S32"),
+    "Start of history, sources, erasure and platform": ("S29", "S30", "S31", "S32"),
 }
 
 RULES: dict[str, Rule] = {
     "S1": Rule(
         "Time is UTC",
         """
-        Every time is an instant in UTC, to the microsecond. Neither the zone of the session nor that of the machine
-        or of the process has a say. A text or a column without a zone is read in the zone that its source declares;
-        if it declares none, in UTC.
+        All times are UTC with microsecond precision, whatever the time zone of the session, the machine or the file.
+        A text or a column without a zone is read in the zone that its source declares, by default UTC.
         """,
         (
-            "A session whose time zone is not UTC is refused when the warehouse is opened.",
-            "Where the clocks go forward, a time in the gap is read an hour later; where they go back, a time that "
-            "comes twice is the first of the two. With an offset beside it, it is what the offset says.",
-            "A `timestamp_ntz` attribute is no instant: it stays what the source wrote. A date as a time is the "
-            "midnight at which it begins in the source's zone.",
-            "A time of day without a date is no time. A date in a file's name is the midnight at which it begins in "
-            "UTC, whatever zone the source's columns are in.",
+            "A session whose time zone is not UTC is rejected when the warehouse is opened.",
+            "When the clocks go forward, a time in the gap is read an hour later. When they go back, a time that "
+            "occurs twice is the first of the two, unless it has an offset.",
+            "A `timestamp_ntz` attribute is not an instant: it keeps what the source wrote. A date that is read as a "
+            "time is its midnight in the source's zone.",
+            "A time of day without a date is not a time. A date in a file's name is its midnight in UTC, whatever "
+            "the zone of the source's columns is.",
         ),
     ),
     "S2": Rule(
         "Half-open windows",
         """
         A version is in force from `effective_from` on, up to but not at `effective_to`. The windows of one entity do
-        not overlap and are never empty. Between two of them there may be a gap: the entity did not exist then.
+        not overlap and are never empty. A gap between two of them means that the entity did not exist then.
         """,
     ),
     "S3": Rule(
         "One current version at most",
         """
-        The version without an end is the current one, and `effective_to` holds the open end there. A deleted entity
-        has no current version.
+        The version whose window has no end is current, and its `effective_to` is the open end. A deleted entity has
+        no current version.
         """,
         (
-            "Current is not the same as in force: a change dated in the future is current at once, as nothing asks "
-            "the clock. Reading `as_of` a time gives what is in force then.",
+            "Current is not the same as in force: a change that is dated in the future is current at once, as the "
+            "clock is not used. A query as of a time returns the versions in force then.",
         ),
     ),
     "S4": Rule(
-        "Whose time it is",
+        "Business time",
         """
-        A change is true from the time that its row gives, where the channel declares such a column (`effective_at`);
-        else from the time of its delivery. A delivery that has neither is refused. The wall clock is never asked.
+        A change is true from the time in its row, if the channel declares such a column (`effective_at`), otherwise
+        from the time of its delivery. A delivery that has neither is rejected. The clock is never used.
 
         A snapshot whose rows have times of their own asserts values at those times, and at its own time which
         entities are present and which are absent. An entity that is present but would be deleted by then returns at
@@ -94,33 +93,33 @@ RULES: dict[str, Rule] = {
         """,
         (
             "If such a snapshot has several rows of an entity that returns, the row with the highest position counts.",
-            "Of an entity that exists anyway, a snapshot with row times states nothing at its own time.",
+            "A snapshot with row times asserts nothing at its own time about an entity that exists anyway.",
             "Existence is asserted until the source asserts otherwise, by an absence or by a feed's delete: a late row "
             "of an entity that was deleted and returns has no gap either. A quarantined row asserts no existence, and "
             "a feed's delete needs no assertion before it.",
-            "Where rows should have times, one without is a bad row; the delivery's time does not stand in.",
+            "If rows have times, a row without one is a bad row; the delivery's time does not replace it.",
         ),
     ),
     "S5": Rule(
         "The order of changes",
         """
-        All changes in one batch become history, in the order of their positions: time, then the declared sequence
-        (none comes first), then the delivery's name and its channel. Of several at one time the last one wins,
-        attribute by attribute as far as they state them, and what held for no time is not seen. When nothing orders
-        two rows that give one attribute different values, the whole batch is rejected and the keys are named, unless
-        the channel declares what decides (`ties`). Rows that agree are one change record.
+        All changes of an entity in one batch become history, in order of position: time, then the declared sequence
+        (NULL first), then the delivery's name and its channel. At equal time the last change wins for each attribute
+        that it provides; a value that was true for no time has no version. If two rows give one attribute different
+        values and nothing orders them, the whole batch is rejected and the error names the keys, unless the channel
+        declares otherwise (`ties`). Rows that agree are one change record.
         """,
         (
-            "Names of deliveries, and revisions, are compared as dates where they are dates, as numbers where they "
-            "are whole numbers, else as text; dates come before numbers and these before text; `1` and `01` are two "
-            "names, the plain one first.",
-            "A snapshot and a feed of one source with the same name and time: the feed comes first, whatever their "
-            "revisions. Of a delivery one revision counts, so that no revision orders anything.",
-            "NULL and a value are different values. A delete and a row that is none contradict each other too.",
-            "`ties: delete_wins`: of the rows of one position a delete decides, and the others have no effect. Without "
-            "a delete among them, different values are still rejected.",
-            "`ties: last_row`: the last row of the file decides, for each attribute that it provides; for the others "
-            "the last row that provides them. If it is a delete, the others have no effect; if it is not, deletes of "
+            "Names of deliveries, and revisions, are compared as dates if they are dates, as numbers if they are "
+            "whole numbers, otherwise as text. Dates sort before numbers, and numbers before text. `1` and `01` are "
+            "two names, and `1` is first.",
+            "If a snapshot and a feed of one source have the same name and time, the feed is first, whatever their "
+            "revisions. Only one revision of a delivery is current, so revisions order nothing.",
+            "NULL and a value are different values. A delete and an upsert also contradict each other.",
+            "`ties: delete_wins`: a delete wins over the other rows of its position, which have no effect. Without a "
+            "delete among them, different values are still rejected.",
+            "`ties: last_row`: the last row of the file wins, for each attribute that it provides; for the others the "
+            "last row that provides them. If it is a delete, the others have no effect; if it is not, deletes of "
             "its position have none. The order of such rows is then part of what a batch contains.",
             "`last_row` needs rows whose order is the same at each read: those of a file, or of a pandas or Arrow "
             "frame. A table is rejected by the declaration; a folder of files or a Spark frame is rejected when it is "
@@ -128,213 +127,212 @@ RULES: dict[str, Rule] = {
         ),
     ),
     "S6": Rule(
-        "Type 0: the first value stays",
+        "Type 0: the first value is kept",
         """
-        The first value in business time that is not NULL stands in every version, for ever. Later values change
-        nothing.
+        Every version has the first value in business time that is not NULL. A later different value changes nothing,
+        and is audited as refused, once.
         """,
         (
-            "First means first in business time: a late delivery that was true earlier takes the place.",
-            "Of several values at the first time, the last by position is the first value.",
+            "A late delivery with an earlier business time replaces the first value.",
+            "If several values have the first time, the last by position is the first value.",
         ),
     ),
     "S7": Rule(
         "Type 1: the latest value",
         """
-        The latest value stands in every version, the closed ones included. It opens no version.
+        Every version has the latest value, also the closed versions. A change opens no version.
         """,
         (
-            "What is stated of an entity while it is gone, or before it exists, counts too.",
-            "`change_reason`, `change_source` and `load_run_id` stay those of the version's opening. `last_updated` "
-            "is the later of the version's opening and the time since when all values hold that stand in every "
-            "version (types 0, 1 and 3, and the current ones of type 6).",
+            "A value that is asserted while the entity does not exist is used as well.",
+            "`change_reason`, `change_source` and `load_run_id` are those of the change that opened the version. "
+            "`last_updated` is the later of the version's start and the last change of a value that every version has "
+            "(types 0, 1 and 3, and the current values of type 6).",
         ),
     ),
     "S8": Rule(
         "Type 2: a different value opens a version",
         """
-        Two values are the same if both are NULL or both are equal, column by column: NULL is not the empty text, and
-        no column runs over into the next one. NaN is NaN, 0.0 is -0.0, decimals are compared by value, text by its
-        bytes under any collation, arrays and structs by their content, maps by their entries in any order and at any
-        depth. VARIANT, geospatial types and intervals have no such equality: a declaration with one is refused.
+        Two values are the same if both are NULL or both are equal, compared column by column: NULL is not the empty
+        text. NaN equals NaN, 0.0 equals -0.0, decimals are compared by value, text by its bytes under any collation,
+        arrays and structs by their content, maps by their entries in any order and at any depth. VARIANT, geospatial
+        types and intervals have no such equality; a declaration with one is invalid.
         """,
-        ("A type 2 attribute that was never stated counts as NULL.",),
+        ("A type 2 attribute that was never provided is NULL.",),
     ),
     "S9": Rule(
         "Type 3: the latest value and the one before",
         """
-        Every version shows the latest value, in `previous_<name>` the value before it and in `<name>_changed_at`
-        since when the latest one holds. It opens no version.
+        Every version has the latest value, in `previous_<name>` the value before it, and in `<name>_changed_at` the
+        time since which the latest value holds. A change opens no version.
         """,
         (
-            "What counts is the sequence of values by business time, NULL among them, from the first time that the "
-            "attribute is stated; stating a value again is no change. Never stated: all three are NULL.",
+            "The values are ordered by business time, NULL included, from the first that is provided; an equal value "
+            "is not a change. If the attribute was never provided, all three are NULL.",
         ),
     ),
     "S10": Rule(
-        "Type 6: the value then and the value now",
+        "Type 6: the historical and the latest value",
         """
-        As type 2; and every version has the latest value in `current_<name>` and, where `previous: true` is declared,
-        the value of the version before it in `previous_<name>`.
+        As type 2. In addition, every version has the latest value in `current_<name>` and, with `previous: true`, the
+        value of the preceding version in `previous_<name>`.
         """,
-        ("The version before is the one with the number before, whatever opened it and whatever gap lies between.",),
+        ("The preceding version is the one with the preceding number, whatever opened it, also across a gap.",),
     ),
     "S11": Rule(
-        "Type 4: a layout",
+        "Type 4: a table layout",
         """
-        Type 4 is no type of attribute: it keeps current rows in one table and closed versions in another, which
-        together hold what one table would.
+        Type 4 is a table layout, not an attribute type: one table has the current rows, another the closed versions.
+        Together they hold what one type 2 table would hold. Kimball's type 4, a mini-dimension, is something else.
         """,
         built=False,
     ),
     "S12": Rule(
-        "Type 7: a reading",
+        "Type 7: a query",
         """
-        A base table is read together with a log of timed updates and deletes, applied up to a chosen time.
+        A base table is read together with a log of timed updates and deletes, which are applied up to a chosen time.
+        Kimball's type 7, dual type 1 and type 2 keys, is something else.
         """,
         built=False,
     ),
     "S13": Rule(
-        "Nothing new",
+        "Unchanged values",
         """
-        A value that is stated again opens no version and changes no row of the dimension, and the table gets no
-        commit.
+        Receiving an unchanged value opens no version, changes no row of the dimension and creates no commit of it.
         """,
         (
-            "Of a snapshot the change log keeps only what differs from what its source had stated before: the rest "
-            "can be read off. What a feed states is kept.",
+            "The change log stores of a snapshot only what differs from what its source had asserted before; the rest "
+            "follows from that. It stores every change record of a feed.",
         ),
     ),
     "S33": Rule(
         "Tables without windows",
         """
         A dimension whose attributes are all of types 0, 1 and 3 has one row for each entity that ever existed, and no
-        window columns. Inside, its one version began at 0001-01-01, so that surrogate keys work as everywhere. A
-        deleted entity keeps its row, by option with the time in `deleted_at`; by another option the row is removed.
+        window columns. Its one version begins at 0001-01-01, so that surrogate keys work as in other tables. The row of
+        a deleted entity stays; one option adds the time in `deleted_at`, another removes the row.
         """,
         (
             "The row names the delivery that first made the entity exist, also after a return.",
-            "`deleted_at` is the time of the last delete, and NULL for one who is back.",
+            "`deleted_at` is the time of the last delete, and NULL if the entity has returned.",
         ),
     ),
     "S14": Rule(
         "Convergence",
         """
-        The rows depend on the declaration and on which batches were accepted, and on nothing else: not on the order
-        in which they came, how often, at what hour or in how many runs. That includes the surrogate keys, which are
-        hashes of business key and `effective_from`. Every column comes from the batches, none from the clock. Should
-        two versions get one key, or a version a reserved one such as -1, the run stops before it writes and names
-        them; a `key_salt` in the declaration helps.
+        The rows depend on the declaration and on the set of accepted batches, not on when, in which order, how often
+        or in how many runs these arrived. This includes the surrogate keys, which are hashes of business key and
+        `effective_from`. Every column comes from the batches, none from the clock. If two versions get the same key, or
+        a version gets a reserved one such as -1, the run stops before it writes and names them; a `key_salt` in the
+        declaration resolves the collision.
         """,
         (
-            "`load_run_id` names the delivery, as `crm/feed/2024-01-31`, without its revision: an equal edition "
+            "`load_run_id` names the delivery, as `crm/feed/2024-01-31`, without its revision: an equal revision "
             "changes no row.",
-            "A version names the batch, the source and the reason of the last statement at its opening which made a "
-            "difference; of several sources by position, then by the source's name.",
-            "The reason is that of the row, else that of its delivery, else `source_load`.",
+            "A version names the batch, the source and the reason of the last change record at its start that made a "
+            "difference; several sources are ordered by position, then by name.",
+            "The reason is that of the row, otherwise that of its delivery, otherwise `source_load`.",
         ),
     ),
     "S15": Rule(
         "No change, no commit",
         """
-        When what comes in changes no row of the dimension, its table version stays what it was. The change log gets
-        its commit all the same.
+        A load that changes no row of the dimension leaves its table version unchanged. The change log gets a commit
+        nevertheless.
         """,
     ),
     "S16": Rule(
         "One commit for each run",
         """
-        What a run takes in goes into the dimension by one commit, be it one batch or a backfill of many. So every
-        version of the Delta table, whoever reads it and when, holds S2 and S3.
+        A run applies its batches to the dimension in one commit, whether it is one batch or a backfill of many. So
+        every version of the Delta table satisfies S2 and S3, no matter who reads it and when.
         """,
     ),
     "S17": Rule(
         "Killed runs",
         """
-        A run may be killed at any moment. The next one finds what the log has and the dimension has not, and brings
-        it in: everything is then as if nothing had happened. It makes no difference whether that run delivers the
-        same again, something else, or nothing.
+        If a run is killed at any moment, the next run applies what the log has and the dimension lacks. The tables are
+        then as if the run had not been killed, whether the next run delivers the same, something else, or nothing.
         """,
         (
             "Each commit of a table records up to which commit it has applied the tables that it is derived from, and "
             "which tables those were. If one of them has lost those commits, or was replaced, the load is rejected "
-            "before anything is written, and the error names the way back ([repair.md](how-to/repair-tables.md)).",
+            "before anything is written, and the error names the fix ([Repair](how-to/repair-tables.md)).",
             "A load is also rejected if another program changed the rows of a table: no commit is made on top of it.",
-            "A list of surrogate keys that was lost is rebuilt from the audit, in one commit.",
+            "A key list that was lost is rebuilt from the audit, in one commit.",
         ),
     ),
     "S18": Rule(
         "Delete and return",
         """
-        A delete closes the current version at its time; no row of a table with windows is ever removed. One who comes
-        back gets a new version after the gap, and `version` counts on. What a source stated of an entity holds until
-        the same source states otherwise: also over a delete, and from before the entity exists.
+        A delete closes the current version at the time of the delete; no row of a table with windows is removed. An
+        entity that returns gets a new version after a gap, and `version` continues to count. What a source has asserted
+        about an entity holds until that source asserts otherwise, also across a delete and before the entity exists.
         """,
-        ("A delete states no values, though its row may carry some.",),
+        ("A delete provides no values, even if its row contains some.",),
     ),
     "S19": Rule(
         "Late snapshots",
         """
-        A snapshot that comes late is fitted in by its time. It says what was true from then on up to the next
-        snapshot, which goes on saying what it said.
+        A late-arriving snapshot takes effect between its neighbours: what it asserts holds from its time to the next
+        snapshot, and what later snapshots asserted still holds.
         """,
         (
-            "The next snapshot says again all attributes for which it had a column, also where nothing of it had to "
-            "be kept because it repeated what was known.",
+            "The next snapshot asserts all attributes for which it had a column, also those of which the log stored "
+            "nothing because they were unchanged.",
         ),
     ),
     "S20": Rule(
         "Source columns",
         """
-        - A new attribute is added to the table by naming it in the declaration; earlier versions have NULL in it.
-        - One that is renamed, with the old name in `former_names`, keeps its history under the new name.
-        - One that is `retired` is no longer read: it keeps its values and opens no versions.
-        - If a delivery lacks the column of an attribute, or one that its expression names, the batch is stopped,
-          unless the attribute declares otherwise. With `missing: not_provided` the delivery asserts nothing of the
-          attribute, so that its value goes on; with `missing: null` it asserts NULL.
+        - A new attribute is added to the table when the declaration names it; earlier versions have NULL in it.
+        - An attribute that is renamed, with the old name in `former_names`, keeps its history under the new name.
+        - A retired attribute is no longer read: it keeps its values and opens no versions.
+        - If a delivery lacks the column of an attribute, or one that its expression names, the batch is rejected,
+          unless the attribute declares otherwise. With `missing: not_provided` the delivery asserts nothing about the
+          attribute, so that its value still holds; with `missing: null` it asserts NULL.
         - A column of the key or of the channel may never be missing.
         - An attribute may name several source columns, as names differ between deliveries: the first that a delivery
           has is read.
-        - Columns that are not declared are reported with the result, and never read. Neither are columns that the
-          pipeline derives, as the surrogate keys of a fact, whatever a delivery has under their names.
+        - Undeclared columns are reported with the result, and never read. Columns that the pipeline derives, such as
+          the surrogate keys of a fact, are never read either, even if a delivery has columns with these names.
         """,
         (
             "A feed that `updates: partial` may lack any attribute; it is then not provided.",
             "The first NULL of an attribute that was not provided before is not counted as a change.",
-            "An attribute that the table has and the declaration no longer names is refused: retire it, or name it "
-            "in `former_names` of what it became.",
-            "The table remembers the names that an attribute had: a former name may be left out once a load has "
-            "renamed the column, and is never given to another attribute.",
+            "A declaration that no longer names an attribute of the table is rejected: retire the attribute, or name "
+            "it in the `former_names` of its successor.",
+            "The table stores the names that an attribute had: a former name may be removed from the declaration once "
+            "a load has renamed the column, and is never used for another attribute.",
         ),
     ),
     "S34": Rule(
         "Revisions, retries and withdrawals",
         """
-        A delivery has editions, told apart by a revision of its source; the highest one counts, wholly, and the
-        lower ones stay in the log as superseded. The same revision with the same content is a retry, which changes
-        nothing; with other content it is refused. A withdrawal is a revision without statements: the tables become
-        what they would be had the delivery never come, and a higher revision brings it back.
+        A delivery has revisions, by a token of its source. The highest one is current and replaces the others
+        completely; these stay in the log as superseded. The same revision with the same content is a retry, which has
+        no effect; with other content it is rejected. A withdrawal is a revision that asserts nothing: the tables become
+        what they would be if the delivery had never arrived. A higher revision restores it.
         """,
         (
             "Content is the number of rows and a hash of them that does not depend on their order; a delivery's time "
             "and scope belong to it.",
-            "A lower revision that arrives late is superseded at once, also where the higher one is a withdrawal. If "
-            "it was not loaded before and has other content, the result reports it.",
+            "A lower revision that arrives late is superseded at once, also if the higher one is a withdrawal. If it "
+            "was not loaded before and has other content, the result reports it.",
             "The revision of a file, or of a partition of a table, is the time of its last change. Its content "
-            "decides: the same content is a retry, whatever its time, also where the delivery was withdrawn; other "
+            "decides: the same content is a retry, whatever its time, also if the delivery was withdrawn; other "
             "content is a higher revision, even if a clock that is behind gives it a lower time. A file that is older "
             "than the withdrawal of its delivery is not read.",
-            "The same content under a higher revision is remembered in the log, and changes no row of the dimension.",
-            "A revision that is stopped is not accepted: the one below it stands.",
+            "The same content under a higher revision is recorded in the log, and changes no row of the dimension.",
+            "A revision that is rejected is not accepted: the one below it stays current.",
         ),
-        missing="Corrections by a steward, which would lie over the sources, are not built yet.",
+        missing="Corrections by a steward, which override the sources, are not built yet.",
     ),
     "S35": Rule(
         "Changed declarations",
         """
-        A changed type, key or layout would be shown as a plan, and taken into the past from the log by one commit.
-        New, renamed, retired and missing attributes are built (S20), and so are surrogate keys with a salt for a new
-        table (S14); any other difference between the declaration and the table is refused before anything is read.
+        A changed type, key or layout would be shown as a plan, and applied retroactively from the log in one commit.
+        New, renamed, retired and missing attributes are built (S20), and so is a `key_salt` for a new table (S14). Any
+        other difference between the declaration and the table is rejected before anything is read.
         """,
         built=False,
     ),
@@ -342,82 +340,86 @@ RULES: dict[str, Rule] = {
         "The audit",
         """
         `<dimension>_audit` has a row for each transition of an entity's history: INSERT, UPDATE, OVERWRITE,
-        LOGICAL_DELETE, REFUSED, each exactly once, with the surrogate keys before and after, the columns that changed,
-        their old and new values as text that loses nothing, when, by whom, why, from which delivery and with which
-        correlation id. Each says when it was recorded, by the commit that made it readable, and in which version of the
-        dimension's table. A transition that later batches make untrue, or move, gets one row WITHDRAWN that names it,
-        and what is true instead a row of its own. Any order of the batches leaves the same transitions standing.
+        LOGICAL_DELETE and REFUSED, each exactly once. A row has the old and new surrogate key, the changed columns,
+        their old and new values as lossless text, the time, the actor, the reason, the delivery and the correlation id.
+        It also has the time at which it was recorded, which is that of the commit that made the change readable, and
+        the version of the dimension's table. If later batches invalidate or move a transition, one WITHDRAWN row names
+        it, and what is true instead gets its own row. Any order of the batches leads to the same transitions that are
+        not withdrawn.
         """,
         (
-            "A delivery is named without its revision, as in `load_run_id`: an equal edition changes nothing (S34).",
-            "What a source states of an entity before that exists, or while it is gone, is an OVERWRITE where every "
-            "version shows it; the first INSERT tells of everything that was stated.",
-            "NULL where a type 0 attribute has a value is refused as any other value is.",
-            "A value that was not stated is in no map; one that was stated as NULL is.",
+            "A delivery is named without its revision, as in `load_run_id`: an equal revision changes nothing (S34).",
+            "A value that is asserted while the entity does not exist is an OVERWRITE if every version has it; the "
+            "first INSERT contains everything that was asserted before.",
+            "NULL is refused like any other value if a type 0 attribute has a value.",
+            "`old_values` and `new_values` contain an attribute that was provided as NULL, but not one that was not "
+            "provided.",
         ),
-        missing="The words of repair, redeclaration and erasure come with S31 and S35.",
+        missing="The change types of repair, redeclaration and erasure come with S31 and S35.",
     ),
     "S22": Rule(
         "The past from the audit",
         """
-        The audit is append-only; Delta refuses to change or delete its rows. From it alone the dimension is rebuilt as
-        it was known at any past moment: the rows recorded up to then, less those withdrawn up to then.
+        The audit is append-only; Delta rejects changes and deletes of its rows. From the audit alone the dimension can
+        be rebuilt as it was known at any past moment: the rows recorded up to then, minus those withdrawn up to then.
         """,
     ),
     "S23": Rule(
         "Facts find their version",
         """
-        A fact stores the surrogate key of the version whose window holds its event time, or -1 where none does: its
-        business key is NULL or unknown, or the entity did not exist then. -1 has a row in each dimension that a fact
-        names (`version` 0, not current, in force at no time, attributes NULL), so that an inner join loses nothing; it
-        is outside of S2, S3 and all counts. A NULL event time is a bad row. The grain is the fact's key: the same row
-        again is dropped, other values at a later position replace it, a revision replaces the rows of its delivery.
+        A fact stores the surrogate key of the version whose window contains its event time, or -1 if there is none: its
+        business key is NULL or unknown, or the entity did not exist then. Each dimension that a fact references has a
+        row for -1, the unknown member (`version` 0, not current, in force at no time, attributes NULL), so that an
+        inner join loses nothing; it is exempt from S2 and S3 and excluded from all counts. A row with a NULL event time
+        is a bad row. The grain is the key of the fact: an identical row is dropped, other values at a later position
+        replace the row, and a revision replaces the rows of its delivery.
         """,
         (
-            "The position of a fact's row is its delivery's: time, sequence, name and channel; its event time is a "
-            "value like others, so that it can be corrected.",
+            "The position of a fact's row is that of its delivery: time, sequence, name and channel. The event time is "
+            "a value like any other, so that it can be corrected.",
         ),
     ),
     "S24": Rule(
-        "Facts follow late changes",
+        "Facts are re-keyed",
         """
-        When a late change moves a window, the facts inside of it get another key: after any run of the fact each stored
-        key is what a fresh as-of join would give, for all its dimensions, in one commit, which tells the versions that
-        it used. Until then `<dimension>_keys`, every key that was ever given, resolves an old one.
+        When a late change moves a window, the facts inside it are re-keyed: after any run of the fact, each stored key
+        equals the result of a fresh as-of join, for all its dimensions, in one commit, which records the versions that
+        it used. Until then `<dimension>_keys`, the list of every key ever assigned, resolves an old key.
         """,
     ),
     "S25": Rule(
         "Readers of facts",
         """
-        Whoever reads a fact table waits for no load, and never sees half of one: a run makes one commit of it, or none.
+        A reader of a fact table never waits for a load and never sees a partial load: a run writes the table in one
+        commit, or not at all.
         """,
     ),
     "S26": Rule(
         "Bad rows",
         """
-        A row that cannot be taken goes to the quarantine with its reason and its batch, and the others go on: NULL in
-        the business key, a value that does not cast, be it deep inside another, a time that is missing or out of
-        bounds, a key outside of the snapshot's scope. One whose key can be read counts as present, and says nothing:
-        its entity stays as it is. If more than the declared share (`bad_row_limit`, 5 % unless told otherwise) of a
-        batch is bad, the batch is stopped before anything is written; it can be let through. Mended rows come in by a
-        higher revision of their delivery, at its own position.
+        A row that cannot be loaded goes to the quarantine with its reason and its batch, and the other rows are loaded.
+        Such a row has NULL in the business key, a value that does not cast (also deep inside another value), a time
+        that is missing or out of bounds, or a key outside the snapshot's scope. If its key can be read, the row counts
+        as present and asserts nothing: its entity stays as it is. If more than the declared share of a batch is bad
+        (`bad_row_limit`, by default 5 %), the batch is rejected before anything is written; the rule can be overridden.
+        Fixed rows are delivered in a higher revision, at the position of their delivery.
 
-        A value casts only if its type holds all of it, whatever type it is delivered in: a fraction is no whole number,
-        1.005 no `decimal(10,2)`, a time of day no date, `2024-01-01 junk` neither, a number no time, and bytes that are
-        not UTF-8 no text; dates and times are of the years 1 to 9999. What may be lost or assumed is declared:
-        `round: true`, and the `unit` of a number that counts time since 1970. An attribute with `on_bad_value: null`
-        is NULL in place of a bad value, and its row goes on.
+        A value casts only if its type can hold all of it, whatever type it is delivered in: a fraction is not a whole
+        number, 1.005 is not a `decimal(10,2)`, a time of day and `2024-01-01 junk` are not dates, a number is not a
+        time, and bytes that are not UTF-8 are not text; dates and times are of the years 1 to 9999. The declaration
+        says what may be lost or assumed: `round: true`, and the `unit` of a number that counts time since 1970. An
+        attribute with `on_bad_value: null` becomes NULL instead of a bad value, and its row is loaded.
         """,
         (
-            "A bad value deep inside another makes all of it bad. Spaces around numbers and times do not.",
+            "A bad value inside another one makes all of it bad. Spaces around numbers and times are ignored.",
             "A text or a decimal is read into `double` or `float` as the nearest number, if it has no more digits than "
             "the type can tell apart (17 or 9).",
             "Bad rows are rows of the change log, and those of a superseded revision are superseded with it.",
             "In a feed a bad row has no effect at all.",
             "A line of a CSV file with fewer or more fields than the header, with a quote that is not doubled, or with "
-            "bytes that are not UTF-8, is a bad row, and so is a line of a JSON file that is no object or has text "
-            "after it. Its fields may be in the wrong columns, so its key counts as one that cannot be read.",
-            "A quoted field of a CSV file may span lines. Where one is not closed, the rows after it are uncertain: "
+            "bytes that are not UTF-8, is a bad row, and so is a line of a JSON file that is not an object or has "
+            "text after it. Its fields may be in other columns, so its key counts as one that cannot be read.",
+            "A quoted field of a CSV file may span lines. If one is not closed, the rows after it are uncertain: "
             "the delivery is rejected, and the error names file and line.",
             "Text or binary data of any format that is not UTF-8 does not become text; it makes a bad row.",
         ),
@@ -428,63 +430,63 @@ RULES: dict[str, Rule] = {
         The retire guard considers the entities in the snapshot's scope that its source had asserted to exist at the
         snapshot's time. A snapshot that would retire more than the declared share of them (`retire_guard`) is rejected
         before anything is written, and the error says how to override the guard. A declared share applies at any
-        size, or from `at_least` entities on where that is declared too. Where none is declared it is a quarter, and
-        applies where 20 or more exist. A rejected batch is not accepted: a run of many goes by position, skips the
-        rejected batch, loads the others, and names it. A snapshot with a row whose key cannot be read retires no
+        size, or from `at_least` entities on if that is declared too. The default is a quarter, and applies if 20 or
+        more exist. A rejected batch is not accepted: a run of many proceeds by position, skips the rejected batch,
+        loads the others, and names it. A snapshot with a row whose key cannot be read retires no
         entities, unless declared otherwise.
         """,
         (
-            "Rows in quarantine count as present. Deletes that a feed states are not guarded.",
-            "A snapshot's scope is what it is delivered with, else the distinct values in its rows, those in "
-            "quarantine too if their key can be read; a snapshot without rows that is scoped by its rows speaks of "
-            "nobody.",
+            "Rows in quarantine count as present. Deletes of a feed are not guarded.",
+            "A snapshot's scope is the one that it is delivered with, otherwise the distinct values in its rows, "
+            "including quarantined rows whose key can be read. A snapshot without rows whose scope is that of its "
+            "rows covers no entity.",
         ),
     ),
     "S28": Rule(
-        "Wrong declarations",
+        "Invalid declarations",
         """
-        A declaration is checked when it is loaded. All faults are told at once, each with its file, line and field,
-        and with what would be right.
+        A declaration is validated when it is loaded. All errors are reported at once, each with file, line and field,
+        and with what would be valid.
         """,
     ),
     "S29": Rule(
-        "Where a history begins",
+        "Start of history",
         """
         The first version begins at the first change. With `begin` declared, an entity whose first change is at or
         before the limit begins at the fixed time instead, so that older facts find it. A change before the fixed
         time, or at the open end or after it, is a bad row.
         """,
         (
-            "Only the first version is moved, and `last_updated` goes on telling the time of the change.",
+            "Only the first version begins earlier, and `last_updated` still has the time of the change.",
             "The open end can be declared; the default is 9999-12-31 23:59:59.",
-            "A snapshot at the open end or after it is stopped: whom it leaves out would be gone by then.",
+            "A snapshot at or after the open end is rejected, as it would delete entities at that time.",
         ),
     ),
     "S30": Rule(
         "Sources",
         """
-        A source may deliver snapshots, a change feed, or both. Each attribute is stated by one source. Exactly one
-        source decides whether an entity exists, which has to be declared where there are several; to be left out by
-        another says nothing. A feed may state some attributes only, and it is declared for the source whether NULL
-        in it is a value or "not stated".
+        A source may deliver snapshots, a change feed, or both. Each attribute has one source. Exactly one source
+        decides whether an entity exists, which is declared if there are several; absence from the others asserts
+        nothing. A feed may provide only some attributes, and the source declares whether NULL in the feed is a value or
+        "not provided".
         """,
-        ("A delete by a source that does not decide changes nothing of the dimension.",),
+        ("A delete by a source that does not decide existence does not change the dimension.",),
     ),
     "S31": Rule(
         "Erasure",
         """
-        On request the values of an entity would leave every reading, and in time the files. Only one part is built:
-        values of attributes declared `personal` are not repeated in the reasons of the quarantine and are left out
-        of plans; errors, logs and what Dagster stores repeat no value of a row; and a key cannot be personal.
+        On request, the values of an entity would disappear from every query and, after the retention time, from the
+        files. Only one part is built: values of attributes declared `personal` are left out of the reasons of the
+        quarantine and of plans; errors, logs and what Dagster stores contain no value of a row; and a key cannot be
+        personal.
         """,
         built=False,
     ),
     "S32": Rule(
-        "The ground",
+        "Platform capabilities",
         """
-        What a server's Delta can do is tried once on a scratch table, and remembered with the warehouse. Where rows
-        cannot be replaced by their key, a MERGE does the same; where neither works, the run is refused before it
-        writes.
+        What the Delta of a server supports is probed once on a scratch table, and stored with the warehouse. If rows
+        cannot be replaced by their key, a MERGE does the same. If neither works, the run is rejected before it writes.
         """,
         (
             "Before a session first replaces rows by their key, the stored result is compared with the Spark and the "
