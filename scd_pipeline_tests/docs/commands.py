@@ -1,4 +1,4 @@
-"""What the documentation needs to know of the command line: `python -m scd_pipeline_tests.docs.commands`.
+"""What the documentation takes from the code: `python -m scd_pipeline_tests.docs.commands commands|errors`.
 
 The only module of the documentation's tests that knows by which library the command line is parsed.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
 
 from scd_pipeline.cli import app
+from scd_pipeline.conditions import CONDITIONS
 
 WIDTH = 80
 
@@ -37,6 +39,18 @@ def reference() -> str:
     return "\n".join(f"## scd {name}\n\n```text\n{_help(parser)}```\n" for name, parser in _parsers().items())
 
 
+def errors() -> str:
+    """Return the codes of all errors, with problem and fix, as Markdown."""
+    return "\n\n".join(
+        f"## {code}\n\n{_text(found.problem)}.\n\nFix: {_text(found.fix)}."
+        for code, found in sorted(CONDITIONS.items())
+    )
+
+
+def _text(text: str) -> str:
+    return text.replace("<", "&lt;")
+
+
 def _parsers() -> dict[str, argparse.ArgumentParser]:
     (commands,) = (action for action in app.parser()._actions if isinstance(action, argparse._SubParsersAction))
     return dict(commands.choices)
@@ -48,4 +62,4 @@ def _help(parser: argparse.ArgumentParser) -> str:
 
 
 if __name__ == "__main__":
-    print(reference())
+    print({"commands": reference, "errors": errors}[sys.argv[1]]())

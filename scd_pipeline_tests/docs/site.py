@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = "<!-- commands -->"
-"""Stands in a page where the help texts of all commands belong."""
+GENERATED = re.compile(r"^<!-- (commands|errors) -->$", flags=re.MULTILINE)
+"""The place in a page of what is taken from the code: the help texts of all commands, the codes of all errors."""
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples)/[^)#]+)\)")
 """A link to a file of the repository that is not a page of the site."""
@@ -22,14 +22,13 @@ log = logging.getLogger("mkdocs.hooks.site")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Insert the help texts of the commands, and name files of the repository instead of linking to them."""
-    if COMMANDS in markdown:
-        markdown = markdown.replace(COMMANDS, _help_texts())
+    """Insert what is taken from the code, and name files of the repository instead of linking to them."""
+    markdown = GENERATED.sub(lambda place: _generated(place[1]), markdown)
     return OUTSIDE.sub(lambda link: _named(link, page.file.src_uri), markdown)
 
 
-def _help_texts() -> str:
-    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "scd_pipeline_tests.docs.commands"]
+def _generated(content: str) -> str:
+    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "scd_pipeline_tests.docs.commands", content]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         log.warning("%s failed: %s", " ".join(command), done.stderr)
