@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scd_pipeline import Delivery, Dimension, Warehouse
 from scd_pipeline.declaration import load_dimension
-from scd_pipeline.deliveries.discovery import deliveries
+from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.environment import EXAMPLE
 from scd_pipeline.load.dimension import load
 from scd_pipeline.spark import session, setup
@@ -38,7 +38,7 @@ def main() -> None:
         spark = session.local_spark(
             jars=installed.jars, java_home=installed.java_home, warehouse=Path(folder) / "spark"
         )
-        found = deliveries(dimension, spark)
+        found = select_deliveries(dimension, spark)
 
         def place(name: str) -> Warehouse:
             return Warehouse(spark, Path(folder) / name)

@@ -21,6 +21,14 @@ class Condition:
 CONDITIONS: Mapping[str, Condition] = {
     # Declarations
     # Deliveries
+    "UNREADABLE_CSV": Condition("{problem}; expected whole records in the declared encoding", "correct the file"),
+    "DELIVERY_NOT_FOUND": Condition(
+        "no delivery {names} at {paths}; expected one of {keys}", "name an available delivery, or deliver it"
+    ),
+    "NOT_A_TABLE": Condition(
+        "{path} is not a {format} table: {cause}; expected one, or a path that does not exist yet",
+        "correct `path` or `format` of the channel",
+    ),
     # Tables
     # Loads
     # Queries

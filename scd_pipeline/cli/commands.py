@@ -215,10 +215,10 @@ def _deliveries(
 
     Errors: SourceDataError for a name that none of them has.
     """
-    from scd_pipeline.deliveries.discovery import deliveries_of_each
+    from scd_pipeline.deliveries.discovery import select_deliveries_by_table
 
     shapes = [_shape(of) for of in declared]
-    found = deliveries_of_each(shapes, warehouse.spark, names=options.delivery, allow=options.allow)
+    found = select_deliveries_by_table(shapes, warehouse.spark, names=options.delivery, allow=options.allow)
     return [(of, lying) for of, lying in zip(declared, found, strict=True) if lying or not options.delivery]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scd_pipeline import reading
 from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.discovery import files
+from scd_pipeline.deliveries.discovery import discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.environment import EXAMPLE
 from scd_pipeline.errors import LoadError, ScdError, SetupError
@@ -52,7 +52,7 @@ def example() -> Declarations:
 def introduce(declared: Declarations, place: str, say: Say) -> None:
     """Say what is about to happen."""
     (dimension,), (fact,) = declared.dimensions, declared.facts
-    found, seats = files(dimension), files(fact.as_dimension())
+    found, seats = discover_files(dimension), discover_files(fact.as_dimension())
     span = f"{found[0].name} to {found[-1].name}"
     say(f"{dimension.description}:")
     say(f"{len(found)} full snapshots of {span}, and committee seats of {len(seats)} days, lie in {EXAMPLE}.")

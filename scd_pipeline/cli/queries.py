@@ -136,9 +136,8 @@ def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) 
 def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     """The rows of a file; lines that are none are told, as they are rows of NULLs.  Errors: UsageError."""
     from scd_pipeline.declaration import Snapshot
-    from scd_pipeline.deliveries.conform import LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.deliveries.readers import read_path
-    from scd_pipeline.deliveries.text_files import FILE
+    from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.expressions import col
     from scd_pipeline.frames import checkpoint
 

@@ -25,8 +25,8 @@ from scd_pipeline.components.results import as_evaluation
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import deliveries, mark
-from scd_pipeline.deliveries.partitions import EVERYTHING, keys_meant, partition_key
+from scd_pipeline.deliveries.discovery import data_version, select_deliveries
+from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
 from scd_pipeline.load.audit import load_and_record
@@ -324,14 +324,14 @@ def _load(
         context.log.info(f"{dimension.name}: opening the warehouse with {warehouse.place}")
         opened = warehouse.open()
         context.log.info(f"{dimension.name}: connected to Spark {opened.spark.version}")
-        found = deliveries(dimension, opened.spark, allow=config.allow)
+        found = select_deliveries(dimension, opened.spark, allow=config.allow)
         keyed = {partition_key(delivery, dimension): delivery for delivery in found}
         keys, lacking, known = _meant(opened, dimension, keyed, named - {EVERYTHING})
         asked = None if _asked(named) is None else set(keys.values())
         chosen = {key: of for key, of in keyed.items() if _is_asked_for(key, of, asked, config.take)}
         context.log.info(f"{dimension.name}: loading {len(chosen)} of {len(keyed)} available deliveries")
         # Before they are read: a file that is replaced meanwhile must not pass for one that was loaded.
-        files = {key: mark(of) for key, of in chosen.items() if _is_file(of)}
+        files = {key: data_version(of) for key, of in chosen.items() if _is_file(of)}
         how = {"run_id": context.run.run_id, "progress": context.log.info, "examples": _EXAMPLES}
         loaded = run(opened, list(chosen.values()), how)
     context.log.info(summary(loaded.result))
@@ -350,7 +350,7 @@ def _meant(
     """
     known = _taken_in(opened, dimension) if partitions - found.keys() else {}
     there = [*({key: delivery for key, (delivery, _) in known.items()} | dict(found)).values()]
-    meant = {name: keys_meant(name, there, dimension) for name in sorted(partitions)}
+    meant = {name: matching_partition_keys(name, there, dimension) for name in sorted(partitions)}
     one = {name: keys[0] for name, keys in meant.items() if len(keys) == 1}
     others = {name: keys for name, keys in meant.items() if name not in one}
     return one, others, {key: result for key, (_, result) in known.items()}
@@ -365,7 +365,7 @@ def _is_asked_for(key: str, delivery: Delivery, asked: Collection[str] | None, t
     """Versions and partitions of tables are whole whenever they are seen; files only as they were seen whole."""
     if asked is not None:
         return key in asked
-    return take is None or not _is_file(delivery) or (key in take and take[key] == mark(delivery))
+    return take is None or not _is_file(delivery) or (key in take and take[key] == data_version(delivery))
 
 
 def _is_file(delivery: Delivery) -> bool:

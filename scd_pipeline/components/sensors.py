@@ -17,8 +17,8 @@ from scd_pipeline.components.assets import delivery_partitions, plain
 from scd_pipeline.components.metadata import FILE, ROW_COUNTS
 from scd_pipeline.declaration import Dimension, Fact, Feed, Snapshot
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.discovery import declaration_folder, file_signatures, files, mark
-from scd_pipeline.deliveries.files import changed, size
+from scd_pipeline.deliveries.discovery import data_version, declaration_folder, discover_files, file_signatures
+from scd_pipeline.deliveries.files import last_changed, total_size
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
 
 SETTLED_SECONDS = 5.0
@@ -239,7 +239,7 @@ def _short(names: Sequence[str]) -> str:
 
 def _files(dimension: Dimension) -> dict[str, str]:
     """The files that lie there, by partition key, each with what is different once it was replaced."""
-    return {partition_key(delivery, dimension): mark(delivery) for delivery in files(dimension)}
+    return {partition_key(delivery, dimension): data_version(delivery) for delivery in discover_files(dimension)}
 
 
 def _tables(dimension: Dimension) -> dict[str, tuple[str, bool]]:
@@ -267,7 +267,7 @@ def _change(table: Path) -> str:
     """What is different after each change of a table in a local folder: its last version, or its files' last change."""
     if (log := _log(table)).is_dir():
         return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
-    return f"{changed(table)}, {size(table)} bytes"
+    return f"{last_changed(table)}, {total_size(table)} bytes"
 
 
 def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:

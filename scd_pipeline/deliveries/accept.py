@@ -16,19 +16,12 @@ from pyspark.sql.types import StringType
 
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
+from scd_pipeline.deliveries.batch_summary import summarize_batches
 from scd_pipeline.deliveries.casts import Rules, cast
-from scd_pipeline.deliveries.conform import (
-    HASH,
-    KEY_READABLE,
-    ROW_ORDER,
-    batch_counts,
-    collapse,
-    collapse_to_last,
-    conflicts,
-    without_deleted,
-)
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult, Entry, read_all
+from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, ROW_ORDER
+from scd_pipeline.deliveries.ties import drop_deleted_ties, find_conflicts, merge_ties, merge_ties_by_last_row
 from scd_pipeline.errors import BatchRejected, SourceDataError
 from scd_pipeline.expressions import col, key_text
 from scd_pipeline.frames import local_frame, union_all
@@ -322,7 +315,7 @@ def _measured(rows: DataFrame, read: Sequence[tuple[int, Entry]], dimension: Dim
     }
     micros = [F.unix_micros(name).alias(name) for name in ("earliest", "latest")]
     in_file_order = sorted({f"{e.batch.source}/{e.batch.channel}" for _, e in read if e.channel.ties == "last_row"})
-    counted = batch_counts(rows, scopes, in_file_order, dimension)
+    counted = summarize_batches(rows, scopes, in_file_order, dimension)
     plain = [c for c in counted.columns if c not in ("earliest", "latest")]
     found = {row[BATCH]: row for row in counted.select(*plain, *micros).collect()}
     if None in found:
@@ -369,10 +362,10 @@ def _by_tie_rule(entries: Iterable[tuple[str, Entry]]) -> dict[str, list[str]]:
 
 
 def _collapse_without_deleted(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    return collapse(without_deleted(rows, dimension), dimension)
+    return merge_ties(drop_deleted_ties(rows, dimension), dimension)
 
 
-_WITHOUT_TIES = {"reject": collapse, "delete_wins": _collapse_without_deleted, "last_row": collapse_to_last}
+_WITHOUT_TIES = {"reject": merge_ties, "delete_wins": _collapse_without_deleted, "last_row": merge_ties_by_last_row}
 
 
 def _unordered(rows: DataFrame, measured: Sequence[tuple[int, Entry]], dimension: Dimension) -> dict[str, str]:
@@ -381,11 +374,11 @@ def _unordered(rows: DataFrame, measured: Sequence[tuple[int, Entry]], dimension
     candidates = [rows.where(F.col(BATCH).isin(ids)) for rule, ids in by_rule.items() if rule == "reject"]
     if "delete_wins" in by_rule:
         good = rows.where(F.col(BATCH).isin(by_rule["delete_wins"]) & (F.col(KIND) != "bad"))
-        candidates.append(without_deleted(good, dimension))
+        candidates.append(drop_deleted_ties(good, dimension))
     if not candidates:
         return {}
     found: dict[str, list[str]] = {}
-    for row in conflicts(union_all(candidates), dimension, _SHOWN_KEYS + 1).collect():
+    for row in find_conflicts(union_all(candidates), dimension, _SHOWN_KEYS + 1).collect():
         found.setdefault(row[BATCH], []).append(row["key"])
     return {
         batch: "; ".join(sorted(keys)[:_SHOWN_KEYS]) + (" and more" if len(keys) > _SHOWN_KEYS else "")

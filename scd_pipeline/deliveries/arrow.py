@@ -1,4 +1,4 @@
-"""Frames of pandas and pyarrow as Arrow tables with the types of Spark."""
+"""Convert frames of pandas and pyarrow to Arrow tables with the types of Spark."""
 
 from __future__ import annotations
 
@@ -9,73 +9,68 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def columns_of(given: Any) -> list[str]:
-    """The names of the columns of a Spark, pandas or Arrow frame, in order."""
+def column_names(frame: Any) -> list[str]:
+    """Return the names of the columns of a Spark, pandas or Arrow frame, in order."""
     import pyarrow
 
-    return [str(name) for name in (given.column_names if isinstance(given, pyarrow.Table) else given.columns)]
+    return [str(name) for name in (frame.column_names if isinstance(frame, pyarrow.Table) else frame.columns)]
 
 
-def as_arrow(given: Any) -> pyarrow.Table:
-    """A pandas or Arrow frame as what Spark reads. Times without a zone keep none until the source's zone is known.
+def to_arrow(frame: Any) -> pyarrow.Table:
+    """Convert a pandas or Arrow frame to an Arrow table that Spark can read.
 
-    pandas goes through Arrow, so that the process's own time zone touches nothing (S1).
-    Errors: those of pandas and Arrow, which repeat values.
+    pandas is converted by Arrow, so that the time zone of the process has no effect (S1).
+
+    Returns:
+        A table with types that Spark has. Unsigned integers become the next wider type, a column that has only NULLs
+        becomes text. A column of times with digits beyond microseconds becomes text, so that it is cast like that of
+        a file (S26). Times without a zone become text too: Spark would read a timestamp as UTC, before the zone that
+        the source declares is known (S1).
+
+    Raises:
+        Exception: Errors of pandas and Arrow, whose texts repeat values.
     """
     import pyarrow
 
-    table = given if isinstance(given, pyarrow.Table) else pyarrow.Table.from_pandas(given, preserve_index=False)
-    return _micros(table)
+    table = frame if isinstance(frame, pyarrow.Table) else pyarrow.Table.from_pandas(frame, preserve_index=False)
+    return pyarrow.table([_to_spark_column(column) for column in table.columns], names=table.column_names)
 
 
-def _micros(table: pyarrow.Table) -> pyarrow.Table:
-    """Convert the columns to types that Spark has; a column that has only NULLs becomes text.
-
-    It has no numbers without a sign: they are handed over as the next wider type. It knows microseconds only: a column
-    with a finer time is handed over as text, so that such a value is judged as that of a file is (S26).
-
-    A time without a zone is handed over as text too: as a timestamp it would be taken for one of UTC, before the zone
-    that its source declares is known (S1).
-    """
+def _to_spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     import pyarrow
 
-    columns = [_spark_column(column) for column in table.columns]
-    return pyarrow.table(columns, names=table.column_names)
-
-
-def _spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-    import pyarrow
-
-    wanted = _with_leaves(column.type, _as_spark_has_it)
+    spark_type = _map_leaves(column.type, _to_spark_type)
     try:
-        converted = column.cast(wanted)
+        converted = column.cast(spark_type)
     except pyarrow.ArrowInvalid:  # a time would lose digits, or nothing can be converted and it fails again
-        in_utc = column.cast(_with_leaves(column.type, lambda kind: _as_spark_has_it(kind, kind)))
-        return in_utc.cast(_with_leaves(in_utc.type, _time_as_text))
-    return converted.cast(_with_leaves(wanted, _zoned))
+        in_utc = column.cast(_map_leaves(column.type, lambda leaf: _to_spark_type(leaf, leaf)))
+        return in_utc.cast(_map_leaves(in_utc.type, _timestamp_to_text))
+    return converted.cast(_map_leaves(spark_type, _local_timestamp_to_text))
 
 
-def _with_leaves(kind: pyarrow.DataType, of: Callable[[pyarrow.DataType], pyarrow.DataType]) -> pyarrow.DataType:
-    """The type with each type deep inside it replaced."""
+def _map_leaves(
+    data_type: pyarrow.DataType, convert: Callable[[pyarrow.DataType], pyarrow.DataType]
+) -> pyarrow.DataType:
+    """Return the type with each type that has no inner types converted."""
     import pyarrow
 
-    def part(field: pyarrow.Field) -> pyarrow.Field:
-        return field.with_type(_with_leaves(field.type, of))
+    def convert_field(field: pyarrow.Field) -> pyarrow.Field:
+        return field.with_type(_map_leaves(field.type, convert))
 
     types = pyarrow.types
-    if types.is_struct(kind):
-        return pyarrow.struct([part(field) for field in kind])
-    if types.is_map(kind):
-        return pyarrow.map_(_with_leaves(kind.key_type, of), _with_leaves(kind.item_type, of))
-    if types.is_fixed_size_list(kind):
-        return pyarrow.list_(part(kind.value_field), kind.list_size)
-    if types.is_large_list(kind):
-        return pyarrow.large_list(part(kind.value_field))
-    return pyarrow.list_(part(kind.value_field)) if types.is_list(kind) else of(kind)
+    if types.is_struct(data_type):
+        return pyarrow.struct([convert_field(field) for field in data_type])
+    if types.is_map(data_type):
+        return pyarrow.map_(_map_leaves(data_type.key_type, convert), _map_leaves(data_type.item_type, convert))
+    if types.is_fixed_size_list(data_type):
+        return pyarrow.list_(convert_field(data_type.value_field), data_type.list_size)
+    if types.is_large_list(data_type):
+        return pyarrow.large_list(convert_field(data_type.value_field))
+    return pyarrow.list_(convert_field(data_type.value_field)) if types.is_list(data_type) else convert(data_type)
 
 
-def _as_spark_has_it(kind: pyarrow.DataType, precise: pyarrow.DataType | None = None) -> pyarrow.DataType:
-    """The type that Spark has for one without parts; a time keeps the unit of `precise`, if that is one."""
+def _to_spark_type(leaf: pyarrow.DataType, precise: pyarrow.DataType | None = None) -> pyarrow.DataType:
+    """Return the type that Spark has for one without inner types; a timestamp has the unit of `precise`, if given."""
     import pyarrow
 
     signed = {
@@ -85,20 +80,20 @@ def _as_spark_has_it(kind: pyarrow.DataType, precise: pyarrow.DataType | None = 
         pyarrow.uint64(): pyarrow.decimal128(20, 0),
     }
 
-    if pyarrow.types.is_timestamp(kind):
-        return pyarrow.timestamp(precise.unit if precise else "us", tz="UTC" if kind.tz else None)
-    if pyarrow.types.is_dictionary(kind):
-        return _as_spark_has_it(kind.value_type, precise and kind.value_type)
-    return pyarrow.string() if pyarrow.types.is_null(kind) else signed.get(kind, kind)
+    if pyarrow.types.is_timestamp(leaf):
+        return pyarrow.timestamp(precise.unit if precise else "us", tz="UTC" if leaf.tz else None)
+    if pyarrow.types.is_dictionary(leaf):
+        return _to_spark_type(leaf.value_type, precise and leaf.value_type)
+    return pyarrow.string() if pyarrow.types.is_null(leaf) else signed.get(leaf, leaf)
 
 
-def _time_as_text(kind: pyarrow.DataType) -> pyarrow.DataType:
+def _timestamp_to_text(leaf: pyarrow.DataType) -> pyarrow.DataType:
     import pyarrow
 
-    return pyarrow.string() if pyarrow.types.is_timestamp(kind) else kind
+    return pyarrow.string() if pyarrow.types.is_timestamp(leaf) else leaf
 
 
-def _zoned(kind: pyarrow.DataType) -> pyarrow.DataType:
+def _local_timestamp_to_text(leaf: pyarrow.DataType) -> pyarrow.DataType:
     import pyarrow
 
-    return pyarrow.string() if pyarrow.types.is_timestamp(kind) and kind.tz is None else kind
+    return pyarrow.string() if pyarrow.types.is_timestamp(leaf) and leaf.tz is None else leaf

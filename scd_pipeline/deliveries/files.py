@@ -1,4 +1,4 @@
-"""When the files of a folder changed, and how large they are. One that vanishes meanwhile is no error."""
+"""Sizes and times of change of files and folders; a file that vanishes in the meantime is not an error."""
 
 from __future__ import annotations
 
@@ -7,27 +7,41 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def changed(path: Path) -> int:
-    """Return when a file, or anything in a folder, last changed or was put there, in microseconds since 1970.
+def last_changed(path: Path) -> int:
+    """Return when a file, or anything in a folder, was last changed or placed there, in microseconds since 1970.
 
-    A file that is moved or copied there may bring an older time of its content along. So what counts is when its
-    system noted a change of it, which nobody can set back or ahead. A change of its permissions counts as well.
-    Errors: FileNotFoundError where nothing is there.
+    The modification time of a file that is moved or copied may be older than that. The time of its inode change cannot
+    be set by users, and also changes with its permissions.
+
+    Raises:
+        FileNotFoundError: The path does not exist.
     """
-    noted = [stat for part in _parts(path) for stat in _stats(part)]
-    if not noted:
+    stats = [stat for each in _contents(path) for stat in _stats(each)]
+    if not stats:
         raise FileNotFoundError(path)
-    return max(stat.st_mtime_ns if os.name == "nt" else stat.st_ctime_ns for stat in noted) // 1000
+    return max(stat.st_mtime_ns if os.name == "nt" else stat.st_ctime_ns for stat in stats) // 1000
 
 
-def size(path: Path) -> int:
-    """Return the bytes of a file, or of all files in a folder; 0 where nothing is there."""
-    stats = [_stats(part)[-1:] for part in _parts(path) if not part.is_dir()]
-    return sum(stat.st_size for found in stats for stat in found)
+def total_size(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder; 0 if the path does not exist."""
+    stats = [_stats(each)[-1:] for each in _contents(path) if not each.is_dir()]
+    return sum(stat.st_size for file_stats in stats for stat in file_stats)
 
 
-def _parts(path: Path) -> Iterator[Path]:
-    """The path itself, and all files and folders in it."""
+def signature(path: Path) -> str:
+    """Return the size, the time of change and the number of a file, or of all files and folders in a folder.
+
+    Raises:
+        FileNotFoundError: A file does not exist.
+    """
+    stats = [each.stat() for each in ([path, *path.rglob("*")] if path.is_dir() else [path])]
+    size = sum(stat.st_size for stat in stats)
+    time = max(max(stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats)
+    return f"{size} {time} {len(stats)}"
+
+
+def _contents(path: Path) -> Iterator[Path]:
+    """Yield the path itself, and all files and folders in it."""
     yield path
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
@@ -35,12 +49,12 @@ def _parts(path: Path) -> Iterator[Path]:
 
 
 def _stats(path: Path) -> list[os.stat_result]:
-    """What the system notes of a path; of a link also of what it leads to; nothing of what has vanished."""
+    """Return the status of a path, for a link also that of its target; none if it has vanished."""
     try:
-        noted = [path.lstat()]
+        stats = [path.lstat()]
     except FileNotFoundError:
         return []
     try:
-        return [*noted, path.stat()]
-    except OSError:  # a link that leads nowhere
-        return noted
+        return [*stats, path.stat()]
+    except OSError:  # the target of the link does not exist
+        return stats

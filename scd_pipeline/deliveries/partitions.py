@@ -10,32 +10,34 @@ from scd_pipeline.declaration import Dimension
 if TYPE_CHECKING:
     from scd_pipeline.deliveries.delivery import Delivery
 
-
 EVERYTHING = "everything"
-"""The partition of runs that take all that lies there; Dagster runs assets below partitioned ones only by partition."""
+"""The partition of runs that load all available deliveries.
+
+Dagster runs assets that are downstream of partitioned ones only by partition.
+"""
 
 
 def partition_key(delivery: Delivery, dimension: Dimension) -> str:
-    """What tells a delivery from all others: its name, with the channel before it where there are several."""
-    several = sum(len(source.channels) for source in dimension.sources) > 1
-    return _with_channel(delivery) if several else delivery.name
+    """Return the partition key of a delivery: its name, qualified by its channel if the dimension has several."""
+    has_several = sum(len(source.channels) for source in dimension.sources) > 1
+    return _qualified_name(delivery) if has_several else delivery.name
 
 
-def keys_meant(partition: str, there: Collection[Delivery], dimension: Dimension) -> list[str]:
-    """The partition keys of the deliveries that a partition means: its own, or those that had its name before.
+def matching_partition_keys(partition: str, available: Collection[Delivery], dimension: Dimension) -> list[str]:
+    """Return the partition keys of the deliveries of a partition, which may have a former key.
 
-    A channel that comes or goes renames the keys of all others, and the partitions of the former names stay.
+    Adding or removing a channel changes the keys of all deliveries, while partitions with the former keys remain.
     """
-    keys = {partition_key(delivery, dimension): delivery for delivery in there}
-    if partition in keys:
+    deliveries = {partition_key(delivery, dimension): delivery for delivery in available}
+    if partition in deliveries:
         return [partition]
-    return sorted(key for key, delivery in keys.items() if partition in names_of(delivery))
+    return sorted(key for key, delivery in deliveries.items() if partition in delivery_names(delivery))
 
 
-def names_of(delivery: Delivery) -> set[str]:
-    """The names of a delivery: its own, and the same with its channel."""
-    return {delivery.name, _with_channel(delivery)}
+def delivery_names(delivery: Delivery) -> set[str]:
+    """Return the names that identify a delivery: its own, and the one qualified by its channel."""
+    return {delivery.name, _qualified_name(delivery)}
 
 
-def _with_channel(delivery: Delivery) -> str:
+def _qualified_name(delivery: Delivery) -> str:
     return f"{delivery.source}.{delivery.channel}.{delivery.name}"

@@ -23,21 +23,16 @@ from pyspark.sql.types import StructField, StructType
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.names import listed
-from scd_pipeline.deliveries.arrow import as_arrow, columns_of
-from scd_pipeline.deliveries.conform import (
-    HASH,
-    KEY_READABLE,
-    ROW_ORDER,
-    ROW_ORDER_TYPE,
-    Reading,
-    analyse_expressions,
-    conform,
-    content_hash,
-    reading,
-)
+from scd_pipeline.deliveries.arrow import column_names, to_arrow
+from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns
+from scd_pipeline.deliveries.conform import conform, with_content_hash
+from scd_pipeline.deliveries.csv_files import CsvLayout, scan_csv
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.readers import marked, read_delta, read_path
-from scd_pipeline.deliveries.text_files import FILE, Layout, file_column, file_name, json_fields, layouts, row_order
+from scd_pipeline.deliveries.expressions import analyze_expressions
+from scd_pipeline.deliveries.json_files import infer_json_fields
+from scd_pipeline.deliveries.paths import file_column, normalize_uri, row_order_column
+from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_columns
+from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.frames import checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
@@ -101,7 +96,7 @@ class Entry:
     delivery: Delivery
     batch: Batch
     channel: Snapshot | Feed
-    reading: Reading | None = None
+    reading: ColumnMapping | None = None
     repeated: int = 0
     bad_reason: str = ""
     time: int = 0
@@ -148,7 +143,7 @@ class _Shape:
     """What deliveries share that one frame can read; `layout` is of CSV files, `fields` of JSON files."""
 
     key: tuple[str, ...]
-    layout: Layout | None = None
+    layout: CsvLayout | None = None
     fields: tuple[StructField, ...] | None = None
 
 
@@ -181,7 +176,7 @@ def _groups(
 
 def _layouts(
     spark: SparkSession, members: Sequence[tuple[int, Entry]], results: dict[int, BatchResult]
-) -> dict[int, Layout]:
+) -> dict[int, CsvLayout]:
     """By their numbers the layouts of CSV deliveries; those of one channel are looked at together."""
     channels: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
     for number, entry in members:
@@ -192,12 +187,12 @@ def _layouts(
 
 def _layouts_of(
     spark: SparkSession, members: Sequence[tuple[int, Entry]], results: dict[int, BatchResult]
-) -> dict[int, Layout]:
+) -> dict[int, CsvLayout]:
     """Where that fails each half is looked at by itself, down to the deliveries that it fails for."""
     try:
         with _unfit("unreadable", "it cannot be read"):
             paths = sorted({str(entry.delivery.path) for _, entry in members})
-            by_path = layouts(spark, members[0][1].channel, paths)
+            by_path = scan_csv(spark, members[0][1].channel, paths)
             return {number: by_path[str(entry.delivery.path)] for number, entry in members}
     except _Unfit as unfit:
         if len(members) == 1:
@@ -289,23 +284,23 @@ def _group(spark: SparkSession, members: Sequence[tuple[int, Entry]], shape: _Sh
     source = dimension.source(first.batch.source)
     with _unfit("unreadable", "it cannot be read"):
         frame = _frame(spark, first, [entry for _, entry in members], shape)
-        files = [file_name(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
+        files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if not fields and _is_of_json(first) and frame.isEmpty():
             return _entered(members, _no_rows(spark, dimension), _of_no_rows(source, dimension), shape)
     marks = [(entry.delivery, entry.batch, entry.mark) for _, entry in members]
     with _unfit(*_OTHER_TYPE):
-        frame = marked(frame, marks, files).drop(FILE)
-        expressions = analyse_expressions(frame, source, first.channel, dimension)
-    read = reading(fields, source, first.channel, dimension, expressions)
+        frame = with_batch_columns(frame, marks, files).drop(FILE)
+        expressions = analyze_expressions(frame, source, first.channel, dimension)
+    read = map_columns(fields, source, first.channel, dimension, expressions)
     if read.missing:
         raise _Unfit("missing column", f"it lacks {', '.join(read.missing)}; it has {existing_columns(read)}")
     with _unfit(*_OTHER_TYPE):
-        conformed = conform(content_hash(frame, read), read, source, first.channel, dimension)
+        conformed = conform(with_content_hash(frame, read), read, source, first.channel, dimension)
     return _entered(members, conformed, read, shape)
 
 
-def existing_columns(read: Reading) -> str:
+def existing_columns(read: ColumnMapping) -> str:
     """Name the columns whose names the declaration has too; only count the others.
 
     The names of the others may be values: the first row of a file without a header (S31).
@@ -325,8 +320,8 @@ def _folded(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _entered(members: Sequence[tuple[int, Entry]], conformed: DataFrame, read: Reading, shape: _Shape) -> _Group:
-    entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.stated))) for n, e in members]
+def _entered(members: Sequence[tuple[int, Entry]], conformed: DataFrame, read: ColumnMapping, shape: _Shape) -> _Group:
+    entered = [(n, replace(e, reading=read, batch=replace(e.batch, columns=read.provided))) for n, e in members]
     return _Group(conformed, entered, shape)
 
 
@@ -334,13 +329,13 @@ def _is_of_json(entry: Entry) -> bool:
     return entry.delivery.frame is None and entry.channel.format == "json"
 
 
-def _of_no_rows(source: Source, dimension: Dimension) -> Reading:
+def _of_no_rows(source: Source, dimension: Dimension) -> ColumnMapping:
     """How JSON without any row is taken: it names columns in its rows alone, so it lacks none.
 
     A feed says that nothing changed, a snapshot that nobody is there, for whom the retire guard looks.
     """
     provided = [attribute.name for attribute in dimension.attributes_of(source.name) if attribute.is_delivered]
-    return Reading((), tuple(provided), (), ())
+    return ColumnMapping((), tuple(provided), (), ())
 
 
 @contextmanager
@@ -380,7 +375,7 @@ def _is_read_by_path(entry: Entry) -> bool:
     return delivery.frame is None and delivery.path is not None and not by_table
 
 
-def _shape(spark: SparkSession, number: int, entry: Entry, layout: Layout | None) -> _Shape:
+def _shape(spark: SparkSession, number: int, entry: Entry, layout: CsvLayout | None) -> _Shape:
     """What the delivery shares with those that one frame can read: channel, and the columns of their files.
 
     Rows are told apart by their files. So a file that is given twice is read twice, each time by a frame of its own,
@@ -398,7 +393,7 @@ def _shape(spark: SparkSession, number: int, entry: Entry, layout: Layout | None
                 raise _Unfit("unreadable", layout.problem)
             return _Shape((*delivery_key, layout.header, str(layout.is_multi_line), *alone), layout=layout)
         if entry.channel.format == "json":
-            fields = tuple(json_fields(spark, entry.channel, [path]))
+            fields = tuple(infer_json_fields(spark, entry.channel, [path]))
             return _Shape((*delivery_key, StructType(list(fields)).json(), *alone), fields=fields)
         if alone:
             return _Shape((*delivery_key, *alone))
@@ -419,7 +414,7 @@ def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry], shape: _
     if delivery.frame is not None:
         return _handed_in(spark, delivery.frame, is_in_order=is_in_order)
     if not _is_read_by_path(first):
-        return read_delta(spark, first.channel, delivery)
+        return read_table(spark, first.channel, delivery)
     if is_in_order and Path(str(delivery.path)).is_dir():
         raise _Unfit("row order", "a folder of files has no order of rows by which the last one could decide")
     paths = [str(entry.delivery.path) for entry in members]
@@ -428,7 +423,7 @@ def _frame(spark: SparkSession, first: Entry, members: Sequence[Entry], shape: _
         return frame if is_in_order else frame.drop(ROW_ORDER)
     if len(members) == 1 and not is_in_order:
         return frame
-    order = [row_order().alias(ROW_ORDER)] if is_in_order else []
+    order = [row_order_column().alias(ROW_ORDER)] if is_in_order else []
     return frame.select("*", file_column(), *order)
 
 
@@ -437,7 +432,7 @@ def _handed_in(spark: SparkSession, given: Any, *, is_in_order: bool) -> DataFra
 
     Errors: _Unfit, which does not say what pandas or Arrow say: they repeat values, maybe personal ones (S31).
     """
-    names = columns_of(given)
+    names = column_names(given)
     folded = [name.casefold() for name in names]
     if repeated := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:
         raise _Unfit("repeated column", f"it has {listed(repeated)}, which are one name: case does not count")
@@ -446,7 +441,7 @@ def _handed_in(spark: SparkSession, given: Any, *, is_in_order: bool) -> DataFra
             raise _Unfit("row order", "a Spark frame has no order of rows by which the last one could decide")
         return given  # type: ignore[no-any-return]
     try:
-        table = as_arrow(given)
+        table = to_arrow(given)
     except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
         told = _OF_A_COLUMN.fullmatch(str(error.args[-1])) if len(error.args) > 1 else None
         where = f"column {told['name']}" if told else "a column"

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.delta.schema import renames
+from scd_pipeline.delta.schema import renamed_columns
 from scd_pipeline.expressions import col, key_text, to_current_names
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
@@ -122,7 +122,7 @@ def _orderless(name: str, ddl: str) -> Column:
 
 def _in_new_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Values of a renamed attribute are found under its new name (S20)."""
-    renamed = renames(dimension.attributes, generated=False)
+    renamed = renamed_columns(dimension.attributes, generated=False)
     renamed |= {f"current_{former}": f"current_{name}" for former, name in renamed.items()}
     if not renamed:
         return rows

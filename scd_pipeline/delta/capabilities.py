@@ -13,7 +13,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 from scd_pipeline.frames import local_frame
 
-NAME = "_scd_capabilities"
+TABLE_NAME = "_scd_capabilities"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Capabilities:
         return self
 
 
-def server_of(spark: SparkSession) -> str:
+def server_name(spark: SparkSession) -> str:
     """What tells one server from another before it has committed anything; the engine of a commit tells its Delta."""
     jars = spark.conf.get("spark.jars", "") or ""
     names = sorted(part.rsplit("/", 1)[-1] for part in jars.split(",") if "delta" in part)
     return f"Spark {spark.version} {' '.join(names)}".strip()
 
 
-def remembered(memory: Table, server: str, engine: str = "") -> Capabilities | None:
+def stored_capabilities(memory: Table, server: str, engine: str = "") -> Capabilities | None:
     """Return what an earlier run stored about this server, and this engine if one is named; the latest if several."""
     if not memory.exists():
         return None
@@ -53,7 +53,7 @@ def remembered(memory: Table, server: str, engine: str = "") -> Capabilities | N
     return stored[-1] if stored else None
 
 
-def capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
+def load_capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
     """Return the stored capabilities of this server, or probe them; `memory` is the table that stores them.
 
     Args:
@@ -63,8 +63,8 @@ def capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engin
     Raises:
         UnsupportedDelta: Neither way of writing works.
     """
-    server = server_of(spark)
-    known = remembered(memory, server, engine)
+    server = server_name(spark)
+    known = stored_capabilities(memory, server, engine)
     if known is not None:
         return known.checked()
     found = probe(spark, server, scratch_path).checked()
@@ -85,7 +85,7 @@ def capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engin
     return found
 
 
-def engine_now(memory: Table) -> str:
+def current_engine(memory: Table) -> str:
     """Return the engine of this server by a commit without rows, which it makes in the table of capabilities.
 
     It is empty if it is not known: without the table, or after a conflict with another writer.

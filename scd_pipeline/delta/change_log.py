@@ -32,7 +32,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import renames
+from scd_pipeline.delta.schema import renamed_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, to_current_names, unwrap, wrap
 from scd_pipeline.frames import empty_frame, local_frame
@@ -100,7 +100,7 @@ class ChangeLog:
 
     def _in_new_names(self, batch: Batch) -> Batch:
         """What a batch stated of an attribute under a former name, it states of the attribute (S20)."""
-        renamed = renames(self.dimension.attributes, generated=False)
+        renamed = renamed_columns(self.dimension.attributes, generated=False)
         return replace(batch, columns=tuple(renamed.get(name, name) for name in batch.columns))
 
     def rows(self) -> DataFrame:
@@ -118,7 +118,7 @@ class ChangeLog:
             there = next((n for n in names if n in self.columns), None)
             value = col(there) if there else F.lit(None).cast(types[name].ddl())
             chosen.append(value.alias(name))
-        former = renames(self.dimension.attributes, generated=False)
+        former = renamed_columns(self.dimension.attributes, generated=False)
         stated = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
         keys = [col(name) for name in self.dimension.key_names]
         plain = frame.select(*keys, *CHANGE_RECORD_COLUMNS, COMMIT, stated.alias(PROVIDED), *chosen)

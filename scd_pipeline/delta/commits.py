@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.delta.repair import ways_back
+from scd_pipeline.delta.repair import repair_instructions
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
 from scd_pipeline.instants import from_micros
 
@@ -139,7 +139,7 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
         f"table {commit.table}: version {foreign.version} ({foreign.operation}) is a foreign commit: it changed rows "
         f"after commit {commit.number} (version {foreign.restore_to}); expected that only this package writes the "
         f"table; nothing was written to it; `scd check` lists the damage; "
-        f"{ways_back(commit.table, foreign.restore_statement())}"
+        f"{repair_instructions(commit.table, foreign.restore_statement())}"
     )
 
 

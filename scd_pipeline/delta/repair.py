@@ -13,20 +13,20 @@ REBUILT_BY: dict[str, str] = {
 """What rebuilds a table that does not exist, by the suffix of its name; a dimension or a fact has none."""
 
 
-def kind_of(table: str) -> str:
+def table_kind(table: str) -> str:
     """Return the kind of a table: the suffix of its name."""
     return next(kind for kind in REBUILT_BY if table.endswith(kind))
 
 
-def ways_back(table: str, restore_statement: str) -> str:
+def repair_instructions(table: str, restore_statement: str) -> str:
     """Return how a table whose rows were changed gets them back."""
-    kind = kind_of(table)
+    kind = table_kind(table)
     if kind == LOG_SUFFIX:
         return f"run `{restore_statement}`; {REBUILT_BY[LOG_SUFFIX]}"
     return f"run `{restore_statement}`, or drop the table: {REBUILT_BY[kind]}"
 
 
-def lost_log(log: str) -> str:
+def log_repair_instructions(log: str) -> str:
     """Return how a change log whose commits are lost is repaired."""
     name = log.removesuffix(LOG_SUFFIX)
     return (

@@ -63,14 +63,14 @@ class RenameColumn:
 SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn
 
 
-def properties(dimension: Dimension) -> dict[str, str]:
+def declaration_properties(dimension: Dimension) -> dict[str, str]:
     """The properties by which a table remembers its declaration; as hexadecimal digits, because Spark blanks out
     properties that look like a secret or an address."""
-    text = json.dumps(told(dimension), sort_keys=True)
+    text = json.dumps(declaration_fields(dimension), sort_keys=True)
     return {FORMAT: "1", DECLARATION: text.encode().hex()}
 
 
-def told(dimension: Dimension) -> dict[str, Any]:
+def declaration_fields(dimension: Dimension) -> dict[str, Any]:
     """What of a declaration a table holds fast: changing it is a redeclaration (S35)."""
     return {
         "key": [[key.name, key.type] for key in dimension.business_key],
@@ -86,13 +86,13 @@ def told(dimension: Dimension) -> dict[str, Any]:
     }
 
 
-def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
+def require_same_declaration(dimension: Dimension, stored: Mapping[str, Any]) -> None:
     """Errors: DeclarationError with every point in which the declaration differs from what the table was made by.
 
     New names for attributes are no difference, nor is a former name that is no longer told; nor is a new attribute,
     unless the table has no windows and the attribute needs them: rows that no delivery speaks of would get none.
     """
-    now, faults, heirs = told(dimension), [], dict[str, str]()
+    now, faults, heirs = declaration_fields(dimension), [], dict[str, str]()
     for field in [name for name in now if name not in ("attributes", "former_names")]:
         if stored.get(field) != now[field]:
             faults.append(_fault(dimension, field, stored.get(field), now[field]))
@@ -113,7 +113,7 @@ def check(dimension: Dimension, stored: Mapping[str, Any]) -> None:
         raise DeclarationError(faults)
 
 
-def check_stated(dimension: Dimension, stated: Iterable[str]) -> None:
+def require_declared_attributes(dimension: Dimension, stated: Iterable[str]) -> None:
     """Errors: DeclarationError with every attribute that the change log has statements of and that is not declared.
 
     The log would be read as if nothing had been stated of it.
@@ -141,7 +141,7 @@ def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fau
     return Fault(dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table")
 
 
-def refuse_foreign(*tables: Table) -> set[str]:
+def require_own_tables(*tables: Table) -> set[str]:
     """Return the names of the tables that exist.
 
     Tables of ours are made with their properties in one commit: none is ever there without them.
@@ -169,7 +169,7 @@ def stored_declaration(table: Table) -> dict[str, Any] | None:
     return None if text is None else dict(json.loads(bytes.fromhex(text)))
 
 
-def in_all_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dimension:
+def with_former_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dimension:
     """The declaration with every name that its attributes ever had by what its table was made by, named or not (S20).
 
     The log and the audit keep what was told under the name of then, so that they are read by all of them.
@@ -215,7 +215,7 @@ def column_steps(
     return steps
 
 
-def renames(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:
+def renamed_columns(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:
     """Old column name to new one, for each attribute that had another name; with its generated columns if asked for."""
     found: dict[str, str] = {}
     for attribute in attributes:
@@ -227,12 +227,12 @@ def renames(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, st
     return found
 
 
-def as_declared(dimension: Dimension, there: Collection[str], *, of: str = "") -> dict[str, str]:
+def declared_columns(dimension: Dimension, there: Collection[str], *, of: str = "") -> dict[str, str]:
     """Every column that the dimension's table should have, as SQL over those that are there.
 
     New ones are NULL, renamed ones are found under their former names. `of` is what SQL calls the table, if anything.
     """
-    former = {new: old for old, new in renames(dimension.attributes, generated=True).items() if old in there}
+    former = {new: old for old, new in renamed_columns(dimension.attributes, generated=True).items() if old in there}
     before = f"{quote_name(of)}." if of else ""
     found = {}
     for name, ddl, _ in dimension_schema(dimension):
@@ -241,7 +241,7 @@ def as_declared(dimension: Dimension, there: Collection[str], *, of: str = "") -
     return found
 
 
-def declared_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def to_declared_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Rows of the dimension's table with the columns that it should have, as of `as_declared`."""
-    found = as_declared(dimension, rows.columns)
+    found = declared_columns(dimension, rows.columns)
     return rows.select(*[F.expr(value).alias(name) for name, value in found.items()])

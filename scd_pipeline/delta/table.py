@@ -93,10 +93,10 @@ class Table:
         """Create the table if it is not there; columns are (name, type, nullable)."""
         ddl = ", ".join(f"{quote_name(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
         told = {_VECTORS: "true", **properties}
-        pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in told.items())
+        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in told.items())
         self._alter(
             f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta "
-            f"COMMENT {sql_text(comment)} TBLPROPERTIES ({pairs})"
+            f"COMMENT {sql_literal(comment)} TBLPROPERTIES ({pairs})"
         )
 
     def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
@@ -112,7 +112,7 @@ class Table:
         self._alter(f"ALTER TABLE {self.identifier} RENAME COLUMN {quote_name(old)} TO {quote_name(new)}")
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
+        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in properties.items())
         self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
 
     def compact(self) -> None:
@@ -248,7 +248,7 @@ class Table:
         names = [name for name in self.columns() if name in rows.columns]
         values = ", ".join(f"s.{quote_name(n)}" for n in names)
         assignments = ", ".join(f"t.{quote_name(n)} = s.{quote_name(n)}" for n in names)
-        with own_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
+        with isolated_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
             set_time_format(session)
             session.conf.set(_APP_ID, self.name)
             session.conf.set(_APP_VERSION, str(commit.number))
@@ -271,7 +271,7 @@ def set_time_format(spark: SparkSession) -> None:
 
 
 @contextmanager
-def own_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tuple[SparkSession, str]]:
+def isolated_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tuple[SparkSession, str]]:
     """A session of its own that sees `rows` under the name that comes with it; both go with the context."""
     if is_remote():
         rows.createOrReplaceTempView(view)
@@ -306,6 +306,6 @@ def _is_missing(error: BaseException) -> bool:
     return any(mark in text for mark in _MISSING)
 
 
-def sql_text(text: str) -> str:
+def sql_literal(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

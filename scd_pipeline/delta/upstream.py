@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commit_error
-from scd_pipeline.delta.repair import lost_log
+from scd_pipeline.delta.repair import log_repair_instructions
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 
 LOG_MARK, LOG_ID = "log", "log_id"
@@ -54,7 +54,7 @@ def log_problem(downstream: PipelineCommit, log: PipelineCommit) -> HighWaterMar
         return None
     return HighWaterMarkError(
         f"table {downstream.table}: {problem}; expected a log with every commit that was applied; nothing was "
-        f"written; {lost_log(log.table)}"
+        f"written; {log_repair_instructions(log.table)}"
     )
 
 

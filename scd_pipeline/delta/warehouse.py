@@ -10,8 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration.tables import KINDS, tables_of
-from scd_pipeline.delta.capabilities import NAME as CAPABILITIES
-from scd_pipeline.delta.capabilities import Capabilities, capabilities, engine_now
+from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
+from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import SetupError
 from scd_pipeline.history.keys import KeyHash, hash_64
@@ -63,7 +63,7 @@ class Warehouse:
 
         What an earlier run stored may be of another Delta: see `writable_by`.
         """
-        return capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
+        return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
 
     def table(self, name: str) -> Table:
         """A table by its name, for reading; `writable` gives one for writing."""
@@ -89,11 +89,11 @@ class Warehouse:
         """
         if self._confirmed is not self.capabilities:
             memory = self._at_path(CAPABILITIES)
-            engine = engine or (engine_now(memory) if self.capabilities.replaces else "")
+            engine = engine or (current_engine(memory) if self.capabilities.replaces else "")
             if not engine:
                 return replace(self.table(name), replaces=False)
             if engine != self.capabilities.engine:
-                self.capabilities = capabilities(self.spark, memory, f"{self.path}/_scratch", engine=engine)
+                self.capabilities = load_capabilities(self.spark, memory, f"{self.path}/_scratch", engine=engine)
             self._confirmed = self.capabilities
         return self.writable(name)
 

@@ -22,7 +22,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.audit_table import APPEND_ONLY, audit_rows, audit_schema, current_transitions
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import FORMAT, refuse_foreign
+from scd_pipeline.delta.schema import FORMAT, require_own_tables
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import (
     LOG_MARK,
@@ -232,7 +232,7 @@ def _with_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progress
     recorded = recorded_commits(warehouse, dimension)
     audit, keys = warehouse.table(recorded.audit.table), warehouse.table(recorded.keys.table)
     if any(commit.foreign is not None and commit.number == 0 for commit in (recorded.audit, recorded.keys)):
-        refuse_foreign(audit, keys)
+        require_own_tables(audit, keys)
     require_unchanged([recorded.audit, recorded.keys])
     if not recorded.keys_are_lost():
         return recorded

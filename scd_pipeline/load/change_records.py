@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, ROW_AT, ROW_SEQUENCE, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import Taken
-from scd_pipeline.deliveries.conform import OUTSIDE_OF_SCOPE
+from scd_pipeline.deliveries.conform import OUTSIDE_SCOPE
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
@@ -86,7 +86,7 @@ def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str,
         "retired": gone & (F.col(ORIGIN) == "absent"),
         "unasserted": values & ~asserted,
     }
-    inside = ~F.coalesce(F.col(BAD_REASON), F.lit("")).contains(OUTSIDE_OF_SCOPE)
+    inside = ~F.coalesce(F.col(BAD_REASON), F.lit("")).contains(OUTSIDE_SCOPE)
     # Of several rows of an entity the first one's presence makes the next ones' asserted.
     present = F.min(F.when(raw & (F.col(KIND) == "presence"), asserted))
     bad = F.max(F.when(raw & (F.col(KIND) == "bad") & inside, asserted))

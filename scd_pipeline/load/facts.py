@@ -30,7 +30,7 @@ from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import declared_rows, refuse_foreign
+from scd_pipeline.delta.schema import require_own_tables, to_declared_columns
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import LOG_MARK, damage, is_other_table, log_marks, require_sound
 from scd_pipeline.delta.warehouse import Warehouse
@@ -179,7 +179,7 @@ def extension(warehouse: Warehouse, fact: Fact) -> Extension:
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:
     """The rows of the fact's table as declared, but without the keys of roles that its next load adds."""
     added = [column for column in fact.key_columns if column not in rows.columns]
-    return declared_rows(rows, fact.as_dimension()).drop(*[col(column) for column in added])
+    return to_declared_columns(rows, fact.as_dimension()).drop(*[col(column) for column in added])
 
 
 def standing_rows(warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, Pinned]) -> DataFrame:
@@ -257,7 +257,7 @@ def add_reserved_member(
     """
 
     def attempt() -> PipelineCommit | None:
-        refuse_foreign(warehouse.table(dimension.name))
+        require_own_tables(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
         newest = table.newest()
         if newest is None or not newest.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():

@@ -14,7 +14,14 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.read import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import SchemaStep, check, check_stated, properties, refuse_foreign, stored_declaration
+from scd_pipeline.delta.schema import (
+    SchemaStep,
+    declaration_properties,
+    require_declared_attributes,
+    require_own_tables,
+    require_same_declaration,
+    stored_declaration,
+)
 from scd_pipeline.delta.upstream import require_sound
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
@@ -75,7 +82,7 @@ class LoadPlan:
             return
         for step in self.schema_steps:
             execute(step, warehouse)
-        table, told = warehouse.writable(self.dimension.name), properties(self.dimension)
+        table, told = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
         if not told.items() <= table.properties().items():
             table.set_properties(told)
 
@@ -118,10 +125,10 @@ def make_plan(
     stored = stored_declaration(table)
     existing = {dimension.name}
     if stored is None:
-        existing = refuse_foreign(*[warehouse.table(name) for name in tables_of(dimension.name)])
+        existing = require_own_tables(*[warehouse.table(name) for name in tables_of(dimension.name)])
         downstream = [*downstream, *_others_that_apply(warehouse, dimension.name, existing)]
     else:
-        check(dimension, stored)
+        require_same_declaration(dimension, stored)
     newest = table.newest() if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     there = newest.columns() if newest else {}
@@ -129,7 +136,7 @@ def make_plan(
     require_sound(log.commit, [commit, *downstream])
     dimension = log.dimension
     old = log.batches()
-    check_stated(dimension, (name for batch in old for name in batch.columns))
+    require_declared_attributes(dimension, (name for batch in old for name in batch.columns))
     taken = take(warehouse.spark, dimension, deliveries, old, run_id=run_id, progress=progress)
     kept, taken = records_to_append(warehouse, log, old, taken, dimension)
     high_water_marks = log_high_water_mark(log.commit, commit)

@@ -15,7 +15,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import in_all_names, stored_declaration
+from scd_pipeline.delta.schema import stored_declaration, with_former_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, delivery_id
 from scd_pipeline.history.batch import Batch, batches_in_effect
@@ -38,7 +38,7 @@ def log_of(
     """The same where it is known what the dimension's table was made by."""
     table = warehouse.table(dimension.name + LOG_SUFFIX)
     newest = table.newest(commit)
-    dimension = in_all_names(dimension, stored)
+    dimension = with_former_names(dimension, stored)
     if newest is None:
         return ChangeLog(table, dimension, (), PipelineCommit(table.name, 0), None)
     return ChangeLog(table, dimension, tuple(newest.columns()), newest.commit, newest.rows)

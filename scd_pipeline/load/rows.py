@@ -13,7 +13,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.accept import Taken
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.schema import declared_rows
+from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantBroken, KeyCollision
 from scd_pipeline.expressions import col
@@ -145,7 +145,7 @@ def _dimension_rows(warehouse: Warehouse, dimension: Dimension, stored: DataFram
     """The dimension's rows with the columns that it should have; no rows if there is no table yet."""
     if stored is None:
         return empty_frame(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(dimension)})
-    return declared_rows(stored, dimension)
+    return to_declared_columns(stored, dimension)
 
 
 def _check(

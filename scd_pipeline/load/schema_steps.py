@@ -14,8 +14,8 @@ from scd_pipeline.delta.schema import (
     RenameColumn,
     SchemaStep,
     column_steps,
-    properties,
-    renames,
+    declaration_properties,
+    renamed_columns,
 )
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.timeline import dimension_schema
@@ -35,7 +35,7 @@ def schema_steps(dimension: Dimension, log: ChangeLog, existing: Collection[str]
 def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
     name, columns = log.table.name, log_schema(dimension)
     if log.columns:
-        return column_steps(name, log.columns, columns, renames(dimension.attributes, generated=False))
+        return column_steps(name, log.columns, columns, renamed_columns(dimension.attributes, generated=False))
     nullable = tuple((column, ddl, True) for column, ddl in columns)
     description = f"The change records of {dimension.name}, and the batches that they came with"
     return [CreateTable(name, nullable, {FORMAT: "1", **APPEND_ONLY}, description)]
@@ -44,9 +44,9 @@ def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
 def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
     columns = dimension_schema(dimension)
     if not existing:
-        return [CreateTable(dimension.name, tuple(columns), properties(dimension), dimension.description)]
+        return [CreateTable(dimension.name, tuple(columns), declaration_properties(dimension), dimension.description)]
     expected = [(name, ddl) for name, ddl, _ in columns]
-    return column_steps(dimension.name, existing, expected, renames(dimension.attributes, generated=True))
+    return column_steps(dimension.name, existing, expected, renamed_columns(dimension.attributes, generated=True))
 
 
 def execute(step: SchemaStep, warehouse: Warehouse) -> None:

@@ -19,7 +19,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFI
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.repair import REBUILT_BY
-from scd_pipeline.delta.schema import declared_rows, in_all_names, stored_declaration
+from scd_pipeline.delta.schema import stored_declaration, to_declared_columns, with_former_names
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
@@ -201,9 +201,9 @@ def _audit_differs(warehouse: Warehouse, tables: _Tables, dimension: Dimension, 
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
-    dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
+    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = build_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
-    differ = row_actions(declared_rows(rows, dimension), told, dimension)
+    differ = row_actions(to_declared_columns(rows, dimension), told, dimension)
     broken = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _finding(dimension.name, AUDIT_REBUILDS_DIMENSION, broken)
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import refuse_foreign
+from scd_pipeline.delta.schema import require_own_tables
 from scd_pipeline.delta.upstream import LOG_MARK, require_unchanged
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -60,7 +60,7 @@ def maintain(
             f"a retention of {retention_hours} hours would take files from running readers; "
             f"expected {LEAST_HOURS} or more"
         )
-    refuse_foreign(*[warehouse.table(name) for name in tables])
+    require_own_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     require_unchanged(commits)
     there = [commit.table for commit in commits if commit.exists]

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import deliveries
+from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.upstream import LOG_MARK, damage
 from scd_pipeline.delta.warehouse import Warehouse
@@ -137,7 +137,7 @@ def _waiting(
     """
     lying: list[Delivery] = []
     try:
-        lying = [d for d in deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
+        lying = [d for d in select_deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
         if not lying:
             return [], [], []
         made = plan_fact(warehouse, fact, lying) if fact else plan(warehouse, dimension, lying)

@@ -26,7 +26,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions, recorded_until
-from scd_pipeline.delta.schema import declared_rows, in_all_names, stored_declaration
+from scd_pipeline.delta.schema import stored_declaration, to_declared_columns, with_former_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.expressions import col, readable_key, timestamp_literal
@@ -83,7 +83,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
             f"instead of its name (`scd as-of` finds it by --declarations)"
         )
     rows = audit(warehouse, dimension)
-    dimension = in_all_names(dimension, stored_declaration(warehouse.table(dimension.name)))
+    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = current_transitions(recorded_until(rows, timestamp_literal(moment)), dimension)
     return build_versions(told, dimension, key_hash=warehouse.key_hash)
 
@@ -183,7 +183,7 @@ def existing(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
 
 def declared(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     """The table of a dimension, or of a fact as one, with every column that is declared.  Errors: SetupError."""
-    return declared_rows(existing(warehouse, dimension.name, dimension.name), dimension)
+    return to_declared_columns(existing(warehouse, dimension.name, dimension.name), dimension)
 
 
 def _is_open(shape: Shape) -> Column:

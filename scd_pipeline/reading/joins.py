@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import KEYS_SUFFIX
-from scd_pipeline.delta.schema import declared_rows
+from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import col
@@ -100,7 +100,7 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     names = labelled(told, (EFFECTIVE_FROM, EFFECTIVE_TO))
     frames = []
     for side, (label, dimension) in enumerate(both):
-        rows = declared_rows(versions(warehouse, shape_of(warehouse, dimension)), dimension)
+        rows = to_declared_columns(versions(warehouse, shape_of(warehouse, dimension)), dimension)
         begin, end = F.lit(BEGINNING).cast("timestamp"), F.lit(dimension.open_end).cast("timestamp")
         window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else (begin, end)
         frames.append(

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import KEYS_SUFFIX, LOG_SUFFIX
-from scd_pipeline.delta.schema import as_declared, stored_declaration
+from scd_pipeline.delta.schema import declared_columns, stored_declaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
@@ -197,11 +197,11 @@ def _shown(name: str, value: str, of: Sequence[Shape]) -> str:
 def _joined(warehouse: Warehouse, fact: Fact) -> View:
     """The facts with the attributes of their dimensions by the stored keys, `with_dimensions` in SQL (S23, S24)."""
     table = warehouse.table(fact.name)
-    columns, joins = as_declared(fact.as_dimension(), table.columns(), of="f"), ""
+    columns, joins = declared_columns(fact.as_dimension(), table.columns(), of="f"), ""
     names = labelled_roles(fact, columns)
     for role, key, of in fact.keyed_roles:
         stored, version = columns[key], f"role_{role}"
-        values = as_declared(of.dimension, warehouse.table(of.dimension.name).columns(), of=version)
+        values = declared_columns(of.dimension, warehouse.table(of.dimension.name).columns(), of=version)
         columns[key] = f"COALESCE({values[of.dimension.surrogate_key]}, {UNKNOWN_KEY})"
         columns |= {names[column]: values[column[1]] for column in labelled_attributes(of.dimension, role)}
         versions = _by_every_key(warehouse, shape_of(warehouse, of.dimension))

@@ -81,7 +81,7 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) 
     unknown = {row["play"] for row in facts(recorded) if row["player_key"] == -1}
     assert unknown == {1, 5}
     bad = reading.quarantine(recorded, PLAY.name).select("reason").toArrow().to_pylist()
-    assert sorted(row["reason"] for row in bad) == ["coins: '7.5' is no int", "played_at is missing"]
+    assert sorted(row["reason"] for row in bad) == ["coins: cannot cast '7.5' to int", "played_at is missing"]
 
 
 @rule("S22", "S24", "S25")

@@ -17,7 +17,7 @@ from scd_pipeline.components.overview import status_asset
 from scd_pipeline.components.upkeep import upkeep_job
 from scd_pipeline.declaration import Declarations, load_declarations, parse
 from scd_pipeline.declaration.tables import tables_of
-from scd_pipeline.deliveries.discovery import deliveries
+from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.audit import load_and_record, record
@@ -66,9 +66,9 @@ def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.T
         return status(store, declared.dimensions, declared.facts, now=NOW)
 
     folder = Path(customer.origin.rpartition(":")[0]).parent
-    found, (first, second) = {"before": now()}, deliveries(customer, spark)
+    found, (first, second) = {"before": now()}, select_deliveries(customer, spark)
     load_and_record(store, customer, [first])
-    load_fact(store, sale, deliveries(sale.as_dimension(), spark))
+    load_fact(store, sale, select_deliveries(sale.as_dimension(), spark))
     load(store, customer, [second])
     found["ahead"] = now()
     (folder / "customers_2024-01-03.csv").write_text(FILES["customers_2024-01-02.csv"] + ",Ulm\n", encoding="utf-8")
@@ -118,7 +118,7 @@ def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
 ) -> None:
     """Also of a table that was never loaded it is told what a load would leave out."""
     (customer,), store = declared.dimensions, Warehouse(spark, warehouse)
-    load(store, customer, deliveries(customer, spark)[:1])
+    load(store, customer, select_deliveries(customer, spark)[:1])
     folder = Path(customer.origin.rpartition(":")[0]).parent
     (misfit,) = parse(DECLARED.partition("---")[0].replace("city: 2", "city: 1"), str(folder / "all.yaml"))
     lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
@@ -142,7 +142,7 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
-    for delivery in deliveries(customer, spark):
+    for delivery in select_deliveries(customer, spark):
         load_and_record(store, customer, [delivery])
     before = reading.history(store, customer).orderBy("id", "version").collect()
     resource = WarehouseResource(path=str(warehouse), remote=remote)
@@ -165,7 +165,7 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
-    first, second = deliveries(customer, spark)
+    first, second = select_deliveries(customer, spark)
     load_and_record(store, customer, [first])
     at = store.table(customer.name).last_commit()
     assert at.at is not None
@@ -191,7 +191,7 @@ def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
 ) -> None:
     """Delta refuses versions before an OPTIMIZE once the retention of their files has passed."""
     store, (customer,), (sale,) = Warehouse(spark, warehouse), declared.dimensions, declared.facts
-    for delivery in deliveries(customer, spark):
+    for delivery in select_deliveries(customer, spark):
         load(store, customer, [delivery])
     table = store.table(customer.name)
     table.set_properties({"delta.deletedFileRetentionDuration": "interval 1 second"})
@@ -199,7 +199,7 @@ def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
     time.sleep(1.5)
     with pytest.raises(Exception, match="DELTA_UNSUPPORTED_TIME_TRAVEL"):
         table.read(table.last_commit().table_version).count()
-    assert load_fact(store, sale, deliveries(sale.as_dimension(), spark)).rows == {"open": 1}
+    assert load_fact(store, sale, select_deliveries(sale.as_dimension(), spark)).rows == {"open": 1}
     assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_behind == ()
 
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Dimension, Source, load_dimension
-from scd_pipeline.deliveries.discovery import declaration_folder, deliveries, files
-from scd_pipeline.deliveries.partitions import keys_meant, partition_key
+from scd_pipeline.deliveries.discovery import declaration_folder, discover_files, select_deliveries
+from scd_pipeline.deliveries.partitions import matching_partition_keys, partition_key
 from scd_pipeline.environment import EXAMPLE, declarations_folder
 from scd_pipeline.errors import SourceDataError
 
@@ -31,7 +31,7 @@ def test_relative_paths_start_at_the_declaration(
     declared: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
-    found = files(declared)
+    found = discover_files(declared)
     assert [delivery.name for delivery in found] == ["2024-01-01", "2024-02-01"]
     assert [delivery.path for delivery in found] == [str(tmp_path / "in" / f"x_{d.name}.csv") for d in found]
     assert found[0].at == datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -44,7 +44,7 @@ def test_a_declaration_in_python_starts_at_the_current_folder(tmp_path: Path, mo
 
 
 def test_some_deliveries_and_what_they_are_let_through(declared: Dimension, spark: SparkSession) -> None:
-    (chosen,) = deliveries(declared, spark, names=["2024-02-01"], allow=["retire_guard"])
+    (chosen,) = select_deliveries(declared, spark, names=["2024-02-01"], allow=["retire_guard"])
     assert (chosen.name, chosen.allow) == ("2024-02-01", frozenset({"retire_guard"}))
 
 
@@ -52,30 +52,30 @@ def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dime
     with pytest.raises(
         SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "
     ):
-        deliveries(declared, spark, names=["2024-03-01"])
+        select_deliveries(declared, spark, names=["2024-03-01"])
 
 
 def test_a_delivery_is_named_with_its_channel_where_there_are_several(
     declared: Dimension, tmp_path: Path, spark: SparkSession
 ) -> None:
     """Its former name goes on as long as it means one delivery, whether a channel came or went."""
-    (before,) = [delivery for delivery in files(declared) if delivery.name == "2024-01-01"]
+    (before,) = [delivery for delivery in discover_files(declared) if delivery.name == "2024-01-01"]
     assert partition_key(before, declared) == "2024-01-01"
-    assert keys_meant("s.snapshot.2024-01-01", [before], declared) == ["2024-01-01"]
+    assert matching_partition_keys("s.snapshot.2024-01-01", [before], declared) == ["2024-01-01"]
     (tmp_path / "dim_x.yaml").write_text(
         TEXT.replace(
             "{s: {snapshot: 'in/x_{date}.csv'}}", "{s: {snapshot: 'in/x_{date}.csv', feed: 'in/y_{date}.csv'}}"
         )
     )
     both = load_dimension(tmp_path / "dim_x.yaml")
-    found = files(both)
-    assert keys_meant("2024-01-01", found, both) == ["s.snapshot.2024-01-01"]
-    assert keys_meant("2024-02-01", found, both) == ["s.feed.2024-02-01", "s.snapshot.2024-02-01"]
-    assert keys_meant("2024-03-01", found, both) == []
-    assert [d.channel for d in deliveries(both, spark, names=["s.feed.2024-02-01"])] == ["feed"]
-    assert len(deliveries(both, spark, names=["2024-02-01"])) == 2
+    found = discover_files(both)
+    assert matching_partition_keys("2024-01-01", found, both) == ["s.snapshot.2024-01-01"]
+    assert matching_partition_keys("2024-02-01", found, both) == ["s.feed.2024-02-01", "s.snapshot.2024-02-01"]
+    assert matching_partition_keys("2024-03-01", found, both) == []
+    assert [d.channel for d in select_deliveries(both, spark, names=["s.feed.2024-02-01"])] == ["feed"]
+    assert len(select_deliveries(both, spark, names=["2024-02-01"])) == 2
     with pytest.raises(SourceDataError, match=r"expected one of s\.feed\.2024-02-01, s\.snapshot\.2024-01-01, "):
-        deliveries(both, spark, names=["2024-03-01"])
+        select_deliveries(both, spark, names=["2024-03-01"])
 
 
 def test_declarations_are_those_named_else_the_example(tmp_path: Path) -> None:

@@ -145,38 +145,38 @@ _ORDER = (
         "merged_from_the_first_row",
         "S5",
         "machine pass, store pass",
-        _in("conform.collapse", replaced(attribute("max"), "F.first")),
+        _in("ties.merge_ties", replaced(attribute("max"), "F.first")),
     ),
     _fault("unordered_changes_accepted", "S5", "customer pass, country pass", _in("accept._unordered", returned("{}"))),
     _fault(
         "first_row_decides",
         "S5",
         "store pass, machine pass",
-        _in("conform.collapse_to_last", renamed(call("max_by", "KIND"), "min_by")),
+        _in("ties.merge_ties_by_last_row", renamed(call("max_by", "KIND"), "min_by")),
     ),
     _fault(
         "last_row_decides_for_attributes_not_provided",
         "S5",
         "store pass",
-        _in("conform.collapse_to_last", replaced(call("when"), "_1")),
+        _in("ties.merge_ties_by_last_row", replaced(call("when"), "_1")),
     ),
     _fault(
         "delete_does_not_win",
         "S5",
         "machine pass",
-        _in("conform.without_deleted", replaced(call("over"), "F.lit(False)")),
+        _in("ties.drop_deleted_ties", replaced(call("over"), "F.lit(False)")),
     ),
     _fault(
         "unordered_values_of_the_first_attribute_accepted",
         "S5",
         "partner pass, country pass",
-        _in("conform.conflicts", replaced(call("attribute_types"), "dict(list(_.items())[1:])")),
+        _in("ties.find_conflicts", replaced(call("attribute_types"), "dict(list(_.items())[1:])")),
     ),
     _fault(
         "unordered_deletes_accepted",
         "S5",
         "customer pass, player pass",
-        _in("conform.conflicts", replaced(comparison("min", "max"), "F.lit(False)")),
+        _in("ties.find_conflicts", replaced(comparison("min", "max"), "F.lit(False)")),
     ),
 )
 
@@ -198,7 +198,7 @@ _SNAPSHOTS = (
         "scope",
         "machine pass",
         _in(
-            "conform.batch_counts",
+            "batch_summary.summarize_batches",
             replaced(call("col", "KEY_READABLE").inside(call("collect_set")), 'F.col("_good")'),
         ),
     ),
@@ -218,7 +218,7 @@ _SNAPSHOTS = (
         "rows_outside_of_the_scope_accepted",
         "scope",
         "store pass, machine pass",
-        _in("conform._scope_faults", returned("[]")),
+        _in("conform._scope_problems", returned("[]")),
     ),
     _fault(
         "omitted_is_deleted_where_the_source_does_not_retire",
@@ -330,7 +330,7 @@ _SOURCES = (
             "conform._wrapped",
             replaced(
                 call("cast"),
-                'F.when(~bad & ~F.col("_deleted"), F.struct(F.lit(None).cast(data_type.ddl()).alias("v")))',
+                'F.when(~is_bad & ~F.col("_deleted"), F.struct(F.lit(None).cast(data_type.ddl()).alias("v")))',
             ),
         ),
     ),
@@ -374,7 +374,7 @@ _SOURCES = (
         "impossible_times_accepted",
         "S26",
         "machine pass, player pass",
-        _in("conform._time_faults", replaced(condition("effective_at"), "False")),
+        _in("conform._time_problems", replaced(condition("effective_at"), "False")),
     ),
     _fault(
         "microseconds_lost",
@@ -386,13 +386,13 @@ _SOURCES = (
         "reason_of_the_delivery_lost",
         "S14",
         "customer pass, country pass",
-        _in("conform._or_delivery", replaced(call("coalesce"), "_0")),
+        _in("conform._text_of_row_or_delivery", replaced(call("coalesce"), "_0")),
     ),
     _fault(
         "reason_of_the_delivery_first",
         "S14",
         "customer pass, country pass",
-        _in("conform._or_delivery", replaced(call("coalesce"), "F.coalesce(_1, _0)")),
+        _in("conform._text_of_row_or_delivery", replaced(call("coalesce"), "F.coalesce(_1, _0)")),
     ),
 )
 

@@ -18,7 +18,7 @@ from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseR
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.checks import overdue_check
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
-from scd_pipeline.deliveries.discovery import deliveries, files, mark
+from scd_pipeline.deliveries.discovery import data_version, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.dimension import load
@@ -159,7 +159,9 @@ def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
     """One that is written anew since it was seen whole is none that was asked for."""
     for month in (2, 3):
         (tmp_path / f"customers_2024-0{month}-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
-    seen = {delivery.name: mark(delivery) for delivery in files(customer) if delivery.name != "2024-03-01"}
+    seen = {
+        delivery.name: data_version(delivery) for delivery in discover_files(customer) if delivery.name != "2024-03-01"
+    }
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wie", encoding="utf-8")
     first = materialize(spark, warehouse, customer, take=seen)
     assert (first.success, told(first)["dim_customer_changes"]["load/deliveries_accepted"]) == (True, 1)
@@ -173,7 +175,7 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
 ) -> None:
     """One that is gone but was taken in before is shown with the others; one that never came fails the run."""
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Bonn\n", encoding="utf-8")
-    load(Warehouse(spark, warehouse), customer, deliveries(customer, spark, names=["2024-01-01"]))
+    load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark, names=["2024-01-01"]))
     (tmp_path / "customers_2024-01-01.csv").unlink()
     (tmp_path / "customers_2024-03-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Rome\n", encoding="utf-8")
     with dg.DagsterInstance.ephemeral() as instance:
@@ -342,7 +344,7 @@ def test_a_source_is_overdue_by_its_last_delivery(
         return told.passed, str(told.metadata["crm"].value)
 
     assert asked(2024, 1, 1) == (False, "nothing yet")
-    load(Warehouse(spark, warehouse), customer, deliveries(customer, spark))
+    load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
     assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
     assert sent == [
@@ -358,7 +360,7 @@ def test_what_another_brought_in_is_shown_as_materialized(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
     """As `scd load` does, or a run that was killed right after its commit."""
-    load(Warehouse(spark, warehouse), customer, deliveries(customer, spark))
+    load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     with dg.DagsterInstance.ephemeral() as instance:
         assert materialize(spark, warehouse, customer, instance).success
         shown = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))

@@ -21,7 +21,7 @@ from scd_pipeline.components import sensors
 from scd_pipeline.components.alerts import alert_sensor, tell
 from scd_pipeline.components.sensors import arrival_sensor, partitions_sensor, rekey_sensor
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, load_dimension
-from scd_pipeline.deliveries.discovery import files, mark
+from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
 
 DECLARATION = """\
@@ -106,8 +106,8 @@ def test_a_run_takes_no_files_but_those_that_were_seen_whole(customer: Dimension
     tick(1)
     (tmp_path / "customers_2024-02-01.csv").write_text("id,ci")
     (request,) = tick(6).run_requests or ()
-    (delivery,) = [d for d in files(customer) if d.name == "2024-01-01"]
-    assert taken(request) == {"2024-01-01": mark(delivery)}
+    (delivery,) = [d for d in discover_files(customer) if d.name == "2024-01-01"]
+    assert taken(request) == {"2024-01-01": data_version(delivery)}
     assert taken(request)["2024-01-01"].endswith("Z, 15 bytes")
 
 

@@ -51,8 +51,8 @@ def test_a_bad_row_goes_to_the_quarantine_and_the_others_go_on() -> Case:
         | batch        | key     | reason                                                          |
         | crm/feed/1/1 | id=NULL | the business key is NULL or cannot be read                      |
         | crm/feed/1/1 | id=6    | effective_at is missing                                         |
-        | crm/feed/1/1 | id=7    | "score: 'many' is no int"                                       |
-        | crm/feed/1/1 | id=8    | "effective_at: 'soon' is no timestamp; effective_at is missing" |
+        | crm/feed/1/1 | id=7    | "score: cannot cast 'many' to int"                                       |
+        | crm/feed/1/1 | id=8    | "effective_at: cannot cast 'soon' to timestamp; effective_at is missing" |
         """,
         results="""
         | batch        | outcome  | rule | rows | bad_rows | new |
@@ -80,7 +80,7 @@ def test_a_key_that_does_not_cast_cannot_be_read() -> Case:
         """,
         quarantine="""
         | batch        | key     | reason                                                            |
-        | crm/feed/1/1 | id=NULL | "id: 'one' is no int; the business key is NULL or cannot be read" |
+        | crm/feed/1/1 | id=NULL | "id: cannot cast 'one' to int; the business key is NULL or cannot be read" |
         """,
     )
 
@@ -139,7 +139,7 @@ def test_a_bad_row_of_a_snapshot_counts_as_present_and_says_nothing() -> Case:
         """,
         quarantine="""
         | batch            | key  | reason                  |
-        | crm/snapshot/2/1 | id=2 | "score: 'x!' is no int" |
+        | crm/snapshot/2/1 | id=2 | "score: cannot cast 'x!' to int" |
         """,
     )
 
@@ -190,7 +190,7 @@ def test_too_many_bad_rows_stop_the_batch() -> Case:
         """,
         quarantine="""
         | batch        | key  | reason                  |
-        | crm/feed/1/1 | id=2 | "score: 'x!' is no int" |
+        | crm/feed/1/1 | id=2 | "score: cannot cast 'x!' to int" |
         """,
     )
 
@@ -262,7 +262,7 @@ def test_mended_rows_come_in_as_a_revision_at_the_batchs_own_position() -> Case:
         """,
         quarantine="""
         | batch            | state      | key  | reason                  |
-        | crm/snapshot/1/1 | superseded | id=2 | "score: 'x!' is no int" |
+        | crm/snapshot/1/1 | superseded | id=2 | "score: cannot cast 'x!' to int" |
         """,
     )
 
@@ -313,7 +313,7 @@ def test_what_a_delete_has_in_the_place_of_an_attribute_says_nothing() -> Case:
         """,
         quarantine="""
         | batch        | key  | reason                                                          |
-        | crm/feed/3/1 | id=2 | "effective_at: 'soon' is no timestamp; effective_at is missing" |
+        | crm/feed/3/1 | id=2 | "effective_at: cannot cast 'soon' to timestamp; effective_at is missing" |
         """,
     )
 

@@ -518,7 +518,7 @@ def test_a_row_in_quarantine_gives_its_snapshot_a_scope() -> Case:
         """,
         quarantine="""
         | batch            | key              | reason                |
-        | pos/snapshot/2/1 | 'region=n, id=a' | staff: 'x!' is no int |
+        | pos/snapshot/2/1 | 'region=n, id=a' | staff: cannot cast 'x!' to int |
         """,
     )
 

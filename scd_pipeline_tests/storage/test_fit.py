@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.tables import tables_of
 from scd_pipeline.delta.capabilities import Capabilities, probe
-from scd_pipeline.delta.schema import check, renames, told
+from scd_pipeline.delta.schema import declaration_fields, renamed_columns, require_same_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
 from scd_pipeline.load.dimension import load, plan
@@ -104,9 +104,9 @@ def test_a_column_of_any_type_can_be_added(spark: SparkSession, warehouse: Path)
 def test_two_attributes_do_not_become_one() -> None:
     """The values of one of them would be read from the column of the other."""
     with pytest.raises(DeclarationError) as refused:
-        check(
+        require_same_declaration(
             declared(email=Attribute(1), city=Attribute(2, former_names=("town",))),
-            told(declared(email=1, city=2, town=2)),
+            declaration_fields(declared(email=1, city=2, town=2)),
         )
     assert str(refused.value) == (
         "dim_customer: attributes.city: the table has both city and town, each with values of its own; "
@@ -117,24 +117,24 @@ def test_two_attributes_do_not_become_one() -> None:
 @pytest.mark.rule("S33")
 def test_a_table_without_windows_gets_none_by_a_new_attribute() -> None:
     """The rows of entities that no delivery speaks of would have neither window nor version."""
-    flat = told(declared(email=1))
+    flat = declaration_fields(declared(email=1))
     with pytest.raises(DeclarationError) as refused:
-        check(declared(email=1, city=2, tier=Attribute(6, retired=True), born=0), flat)
+        require_same_declaration(declared(email=1, city=2, tier=Attribute(6, retired=True), born=0), flat)
     assert str(refused.value) == (
         "dim_customer: attributes.city: the table was made without windows, and type 2 needs them; "
         "declare it with type 0, 1 or 3, or load into a new table\n"
         "dim_customer: attributes.tier: the table was made without windows, and type 6 needs them; "
         "declare it with type 0, 1 or 3, or load into a new table"
     )
-    check(declared(mail=Attribute(1, former_names=("email",)), born=0), flat)
-    check(declared(email=1, city=2, tier=6), told(declared(email=1, city=2)))
+    require_same_declaration(declared(mail=Attribute(1, former_names=("email",)), born=0), flat)
+    require_same_declaration(declared(email=1, city=2, tier=6), declaration_fields(declared(email=1, city=2)))
 
 
 def test_generated_columns_are_renamed_with_their_attribute() -> None:
     """S20: also where the one name is part of the other."""
     rent = Attribute(6, name="rent", former_names=("monthly_rent",), previous=True)
     rev = Attribute(3, name="rev", former_names=("revision",))
-    assert renames([rent, rev], generated=True) == {
+    assert renamed_columns([rent, rev], generated=True) == {
         "monthly_rent": "rent",
         "current_monthly_rent": "current_rent",
         "previous_monthly_rent": "previous_rent",

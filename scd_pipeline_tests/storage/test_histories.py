@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scd_pipeline.delta.commits import MARK, PipelineCommit, _foreign_after
-from scd_pipeline.delta.repair import ways_back
+from scd_pipeline.delta.repair import repair_instructions
 from scd_pipeline.delta.upstream import LOG_ID, LOG_MARK, log_problem
 
 OWN = "OURS"
@@ -97,4 +97,4 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
     ],
 )
 def test_the_way_back_names_what_can_be_rebuilt(table: str, way: str) -> None:
-    assert ways_back(table, "R") == way
+    assert repair_instructions(table, "R") == way

@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries import accept as intake
 from scd_pipeline.deliveries import delivery as deliveries
-from scd_pipeline.deliveries.arrow import as_arrow
+from scd_pipeline.deliveries.arrow import to_arrow
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.discovery import discover, mark
+from scd_pipeline.deliveries.discovery import data_version, discover
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.dimension import BatchResult, LoadPlan, load, plan
@@ -168,7 +168,7 @@ def test_a_file_that_vanishes_while_it_is_listed_is_none(tmp_path: Path, monkeyp
     first, second = discover(dimension, None, base=tmp_path)
     (tmp_path / "c_2024-01-01.csv").unlink()
     assert [found.name for found in discover(dimension, None, base=tmp_path)] == [second.name]
-    assert mark(first).endswith("Z, 0 bytes")
+    assert data_version(first).endswith("Z, 0 bytes")
 
 
 @pytest.mark.rule("S27", "S31")
@@ -202,7 +202,7 @@ def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None
     table = pa.table(
         {**widths, "coded": widths["uint8"].dictionary_encode(), "deep": pa.array([[1]], pa.list_(pa.uint16()))}
     )
-    taken = as_arrow(table)
+    taken = to_arrow(table)
     assert [str(kind) for kind in taken.schema.types] == [
         "int16",
         "int32",
@@ -225,12 +225,12 @@ def test_times_finer_than_microseconds_are_handed_over_as_text() -> None:
             "deep": pa.array([[{"at": fine}], None], pa.list_(pa.struct([("at", tokyo)]))),
         }
     )
-    converted = as_arrow(table)
+    converted = to_arrow(table)
     assert converted.column("fine").to_pylist() == ["2024-01-01 00:00:00.000000001Z", None]
     assert converted.column("whole").type == pa.timestamp("us", "UTC")
     assert converted.column("deep").to_pylist() == [[{"at": "2024-01-01 00:00:00.000000001Z"}], None]
     frame = pd.DataFrame({"at": [pd.Timestamp(fine)]})
-    assert as_arrow(frame).to_pylist() == [{"at": "2024-01-01 00:00:00.000000001"}]
+    assert to_arrow(frame).to_pylist() == [{"at": "2024-01-01 00:00:00.000000001"}]
 
 
 @pytest.mark.rule("S20", "S27")
@@ -487,11 +487,11 @@ def test_a_value_that_would_change_is_a_bad_value_in_every_column(spark: SparkSe
     }
     bad = opened.table("dim_c_changes").read().where("_kind = 'bad'").orderBy("_bad_reason").select("_bad_reason")
     assert [row["_bad_reason"] for row in bad.collect()] == [
-        "effective_at: '253402300800' is no timestamp; effective_at is missing",
-        "id: '2.5' is no int; the business key is NULL or cannot be read",
-        "note: 'a\ufffd' is no string; at: '1719835200' is no timestamp without a unit",
-        "paid: '1.005' is no decimal(4,2)",
-        "sequence: '1.5' is no bigint",
+        "effective_at: cannot cast '253402300800' to timestamp; effective_at is missing",
+        "id: cannot cast '2.5' to int; the business key is NULL or cannot be read",
+        "note: cannot cast 'a\ufffd' to string; at: cannot cast '1719835200' to timestamp without a unit",
+        "paid: cannot cast '1.005' to decimal(4,2)",
+        "sequence: cannot cast '1.5' to bigint",
     ]
 
 

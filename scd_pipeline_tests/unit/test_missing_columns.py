@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.types import StringType, StructField
 
-from scd_pipeline.deliveries.conform import Reading
+from scd_pipeline.deliveries.column_mapping import ColumnMapping
 from scd_pipeline.deliveries.read import existing_columns
 
 
@@ -23,4 +23,4 @@ from scd_pipeline.deliveries.read import existing_columns
 def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, undeclared: str, shown: str) -> None:
     """One that is called like a missing one, but for case and punctuation, is named: it may be meant."""
     fields = tuple(StructField(name, StringType()) for name in columns.split())
-    assert existing_columns(Reading(fields, (), ("email",), tuple(undeclared.split()))) == shown
+    assert existing_columns(ColumnMapping(fields, (), ("email",), tuple(undeclared.split()))) == shown

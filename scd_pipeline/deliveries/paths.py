@@ -1,0 +1,53 @@
+"""Paths of files, in the spellings of users and of Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from scd_pipeline.deliveries.row_columns import FILE
+
+
+def normalize_path(path: str) -> str:
+    """Return a path or URL in one spelling: local ones absolute without a scheme, no slash doubled or at the end."""
+    # Links are not resolved: Spark names a file by the path that it was read from.
+    full = path if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path) else os.path.abspath(path)  # noqa: PTH100 (see above)
+    return str(PurePosixPath(re.sub(r"^file:/+", "/", full)))
+
+
+def normalize_uri(uri: str) -> str:
+    """Return a URI that Spark returns to the client in the spelling of `file_column`, which has fewer slashes."""
+    return re.sub("^file:/", "/", re.sub("^([A-Za-z0-9+.-]+):///", r"\1:/", uri))
+
+
+def file_column() -> Column:
+    """Return the column `_scd_file`: the URI of a row's file, still percent-encoded."""
+    uri = F.regexp_replace(F.col("_metadata.file_path"), "^([A-Za-z0-9+.-]+):///", "$1:/")
+    return F.regexp_replace(uri, "^file:/", "/").alias(FILE)
+
+
+def row_order_column() -> Column:
+    """Return the position of a row in its file: rows are in order in each block of the file, which one task reads."""
+    return F.struct(F.col("_metadata.file_block_start").alias("block"), F.monotonically_increasing_id().alias("row"))
+
+
+def owning_path(uri: str, paths: Mapping[str, str]) -> str | None:
+    """Return the path that a file belongs to: its own, or that of a folder that contains it; None without either.
+
+    Args:
+        uri: The URI of the file, percent-encoded.
+        paths: The candidates by their normalized spelling.
+    """
+    file = PurePosixPath(normalize_path(unquote(uri)))
+    return next((paths[str(path)] for path in (file, *file.parents) if str(path) in paths), None)
+
+
+def escape_glob(path: str) -> str:
+    """Return a path that Spark reads literally if it exists here; a path that does not exist may be a glob pattern."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path) if os.path.lexists(path) else path

@@ -1,0 +1,22 @@
+"""Columns that a load adds to delivered rows; a delivered column with such a name is never read."""
+
+from __future__ import annotations
+
+DELIVERY = "_scd"
+"""The batch of a row: a struct of `batch`, `at`, `delivery_rank`, `revision_rank`, `reason`, `actor`,
+`correlation_id` and `scope`."""
+FILE = "_scd_file"
+"""The file of a row, as Spark names it."""
+LINE = "_scd_line"
+"""The text of a record that does not parse; NULL for a parsed row."""
+PROBLEM = "_scd_problem"
+"""The reason why a record does not parse; NULL for a parsed row."""
+HASH = "_scd_hash"
+"""64 bits of the content of a row."""
+KEY_READABLE = "_key_readable"
+"""Whether the business key of a row can be read."""
+ROW_ORDER = "_scd_row_order"
+"""The position of a row in its file if the channel's tie rule depends on it: a struct that can be sorted (S5)."""
+ROW_ORDER_TYPE = "struct<block:bigint,row:bigint>"
+RESERVED = (DELIVERY, LINE, PROBLEM, HASH)
+"""Names of delivered columns that are never read."""

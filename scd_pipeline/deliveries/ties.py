@@ -1,0 +1,86 @@
+"""Decide between rows of one batch that have the same key, time and sequence: ties (S5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import ACTOR, BATCH, CORRELATION_ID, EFFECTIVE_AT, KIND, REASON, SEQUENCE, attribute_types
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.row_columns import ROW_ORDER
+from scd_pipeline.expressions import col, has_map, quote_name, to_comparable
+
+
+def tie_columns(dimension: Dimension) -> list[Column]:
+    """Return the columns whose values are equal in a tie."""
+    return [col(name) for name in _tie_column_names(dimension)]
+
+
+def _tie_column_names(dimension: Dimension) -> list[str]:
+    return [BATCH, *dimension.key_names, EFFECTIVE_AT, SEQUENCE]
+
+
+def find_conflicts(rows: DataFrame, dimension: Dimension, limit: int) -> DataFrame:
+    """Find keys for which the ties of a batch provide different values of an attribute (S5).
+
+    Returns:
+        `_batch`, and the business key as text in `key`; at most `limit` keys for each batch.
+    """
+    good = rows.where(F.col(KIND) != "bad")
+    differs = F.min(KIND) != F.max(KIND)
+    for name, data_type in attribute_types(dimension).items():
+        value = F.when(col(name).isNotNull(), F.struct(to_comparable(col(name)["v"], data_type).alias("v")))
+        differs = differs | ~F.min(value).eqNullSafe(F.max(value))
+    groups = good.groupBy(*tie_columns(dimension)).agg(differs.alias("_differs"))
+    pairs = [F.concat(F.lit(f"{name}="), col(name).cast("string")) for name in dimension.key_names]
+    keys = groups.where("_differs").select(BATCH, F.concat_ws(", ", *pairs).alias("key")).distinct()
+    number = F.row_number().over(Window.partitionBy(BATCH).orderBy("key"))
+    return keys.withColumn("_number", number).where(F.col("_number") <= limit).select(BATCH, "key")
+
+
+def merge_ties(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Merge each tie into one row that provides every attribute that any of its rows provides (S5).
+
+    Of several reasons, actors and correlation ids the least is used.
+    """
+    types = attribute_types(dimension)
+
+    def merged(name: str) -> Column:
+        if name in types and has_map(types[name]):
+            return F.first(quote_name(name), ignorenulls=True)
+        return (F.min if name in (REASON, ACTOR, CORRELATION_ID) else F.max)(quote_name(name))
+
+    return _merge(rows, dimension, merged)
+
+
+def merge_ties_by_last_row(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Merge each tie into one row, as its last row in the file decides (S5).
+
+    If the last row is a delete, the others assert nothing; otherwise each attribute has the value of the last row that
+    provides it. Reason, actor and correlation id are those of the last row.
+    """
+    group = Window.partitionBy(*tie_columns(dimension))
+    has_last_kind = F.col(KIND) == F.max_by(KIND, ROW_ORDER).over(group)
+    decisive = rows.withColumn("_decides", has_last_kind).where("_decides").drop("_decides")
+    types = attribute_types(dimension)
+
+    def merged(name: str) -> Column:
+        order = F.when(col(name).isNotNull(), F.col(ROW_ORDER)) if name in types else F.col(ROW_ORDER)
+        return F.max_by(quote_name(name), order)
+
+    return _merge(decisive, dimension, merged)
+
+
+def drop_deleted_ties(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Drop the rows that have a tie with a delete: the delete decides (S5)."""
+    group = Window.partitionBy(*tie_columns(dimension))
+    is_deleted = (F.col(KIND) != "delete") & F.max(F.col(KIND) == "delete").over(group)
+    return rows.withColumn("_is_deleted", is_deleted).where(~F.col("_is_deleted")).drop("_is_deleted")
+
+
+def _merge(rows: DataFrame, dimension: Dimension, merged: Callable[[str], Column]) -> DataFrame:
+    names = [name for name in rows.columns if name not in set(_tie_column_names(dimension))]
+    single = rows.groupBy(*tie_columns(dimension)).agg(*[merged(name).alias(name) for name in names])
+    return single.select(*[col(name) for name in rows.columns])
