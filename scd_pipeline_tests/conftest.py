@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-PROBE, STORED_CAPABILITIES = capabilities.probe, capabilities.capabilities
+PROBE, STORED_CAPABILITIES = capabilities.probe, capabilities.load_capabilities
 
 SHARED_BY_ALL_FILES = ("facts", "functional")
 """Folders of tests whose files share what is slow to make."""
@@ -102,7 +102,7 @@ def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     commits per test. A test of that table needs the fixture `each_warehouse_probes`.
     """
     answers: dict[str, capabilities.Capabilities] = {}
-    template = tmp_path_factory.mktemp("capabilities") / capabilities.NAME
+    template = tmp_path_factory.mktemp("capabilities") / capabilities.TABLE_NAME
     merges = os.environ.get("SCD_TEST_WRITES", "replace") == "merge"
 
     def probe(spark: SparkSession, server: str, scratch_path: str) -> capabilities.Capabilities:
@@ -113,7 +113,7 @@ def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     def copied(spark: SparkSession, memory: Table, scratch_path: str, **more: str) -> capabilities.Capabilities:
         folder = Path(memory.path or "")
-        known = answers.get(capabilities.server_of(spark))
+        known = answers.get(capabilities.server_name(spark))
         if not folder.is_absolute() or not template.exists() or known is None or more.get("engine", "") != "":
             stored = STORED_CAPABILITIES(spark, memory, scratch_path, **more)
             if folder.is_absolute() and not template.exists():
@@ -125,14 +125,14 @@ def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(capabilities, "probe", probe)
-        patched.setattr("scd_pipeline.delta.warehouse.capabilities", copied)
+        patched.setattr("scd_pipeline.delta.warehouse.load_capabilities", copied)
         yield
 
 
 @pytest.fixture
 def each_warehouse_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each warehouse of the test store its server's capabilities by itself, as outside of tests."""
-    monkeypatch.setattr("scd_pipeline.delta.warehouse.capabilities", STORED_CAPABILITIES)
+    monkeypatch.setattr("scd_pipeline.delta.warehouse.load_capabilities", STORED_CAPABILITIES)
 
 
 @pytest.fixture

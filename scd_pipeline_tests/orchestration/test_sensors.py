@@ -157,7 +157,7 @@ def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch
     def unexpected(_: Any) -> str:
         raise AssertionError("a mark may read the content of a file")
 
-    monkeypatch.setattr(sensors, "mark", unexpected)
+    monkeypatch.setattr(sensors, "data_version", unexpected)
     assert not tick(30).run_requests
 
 

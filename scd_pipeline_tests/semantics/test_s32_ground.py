@@ -36,9 +36,9 @@ BECOMES = """
 @pytest.mark.usefixtures("each_warehouse_probes")
 def test_what_delta_can_do_is_tried_once_and_remembered(own_tables: OwnTables) -> None:
     found = own_tables.warehouse.capabilities
-    memory = own_tables.warehouse.table(capabilities.NAME)
+    memory = own_tables.warehouse.table(capabilities.TABLE_NAME)
     assert [row["replaces"] for row in records(memory.read())] == [found.replaces]
-    told = capabilities.remembered(memory, found.server)
+    told = capabilities.stored_capabilities(memory, found.server)
     assert told == found
 
 

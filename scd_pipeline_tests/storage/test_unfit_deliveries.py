@@ -162,8 +162,8 @@ def test_a_file_that_vanishes_while_it_is_listed_is_none(tmp_path: Path, monkeyp
     """Neither a load nor a sensor fails."""
     for day in (1, 2):
         (tmp_path / f"c_2024-01-0{day}.csv").write_text("id,city\n")
-    listed = list(deliveries._matches(str(tmp_path / "c_{date}.csv")))
-    monkeypatch.setattr(deliveries, "_matches", lambda _: listed)
+    listed = list(deliveries._matching_paths(str(tmp_path / "c_{date}.csv")))
+    monkeypatch.setattr(deliveries, "_matching_paths", lambda _: listed)
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
     first, second = discover(dimension, None, base=tmp_path)
     (tmp_path / "c_2024-01-01.csv").unlink()
