@@ -59,4 +59,18 @@ CONDITIONS: Mapping[str, Condition] = {
         "pyspark is not installed; expected the requirements of the project", "run `make setup` or `pip install` them"
     ),
     # Command line
+    # Dagster
+    "SECRET_IN_RESOURCE": Condition(
+        "the address contains a token, or another parameter that may be secret, and Dagster stores the configuration "
+        "of resources; expected an environment variable",
+        'write dg.EnvVar("{variable}") in place of the address, and set this variable to it',
+    ),
+    "ENVIRONMENT_VARIABLE_MISSING": Condition(
+        "the environment variable {variable} is not set; expected a value", "set {variable} for Dagster's processes"
+    ),
+    "OVERDUE_HOURS": Condition("{value!r} is not a number; expected hours, such as 26 or 0.5", "change the variable"),
+    "SCAFFOLD_FORMAT": Condition("the format is {format}; expected yaml", "run the command with --format yaml"),
+    "DECLARATION_FILE_EXISTS": Condition(
+        "the file exists; expected a new file", "choose another name for the dimension with --dimension"
+    ),
 }

@@ -1,4 +1,4 @@
-"""The code location: what `dagster dev -m scd_pipeline.definitions` serves."""
+"""The code location that `dagster dev -m scd_pipeline.definitions` serves."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import scd_pipeline.defs
 
 
 def _components() -> dg.Definitions:
-    """What the modules and components of `defs` define."""
+    """Return the definitions of the modules and components in `defs`."""
     with warnings.catch_warnings():
-        # Of previews and of what is deprecated, all inside Dagster itself.
+        # Dagster warns about its own preview and deprecated features.
         warnings.simplefilter("ignore")
-        # The root is named so that it works from an installed wheel too, where there is no pyproject.toml to be found.
+        # With an explicit root it works from an installed wheel too, which has no pyproject.toml.
         tree = dg.ComponentTree.from_module(defs_module=scd_pipeline.defs, project_root=Path(__file__).parent)
         return tree.build_defs()
 
 
 defs = dg.Definitions.merge(
     _components(),
-    # One run is one process with one Spark: parallel steps would each start a Java machine of their own.
+    # One run is one process with one Spark session: in other executors each step would start a Java machine.
     dg.Definitions(executor=dg.in_process_executor),
 )

@@ -1,7 +1,8 @@
-"""Word of a run or a check that failed, to a webhook and by mail, where the environment names them.
+"""Alerts for failed runs and failed checks: a POST to a webhook, and an email.
 
-SCD_ALERT_WEBHOOK is an address that takes a POST of JSON; SCD_ALERT_MAIL_TO and SCD_ALERT_SMTP (host:port) are for mail
-and SCD_ALERT_MAIL_FROM is its sender. With SCD_ALERT_SMTP_USER and SCD_ALERT_SMTP_PASSWORD the mail goes encrypted.
+The environment configures them: SCD_ALERT_WEBHOOK is an address that accepts a POST of JSON. SCD_ALERT_MAIL_TO is the
+recipient and SCD_ALERT_SMTP (host:port) the server of emails, SCD_ALERT_MAIL_FROM their sender. With
+SCD_ALERT_SMTP_USER and SCD_ALERT_SMTP_PASSWORD the connection is encrypted.
 """
 
 from __future__ import annotations
@@ -14,38 +15,60 @@ import smtplib
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from email.message import EmailMessage
 
 import dagster as dg
 
-NOT_BY = "not by"
-"""How the word of a way begins by which nothing could be sent."""
-_SECONDS = 10
+_TIMEOUT_SECONDS = 10
 
 
-def tell(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """Send the word to whoever is named; a way that fails does not keep another from being tried.
+@dataclass(frozen=True)
+class SentAlert:
+    """An attempt to send an alert: by which transport, and the problem if it failed."""
 
-    Out: by which ways, with the problem for one that failed; empty where nobody is named.
+    transport: str
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.transport} failed: {self.problem}" if self.problem else self.transport
+
+
+def send_alert(subject: str, text: str, details: Mapping[str, str], environ: Mapping[str, str]) -> list[SentAlert]:
+    """Send an alert by each transport that the environment configures; one that fails does not stop the others.
+
+    Args:
+        subject: What has happened.
+        text: The reasons.
+        details: Further properties, such as the run's id.
+        environ: The environment variables.
+
+    Returns:
+        The attempts; empty if no transport is configured.
     """
-    told = []
-    for way, send in (("webhook", _post), ("mail", _mail)):
+    attempts = []
+    for transport, send in (("webhook", _post), ("email", _send_email)):
         try:
-            if send(subject, text, facts, environ):
-                told.append(way)
-        except (OSError, ValueError, http.client.HTTPException) as error:  # of networks and mail, or a bad address
-            told.append(f"{NOT_BY} {way}: {_problem(error)}")
-    return told
+            if send(subject, text, details, environ):
+                attempts.append(SentAlert(transport))
+        except (OSError, ValueError, http.client.HTTPException) as error:  # of networks and mail, or an invalid setting
+            attempts.append(SentAlert(transport, _problem(error)))
+    return attempts
 
 
-class _BadAddress(ValueError):
-    """A setting that cannot be one; its text names the setting, and does not repeat its value."""
+def attempts_text(attempts: Sequence[SentAlert]) -> str:
+    """Return the attempts to send an alert as text for a log."""
+    return ", ".join(map(str, attempts)) or "no transport is configured (SCD_ALERT_WEBHOOK, SCD_ALERT_MAIL_TO)"
+
+
+class _InvalidSetting(ValueError):
+    """A setting without the expected form; the message names the setting and does not repeat its value."""
 
 
 def _problem(error: Exception) -> str:
     """Return what failed, without addresses and credentials, which messages of networks and mail repeat."""
-    if isinstance(error, _BadAddress):
+    if isinstance(error, _InvalidSetting):
         return str(error)
     if isinstance(error, urllib.error.HTTPError):
         return f"the server answered with HTTP status {error.code}"
@@ -54,39 +77,41 @@ def _problem(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException):
         return f"{type(error).__name__}, SMTP status {error.smtp_code}"
     number = error.errno if isinstance(error, OSError) else None
-    known = f": {os.strerror(number)}" if number and number > 0 else ""
-    return f"{type(error).__name__}{known}"
+    description = f": {os.strerror(number)}" if number and number > 0 else ""
+    return f"{type(error).__name__}{description}"
 
 
-def _post(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+def _post(subject: str, text: str, details: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+    """Post an alert; return False if no webhook is configured."""
     address = environ.get("SCD_ALERT_WEBHOOK")
     if not address:
         return False
-    body = json.dumps({"text": f"{subject}: {text}", **facts}).encode()
+    body = json.dumps({"text": f"{subject}: {text}", **details}).encode()
     try:
         if not re.match(r"https?://[^/?#@\s]", address, re.IGNORECASE):
             raise ValueError
         request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-        urllib.request.urlopen(request, timeout=_SECONDS).close()
+        urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS).close()
     except (ValueError, http.client.InvalidURL):
-        raise _BadAddress(
+        raise _InvalidSetting(
             "SCD_ALERT_WEBHOOK is not an address (it is not shown, as it may be a secret); expected https://host/path"
         ) from None
     return True
 
 
-def _mail(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-    to, server = environ.get("SCD_ALERT_MAIL_TO"), environ.get("SCD_ALERT_SMTP")
-    if not (to and server):
+def _send_email(subject: str, text: str, details: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+    """Send an alert by email; return False if no recipient or no server is configured."""
+    recipient, server = environ.get("SCD_ALERT_MAIL_TO"), environ.get("SCD_ALERT_SMTP")
+    if not (recipient and server):
         return False
     message = EmailMessage()
-    message["Subject"], message["To"] = subject, to
+    message["Subject"], message["To"] = subject, recipient
     message["From"] = environ.get("SCD_ALERT_MAIL_FROM", "scd_pipeline@localhost")
-    message.set_content("\n".join([text, "", *(f"{name}: {value}" for name, value in facts.items())]))
+    message.set_content("\n".join([text, "", *(f"{name}: {value}" for name, value in details.items())]))
     host, _, port = server.partition(":")
     if not host or not (port or "25").isdecimal():
-        raise _BadAddress("SCD_ALERT_SMTP is not a mail server (it is not shown); expected host:port")
-    with smtplib.SMTP(host, int(port or 25), timeout=_SECONDS) as mail:
+        raise _InvalidSetting("SCD_ALERT_SMTP is not a mail server (it is not shown); expected host:port")
+    with smtplib.SMTP(host, int(port or 25), timeout=_TIMEOUT_SECONDS) as mail:
         if user := environ.get("SCD_ALERT_SMTP_USER"):
             mail.starttls(context=ssl.create_default_context())
             mail.login(user, environ.get("SCD_ALERT_SMTP_PASSWORD", ""))
@@ -94,8 +119,8 @@ def _mail(subject: str, text: str, facts: Mapping[str, str], environ: Mapping[st
     return True
 
 
-def _reason(event: dg.DagsterEvent) -> str:
-    """What a step said of its failure, else what the error in it says, whose causes Dagster wraps."""
+def _failure_reason(event: dg.DagsterEvent) -> str:
+    """Return the description of a step's failure, or the message of the root cause of its error."""
     data = event.step_failure_data
     if data.user_failure_data is not None and data.user_failure_data.description:
         return data.user_failure_data.description
@@ -106,22 +131,30 @@ def _reason(event: dg.DagsterEvent) -> str:
 
 
 def alert_sensor() -> dg.SensorDefinition:
-    """Tells of every run that fails, whoever started it."""
+    """Return the sensor that sends an alert for every failed run.
+
+    The tick fails if an alert could not be sent, so that Dagster shows it; the sensor goes on with the next failure.
+    """
 
     @dg.run_failure_sensor(
         name="alerts",
-        description="Tells of runs that fail, to SCD_ALERT_WEBHOOK and SCD_ALERT_MAIL_TO.",
+        description=(
+            "Sends an alert for every failed run: to the webhook `SCD_ALERT_WEBHOOK`, and by email to "
+            "`SCD_ALERT_MAIL_TO`. Without these environment variables it does nothing."
+        ),
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def alerts(context: dg.RunFailureSensorContext) -> None:
         run = context.dagster_run
-        failed = context.get_step_failure_events()
-        reasons = [reason for event in failed if (reason := _reason(event))]
-        text = "; ".join(reasons) or context.failure_event.message or "it failed"
-        facts = {"run_id": run.run_id, "job": run.job_name, "steps": ", ".join(str(e.step_key) for e in failed)}
-        told = tell(f"{run.job_name} failed", text, facts, os.environ)
-        context.log.info(f"told of run {run.run_id}: {', '.join(told) or 'nobody is named'}")
-        if unsent := [way for way in told if way.startswith(NOT_BY)]:
-            raise dg.Failure(f"run {run.run_id} failed, and that was told {'; '.join(unsent)}", allow_retries=False)
+        failures = context.get_step_failure_events()
+        reasons = [reason for event in failures if (reason := _failure_reason(event))]
+        text = "; ".join(reasons) or context.failure_event.message or "no reason is known"
+        details = {"run_id": run.run_id, "job": run.job_name, "steps": ", ".join(str(e.step_key) for e in failures)}
+        attempts = send_alert(f"{run.job_name} failed", text, details, os.environ)
+        context.log.info(f"alert for run {run.run_id}: {attempts_text(attempts)}")
+        if unsent := [attempt for attempt in attempts if attempt.problem]:
+            raise dg.Failure(
+                f"run {run.run_id} failed, and its alert was not sent: {attempts_text(unsent)}", allow_retries=False
+            )
 
     return alerts

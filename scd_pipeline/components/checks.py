@@ -1,7 +1,10 @@
-"""The invariants of whole tables as asset checks: one step asks all of a table, and can be run again at any time.
+"""Asset checks: the invariants of whole tables, and whether sources deliver in time.
 
-They are a second look: what would break an invariant is refused before it is committed. One that is broken is told of
-as a failed run is; a source that is overdue is a warning.
+One step runs all checks of a table, and can be run at any time. A load rejects what would violate an invariant before
+its commit; the checks verify the stored tables once more. A violated invariant sends an alert as a failed run does; an
+overdue source is a warning.
+
+No postponed annotations here: Dagster evaluates those of a check's function.
 """
 
 import os
@@ -11,10 +14,11 @@ from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 
-from scd_pipeline.components.alerts import NOT_BY, tell
-from scd_pipeline.components.assets import plain, pool
-from scd_pipeline.components.resources import WarehouseResource, told_as_failure
-from scd_pipeline.components.results import check_result, described
+from scd_pipeline.components.alerts import attempts_text, send_alert
+from scd_pipeline.components.check_results import check_description, check_result
+from scd_pipeline.components.failures import as_dagster_failure
+from scd_pipeline.components.names import dagster_name, pool_name
+from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
@@ -22,78 +26,94 @@ from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
 from scd_pipeline.operations.check import FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
 from scd_pipeline.operations.status import last_deliveries
 
-Ask = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
+RunChecks = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
 
 
 def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChecksDefinition:
-    """Checks of a dimension's table, its log and its audit.
+    """Return the checks of a dimension's table, change log and audit.
 
     Args:
-        docs_url: Address at which the folder `docs` of this project is served; the checks link to its rules.
+        dimension: The declaration.
+        docs_url: Address of the folder `docs` of this package; the checks link to its rules.
     """
     rules = dimension_rules(dimension)
     return _checks(dimension.name, rules, lambda w, names: check_dimension(w, dimension, names), docs_url)
 
 
 def fact_checks(fact: Fact, *, docs_url: str = "") -> dg.AssetChecksDefinition:
-    """Checks of a fact's keys against its dimensions; `docs_url` as for `dimension_checks`."""
+    """Return the checks of a fact's surrogate keys against its dimensions; `docs_url` as for `dimension_checks`."""
     return _checks(fact.name, FACT_RULES, lambda w, names: check_fact(w, fact, names), docs_url)
 
 
-def _checks(name: str, rules: Sequence[str], ask: Ask, docs_url: str) -> dg.AssetChecksDefinition:
-    specs = [dg.AssetCheckSpec(rule, asset=name, description=described(rule, docs_url)) for rule in rules]
+def _checks(table: str, rules: Sequence[str], run_checks: RunChecks, docs_url: str) -> dg.AssetChecksDefinition:
+    specs = [dg.AssetCheckSpec(rule, asset=table, description=check_description(rule, docs_url)) for rule in rules]
 
-    @dg.multi_asset_check(name=f"check_{plain(name)}", specs=specs, can_subset=True, pool=pool(name))
-    def check(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> Iterator[dg.AssetCheckResult]:
-        asked = {key.name for key in context.selected_asset_check_keys}
-        with told_as_failure():
-            found = {finding.rule: finding for finding in ask(warehouse.open(), asked)}
-        broken = [finding for finding in found.values() if not finding.passed]
-        if broken:
-            text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in broken)
-            _tell(context, f"checks of {name} failed", text, f"{len(broken)} checks")
-        for rule in [rule for rule in rules if rule in asked]:
-            yield check_result(name, rule, found.get(rule), docs_url)
+    @dg.multi_asset_check(
+        name=f"check_{dagster_name(table)}",
+        specs=specs,
+        can_subset=True,
+        pool=pool_name(table),
+        description=f"Runs the selected checks of {table} on its stored tables.",
+    )
+    def check_tables(
+        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource
+    ) -> Iterator[dg.AssetCheckResult]:
+        selected = {key.name for key in context.selected_asset_check_keys}
+        with as_dagster_failure():
+            findings = {finding.rule: finding for finding in run_checks(warehouse.open(), selected)}
+        failed = [finding for finding in findings.values() if not finding.passed]
+        if failed:
+            text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in failed)
+            _alert(context, f"checks of {table} failed", text)
+        for rule in [rule for rule in rules if rule in selected]:
+            yield check_result(table, rule, findings.get(rule), docs_url)
 
-    return check
+    return check_tables
 
 
-def _tell(context: dg.AssetCheckExecutionContext, subject: str, text: str, of: str) -> None:
-    ways = tell(subject, text, {"run_id": context.run.run_id}, os.environ)
-    log = context.log.warning if any(way.startswith(NOT_BY) for way in ways) else context.log.info
-    log(f"told of {of}: {', '.join(ways) or 'nobody is named'}")
+def _alert(context: dg.AssetCheckExecutionContext, subject: str, text: str) -> None:
+    attempts = send_alert(subject, text, {"run_id": context.run.run_id}, os.environ)
+    has_problem = any(attempt.problem for attempt in attempts)
+    log = context.log.warning if has_problem else context.log.info
+    log(f"alert ({subject}): {attempts_text(attempts)}")
 
 
 def overdue_check(
-    shape: Dimension, hours: float | None, *, clock: Callable[[], float] = time.time
+    dimension: Dimension, hours: float | None, *, clock: Callable[[], float] = time.time
 ) -> dg.AssetChecksDefinition | None:
-    """Whether each source has delivered in time, by the time of its last delivery that counts.
+    """Return the check that each source has delivered in time, according to the business time of its last delivery.
 
-    In time is within the hours that the source declares, else within `hours`. None where neither says.
+    Args:
+        dimension: The dimension, or the dimension of the same shape as a fact.
+        hours: The time allowed for sources that do not declare their own.
+        clock: Returns the current time, in seconds since 1970.
+
+    Returns:
+        The check; None if neither `hours` nor a source limits the time.
     """
-    allowed = {of.name: hours if of.overdue_after_hours is None else of.overdue_after_hours for of in shape.sources}
+    allowed = {s.name: hours if s.overdue_after_hours is None else s.overdue_after_hours for s in dimension.sources}
     limits = {name: timedelta(hours=limit) for name, limit in allowed.items() if limit is not None}
     if not limits:
         return None
-    log = shape.name + LOG_SUFFIX
-    waits = ", ".join(f"{name} at least every {limit / timedelta(hours=1):g} hours" for name, limit in limits.items())
+    intervals = ", ".join(f"{name} every {limit / timedelta(hours=1):g} hours" for name, limit in limits.items())
 
     @dg.asset_check(
         name=SOURCES_ARE_ON_TIME,
-        asset=log,
-        description=f"{PROPERTIES[SOURCES_ARE_ON_TIME].sentence}: {waits}.",
-        pool=pool(shape.name),
+        asset=dimension.name + LOG_SUFFIX,
+        description=f"{PROPERTIES[SOURCES_ARE_ON_TIME].sentence}: {intervals}.",
+        pool=pool_name(dimension.name),
     )
-    def on_time(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
+    def check_last_deliveries(
+        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource
+    ) -> dg.AssetCheckResult:
         now = datetime.fromtimestamp(clock(), timezone.utc)
-        with told_as_failure():
-            last = last_deliveries(warehouse.open(), shape)
+        with as_dagster_failure():
+            last = last_deliveries(warehouse.open(), dimension)
         ages = {name: (delivery, now - at) for name, (delivery, at) in last.items() if at is not None}
-        late = [name for name, limit in limits.items() if name not in ages or ages[name][1] > limit]
-        told = {name: "{}, {} ago".format(*ages[name]) if name in ages else "nothing yet" for name in limits}
-        if late:
-            text = "; ".join(f"{name}: {told[name]}" for name in late)
-            _tell(context, f"{shape.name} is overdue", text, f"{len(late)} sources")
-        return dg.AssetCheckResult(passed=not late, severity=dg.AssetCheckSeverity.WARN, metadata=told)
+        overdue = [name for name, limit in limits.items() if name not in ages or ages[name][1] > limit]
+        texts = {name: "{}, {} ago".format(*ages[name]) if name in ages else "no delivery yet" for name in limits}
+        if overdue:
+            _alert(context, f"{dimension.name} is overdue", "; ".join(f"{name}: {texts[name]}" for name in overdue))
+        return dg.AssetCheckResult(passed=not overdue, severity=dg.AssetCheckSeverity.WARN, metadata=texts)
 
-    return on_time
+    return check_last_deliveries

@@ -1,16 +1,17 @@
-"""The resources of the assets: a Spark session with Delta, and the warehouse.
+"""Resources of the assets: a Spark session with Delta, and the warehouse.
 
-A run is one process with one session, which the first step that needs it starts. Embedded, that is a Java machine of
-its own; with a remote address it is a session at a Spark Connect server that others share and that is warm already.
-An address may contain a token: Dagster stores the configuration of resources, so that it names the variable
-SCD_REMOTE (`dg.EnvVar`) and never contains its value.
+A run is one process with one session, which the first step that needs it starts. An embedded session has a Java machine
+of its own. A session at a Spark Connect server shares the server, which is warm already, with other runs.
+
+An address of a server may contain a token. Dagster stores the configuration of resources, and shows it in its UI. So
+the configuration names the environment variable (`dg.EnvVar`), and an address with a token is rejected.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +21,30 @@ from pydantic import Field, PrivateAttr
 
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import schemas
-from scd_pipeline.errors import ScdError, SetupError, value_error_name
+from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import session, setup
 
 REMOTE_VARIABLE = "SCD_REMOTE"
 DEFAULT_WAREHOUSE = "warehouse"
-_REMOTE = "A Spark Connect server, sc://host:port, as dg.EnvVar if it has a token; empty: a Spark in the run's process."
-_REMOTE_OR_VARIABLE = f"{_REMOTE} If it is not set: the value of {REMOTE_VARIABLE} in the environment of the run."
-_SPARK_CONFIG = "Further settings of a Spark in the run's own process; they win."
+_REMOTE = (
+    "Address of a Spark Connect server, sc://host:port; one with a token as dg.EnvVar. Empty: an embedded Spark "
+    "session in the process of the run."
+)
+_REMOTE_OR_VARIABLE = f"{_REMOTE} Not set: the value of {REMOTE_VARIABLE} in the environment of the run."
+_SPARK_CONFIG = "Further Spark settings of an embedded session; they override the defaults of scd_pipeline."
+_PARAMETER = re.compile(r"[/;?&]([\w-]+)=")
+_PUBLIC_PARAMETERS = {"use_ssl", "user_id", "user_agent", "session_id", "grpc_max_message_size"}
 
 
-@contextlib.contextmanager
-def told_as_failure() -> Iterator[None]:
-    """Turn an error of this package into Dagster's own, which the interface shows by its message alone.
+def _reject_literal_token(resource: str, remote: str | None) -> None:
+    """Reject an address with a token, or with another header, that is written into the configuration of a resource.
 
-    It is of no use to try such a step again as it is. Dagster stores messages: one of Spark that repeats values of rows
-    is replaced by its name.
+    Raises SetupError.
     """
-    try:
-        yield
-    except ScdError as error:
-        raise dg.Failure(f"{type(error).__name__}: {error}", allow_retries=False) from error
-    except Exception as error:
-        if (name := value_error_name(error)) is None:
-            raise
-        raise dg.Failure(f"{name}: Spark failed at a value of a row, which is not shown", allow_retries=False) from None
+    if remote is None or isinstance(remote, dg.EnvVar):
+        return
+    if set(_PARAMETER.findall(remote)) - _PUBLIC_PARAMETERS:
+        raise SetupError("SECRET_IN_RESOURCE", f"{resource}: remote", variable=REMOTE_VARIABLE)
 
 
 def _setting(value: Any) -> str:
@@ -56,19 +56,27 @@ def _setting(value: Any) -> str:
     if variable is None:
         return str(value)
     if variable not in os.environ:
-        raise SetupError(f"spark_config: the environment variable {variable} is not set; expected a value; set it")
+        raise SetupError("ENVIRONMENT_VARIABLE_MISSING", "spark_config", variable=variable)
     return os.environ[variable]
 
 
 class DeltaSparkResource(LazyPySparkResource):
-    """dagster-pyspark's lazy session with Delta's settings; fits wherever a LazyPySparkResource is asked for.
+    """A lazy Spark session with Delta's settings; it can be used wherever a LazyPySparkResource is expected.
 
-    Errors: SetupError if Java or Delta's jars are missing, if the server does not answer, or if the process already has
-    a session without Delta, which no setting can mend.
+    Raises SetupError when the session starts if Java or Delta's jars are missing, if the server does not answer, or if
+    the process already has a session without Delta, to which no setting can add it.
     """
 
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
     remote: str = Field(default="", description=_REMOTE)
+
+    def get_resource_definition(self) -> Any:
+        """Return Dagster's definition of the resource, whose configuration Dagster stores.
+
+        Raises SetupError if the configuration contains a token.
+        """
+        _reject_literal_token(type(self).__name__, self.remote)
+        return super().get_resource_definition()
 
     def _init_session(self) -> None:
         if self._spark_session is None:
@@ -83,27 +91,27 @@ class DeltaSparkResource(LazyPySparkResource):
             extra={str(name): _setting(value) for name, value in self.spark_config.items()},
         )
 
-    def leave(self) -> None:
-        """Leave the server; an embedded session stays, as others in the process may be using it."""
+    def disconnect(self) -> None:
+        """Stop a session at a server. An embedded session stays, as others in the process may use it."""
         if self.remote and self._spark_session is not None:
             self._spark_session.stop()
             self._spark_session = None
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
-        """Called by Dagster at the end of a run."""
-        self.leave()
+        """Disconnect at the end of a run; Dagster calls it."""
+        self.disconnect()
 
 
 class WarehouseResource(dg.ConfigurableResource[Warehouse]):
-    """The folder of the tables, and the Spark that reads and writes them."""
+    """The folder or schema of the tables, and the Spark session that reads and writes them."""
 
-    path: str = Field(description="A folder, or the address of a bucket.")
+    path: str = Field(description="Folder of the tables, or the URL of a folder in an object store.")
     remote: str | None = Field(default=None, description=_REMOTE_OR_VARIABLE)
     schema_name: str | None = Field(
-        default=None, alias="schema", description="A schema of the session's catalog, in place of the folder."
+        default=None, alias="schema", description="Schema of the session's catalog for the tables; replaces the folder."
     )
     schemas: dict[str, str] = Field(
-        default={}, description="Another schema for a kind of table: changes, audit or keys."
+        default={}, description="Schemas for some kinds of tables: `changes`, `audit` or `keys` to the schema's name."
     )
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
     _spark: LazyPySparkResource | None = PrivateAttr(default=None)
@@ -112,42 +120,53 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def from_env(cls, environ: Mapping[str, str] | None = None, *, path: str | Path | None = None) -> WarehouseResource:
         """Return the warehouse that the environment names, as the commands of `scd` read it.
 
-        SCD_WAREHOUSE is the folder or the address of a bucket, SCD_REMOTE a Spark Connect server, SCD_SCHEMA a schema
-        of its catalog in place of the folder; SCD_SCHEMA_CHANGES, SCD_SCHEMA_AUDIT and SCD_SCHEMA_KEYS name others for
-        these kinds of table.
+        SCD_WAREHOUSE is the folder or the URL in an object store, SCD_REMOTE a Spark Connect server, SCD_SCHEMA a
+        schema of its catalog that replaces the folder; SCD_SCHEMA_CHANGES, SCD_SCHEMA_AUDIT and SCD_SCHEMA_KEYS name
+        schemas for these kinds of tables.
 
         Args:
             environ: The variables; those of the process by default.
             path: The folder if SCD_WAREHOUSE is not set; `warehouse` in the current folder by default.
         """
         variables = os.environ if environ is None else environ
-        named = variables.get("SCD_WAREHOUSE") or str(path or DEFAULT_WAREHOUSE)
-        absolute = named if "://" in named else str(Path(named).absolute())
+        configured = variables.get("SCD_WAREHOUSE") or str(path or DEFAULT_WAREHOUSE)
+        absolute = configured if "://" in configured else str(Path(configured).absolute())
         remote = dg.EnvVar(REMOTE_VARIABLE) if variables.get(REMOTE_VARIABLE) else None
         return cls(path=absolute, remote=remote, **schemas(variables))
 
+    def get_resource_definition(self) -> Any:
+        """Return Dagster's definition of the resource, whose configuration Dagster stores.
+
+        Raises SetupError if the configuration contains a token.
+        """
+        _reject_literal_token(type(self).__name__, self.remote)
+        return super().get_resource_definition()
+
     def spark(self) -> LazyPySparkResource:
-        """Return the resource of the session, which nothing has started yet."""
+        """Return a resource whose session is not started yet."""
         return DeltaSparkResource(remote=self.address, spark_config=self.spark_config)
 
     @property
     def address(self) -> str:
-        """The Spark Connect server, which may contain a token; empty for an embedded Spark."""
+        """The address of the Spark Connect server, which may contain a token; empty for an embedded session."""
         return os.environ.get(REMOTE_VARIABLE, "") if self.remote is None else self.remote
 
     def open(self) -> Warehouse:
-        """The warehouse; starts Spark if this run has not yet.  Errors: SetupError."""
+        """Return the warehouse; the first call starts the Spark session.
+
+        Raises SetupError as DeltaSparkResource does.
+        """
         if self._spark is None:
             self._spark = self.spark()
         return Warehouse(self._spark.spark_session, self.path, schema=self.schema_name, schemas=self.schemas)
 
     @property
-    def place(self) -> str:
-        """Which Spark it is, for the run's log."""
-        named = session.without_secrets(self.address)
-        return f"the Spark Connect server {named}" if named else "an embedded Spark"
+    def spark_description(self) -> str:
+        """The kind of the Spark session and its server without a token, for the log of a run."""
+        server = session.without_secrets(self.address)
+        return f"the Spark Connect server {server}" if server else "an embedded Spark session"
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002
-        """Called by Dagster at the end of a run."""
+        """Disconnect at the end of a run; Dagster calls it."""
         if isinstance(self._spark, DeltaSparkResource):
-            self._spark.leave()
+            self._spark.disconnect()

@@ -1,6 +1,7 @@
-"""What `dg scaffold defs scd_pipeline.components.ScdDimension <name>` writes: a dimension that loads as it is.
+"""The scaffolder of `dg scaffold defs scd_pipeline.components.ScdDimension <name>`.
 
-The command belongs to the package `dagster-dg-cli`, which this one does not need otherwise.
+It writes a dimension with a sample delivery that loads without edits. The command is part of the package
+`dagster-dg-cli`, which scd_pipeline does not require otherwise.
 """
 
 from __future__ import annotations
@@ -11,24 +12,24 @@ from typing import Any
 import dagster as dg
 from pydantic import BaseModel, Field
 
-from scd_pipeline.components.assets import plain
+from scd_pipeline.components.names import dagster_name
 from scd_pipeline.errors import UsageError
 
 _DECLARATION = """\
-# A sample to edit: what identifies an entity, how each attribute changes, and how the source delivers.
+# A sample to edit: the business key, the SCD type of each attribute, and the deliveries of the source.
 dimension: {dimension}
-description: One sentence for its readers
+description: One sentence about the entities
 business_key: id
 sources:
   sample:
-    snapshot: landing/{name}_{{date}}.csv # each file lists every entity; one that is missing in it is deleted
+    snapshot: landing/{name}_{{date}}.csv # a full extract: an entity that it omits is deleted
 attributes:
-  name: {{scd: 1, personal: true}} # 1: the latest value, in every version
-  city: 2 # 2: another value opens a version
+  name: {{scd: 1, personal: true}} # type 1: every version has the latest value
+  city: 2 # type 2: a different value opens a version
 """
 _SAMPLE = "id,name,city\n1,First sample,Graz\n2,Second sample,Wien\n"
 _RESOURCE = '''\
-"""The warehouse of the components ScdDimension."""
+"""The resource `warehouse`, which ScdDimension components require."""
 
 import dagster as dg
 
@@ -37,7 +38,7 @@ from scd_pipeline.components import WarehouseResource
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    """SCD_WAREHOUSE names the folder (else `warehouse`), SCD_REMOTE a Spark Connect server (else Spark is embedded)."""
+    """Define the warehouse: the folder SCD_WAREHOUSE (default: `warehouse`), and the Spark of SCD_REMOTE (embedded)."""
     return dg.Definitions(resources={"warehouse": WarehouseResource.from_env()})
 '''
 
@@ -45,11 +46,11 @@ def resources() -> dg.Definitions:
 class SampleParams(BaseModel):
     """The options of the command."""
 
-    dimension: str = Field(default="", description="The dimension's name; dim_ and the name of the folder by default.")
+    dimension: str = Field(default="", description="Name of the dimension; default: dim_ and the name of the folder.")
 
 
 class DimensionScaffolder(dg.Scaffolder[SampleParams]):
-    """Writes a component with its declaration and a delivery, and the resource `warehouse` if no file defines one."""
+    """Scaffolds a component with its declaration and a delivery, and the resource `warehouse` if no file defines it."""
 
     @classmethod
     def get_scaffold_params(cls) -> type[SampleParams]:
@@ -62,13 +63,13 @@ class DimensionScaffolder(dg.Scaffolder[SampleParams]):
         Raises UsageError if the declaration exists, or if the format is not YAML.
         """
         if request.scaffold_format != "yaml":
-            raise UsageError(f"{request.target_path}: the format is {request.scaffold_format}; expected yaml")
+            raise UsageError("SCAFFOLD_FORMAT", str(request.target_path), format=request.scaffold_format)
         folder = request.target_path.parent if request.append else request.target_path
-        name = plain(folder.name.lower())
+        name = dagster_name(folder.name.lower())
         dimension = request.params.dimension or (name if name.startswith("dim_") else f"dim_{name}")
         declaration, delivery = folder / f"{dimension}.yaml", folder / "landing" / f"{name}_2024-01-01.csv"
         if declaration.exists():
-            raise UsageError(f"{declaration}: the file exists; expected a new one; name another by --dimension")
+            raise UsageError("DECLARATION_FILE_EXISTS", str(declaration))
         attributes: dict[str, Any] = {"declaration": declaration.name}
         dg.scaffold_component(request, attributes)
         declaration.write_text(_DECLARATION.format(dimension=dimension, name=name), encoding="utf-8")
@@ -81,7 +82,7 @@ class DimensionScaffolder(dg.Scaffolder[SampleParams]):
 
 
 def _defs_folder(folder: Path) -> Path:
-    """Return the folder of all components: the nearest one above that is called `defs`, else the one above."""
+    """Return the folder of all definitions: the nearest parent named `defs`, or else the parent."""
     return next((parent for parent in folder.parents if parent.name == "defs"), folder.parent)
 
 

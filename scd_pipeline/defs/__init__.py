@@ -1,1 +1,1 @@
-"""The definitions of this project's code location; each module and each defs.yaml adds its own."""
+"""The definitions of this package's code location; Dagster loads each module and each defs.yaml in this folder."""

@@ -1,4 +1,4 @@
-"""The resources, as the environment sets them."""
+"""The resources, configured by the environment."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from scd_pipeline.components import WarehouseResource
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    """Define `warehouse` for the assets."""
+    """Define the resource `warehouse`, which the assets require."""
     return dg.Definitions(resources={"warehouse": WarehouseResource.from_env()})

@@ -1,4 +1,4 @@
-"""The sensors that are of no single table."""
+"""The sensors that do not belong to a dimension or a fact."""
 
 from __future__ import annotations
 

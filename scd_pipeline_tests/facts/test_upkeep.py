@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from scd_pipeline import reading
 from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
-from scd_pipeline.components.overview import status_asset
-from scd_pipeline.components.upkeep import upkeep_job
+from scd_pipeline.components.maintenance import maintenance_job
+from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, load_declarations, parse
 from scd_pipeline.declaration.tables import tables_of
 from scd_pipeline.deliveries.discovery import select_deliveries
@@ -146,7 +146,7 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
         load_and_record(store, customer, [delivery])
     before = reading.history(store, customer).orderBy("id", "version").collect()
     resource = WarehouseResource(path=str(warehouse), remote=remote)
-    result = upkeep_job("dim_customer").execute_in_process(resources={"warehouse": resource})
+    result = maintenance_job("dim_customer").execute_in_process(resources={"warehouse": resource})
     assert result.success
     done = [
         event.asset_observation_data.asset_observation
@@ -220,8 +220,5 @@ def test_the_same_is_an_asset(spark: SparkSession, remote: str, declared: Declar
         told_to = {"warehouse": resource}
         result = dg.materialize(assets, selection=["scd_status"], resources=told_to, instance=instance)
     (told,) = result.asset_materializations_for_node("scd_status")
-    assert {name: told.metadata[name].value for name in ("waiting", "quarantined", "behind")} == {
-        "waiting": 3,
-        "quarantined": 0,
-        "behind": 0,
-    }
+    names = ("pending_deliveries", "rows_quarantined", "pending_commits", "stale_facts")
+    assert [told.metadata[name].value for name in names] == [3, 0, 0, 0]

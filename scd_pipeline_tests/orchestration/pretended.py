@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.components import WarehouseResource, assets, metadata
+from scd_pipeline.components import WarehouseResource, assets, load_metadata
 from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
@@ -57,9 +57,11 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
     monkeypatch.setattr(assets, "check_dimension", lambda *_: (Finding(_TABLE, "one_current_version", 1, ("id=7",)),))
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
-    monkeypatch.setattr(metadata, "sizes", lambda _, versions: {name: {"dagster/row_count": 9} for name in versions})
-    monkeypatch.setattr(metadata, "member", lambda *_: {})
-    monkeypatch.setattr(metadata, "examples", lambda *_: {"versions_per_delivery": "a plot"})
+    monkeypatch.setattr(
+        load_metadata, "sizes", lambda _, versions: {name: {"dagster/row_count": 9} for name in versions}
+    )
+    monkeypatch.setattr(load_metadata, "entity_history", lambda *_: {})
+    monkeypatch.setattr(load_metadata, "examples", lambda *_: {"versions_per_delivery": "a plot"})
 
     def reject(others: Collection[str]) -> None:
         names.clear()

@@ -13,7 +13,7 @@ import pytest
 
 import scd_pipeline
 from scd_pipeline.components import WarehouseResource
-from scd_pipeline.components.assets import pool
+from scd_pipeline.components.names import pool_name
 from scd_pipeline.definitions import defs
 
 LOG, TABLE, AUDIT = (dg.AssetKey(f"dim_legislator{suffix}") for suffix in ("_changes", "", "_audit"))
@@ -85,7 +85,7 @@ def test_everything_that_touches_a_table_waits_in_its_pool() -> None:
     for name in ("dim_legislator", "fct_committee_seat"):
         nodes = [n for job in ("", "maintain_") for n in defs.resolve_job_def(f"{job}{name}_job").graph.nodes]
         assert {node.name for node in nodes} == {f"load_{name}", f"check_{name}", f"maintain_{name}"}
-        assert {node.definition.pool for node in nodes} == {pool(name)} == {f"delta/{name}"}
+        assert {node.definition.pool for node in nodes} == {pool_name(name)} == {f"delta/{name}"}
         assert defs.resolve_job_def(f"{name}_job").executor_def.name == "in_process"
 
 

@@ -163,7 +163,7 @@ def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
         delivery.name: data_version(delivery) for delivery in discover_files(customer) if delivery.name != "2024-03-01"
     }
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wie", encoding="utf-8")
-    first = materialize(spark, warehouse, customer, take=seen)
+    first = materialize(spark, warehouse, customer, files=seen)
     assert (first.success, told(first)["dim_customer_changes"]["load/deliveries_accepted"]) == (True, 1)
     (tmp_path / "customers_2024-03-01.csv").unlink()
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
@@ -210,7 +210,7 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
         for last in (months[3], EVERYTHING):
             said, _ = failure_of(run(last))
-            assert said.startswith("2024-04-01: missing; expected a delivery of this name")
+            assert said.startswith("2024-04-01: missing delivery; expected a delivery of this name")
             assert said.endswith("all other deliveries (3) were loaded")
         assert months[3] not in instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
 
@@ -301,7 +301,7 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
         done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
         assert instance.get_materialized_partitions(dg.AssetKey("dim_customer")) == {"2024-01-01"}
     said, told = failure_of(done)
-    assert said.startswith("2024-01-02: this name means several deliveries")
+    assert said.startswith("2024-01-02: several deliveries have this name")
     assert "materialize crm.snapshot.2024-01-02 or shop.feed.2024-01-02 instead" in told["2024-01-02"]
     (batch,) = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
     assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
@@ -330,7 +330,7 @@ def test_a_source_is_overdue_by_its_last_delivery(
 ) -> None:
     """And those are told who are told of failures."""
     sent: list[str] = []
-    monkeypatch.setattr(checks, "tell", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
+    monkeypatch.setattr(checks, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
     resources = {"warehouse": given_warehouse(spark, str(warehouse))}
 
     def asked(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
@@ -343,12 +343,12 @@ def test_a_source_is_overdue_by_its_last_delivery(
         (told,) = result.get_asset_check_evaluations()
         return told.passed, str(told.metadata["crm"].value)
 
-    assert asked(2024, 1, 1) == (False, "nothing yet")
+    assert asked(2024, 1, 1) == (False, "no delivery yet")
     load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
     assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
     assert sent == [
-        "dim_customer is overdue: crm: nothing yet",
+        "dim_customer is overdue: crm: no delivery yet",
         "dim_customer is overdue: crm: 2024-01-01, 2 days, 6:00:00 ago",
     ]
     monthly = replace(customer, sources=(replace(customer.sources[0], overdue_after_hours=31 * 24),))
@@ -452,7 +452,7 @@ def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None
 
 
 def test_the_place_is_told() -> None:
-    assert WarehouseResource(path="/x").place == "an embedded Spark"
-    assert WarehouseResource(path="/x", remote="sc://h:1").place == "the Spark Connect server sc://h:1"
+    assert WarehouseResource(path="/x").spark_description == "an embedded Spark session"
+    assert WarehouseResource(path="/x", remote="sc://h:1").spark_description == "the Spark Connect server sc://h:1"
     remote = WarehouseResource(path="/x", remote="sc://h:1/;token=SECRET;use_ssl=true")
-    assert remote.place == "the Spark Connect server sc://h:1"
+    assert remote.spark_description == "the Spark Connect server sc://h:1"

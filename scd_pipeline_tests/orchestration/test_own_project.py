@@ -28,6 +28,12 @@ event_time: sold_at
 dimensions: {customer: {dimension: dim_customers, key: id}}
 sources: {till: {feed: "sales_{date}.csv"}}
 """
+SALES_DIMENSION = """\
+dimension: {name}
+business_key: id
+sources: {{crm: {{snapshot: "{name}_{{date}}.csv"}}}}
+attributes: {{city: 2}}
+"""
 FACT_COMPONENT = """\
 type: scd_pipeline.components.ScdDimension
 attributes: {declaration: fct_sale.yaml, dimensions: [../customers], fact_automation: true}
@@ -66,9 +72,28 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     sys.path.remove(str(root))
 
 
+@pytest.fixture
+def folders_project(tmp_path: Path) -> Iterator[Path]:
+    """The defs folder of a project whose components have folders of declarations, two of them in one defs.yaml."""
+    defs = tmp_path / "scd_folders_project" / "defs"
+    components = {"crm": ["a"], "shop/sales": ["b", "c"]}
+    for component, folders in components.items():
+        for folder in folders:
+            (defs / component / folder).mkdir(parents=True)
+            declaration = SALES_DIMENSION.format(name=f"dim_{folder}")
+            (defs / component / folder / "dim.yaml").write_text(declaration, encoding="utf-8")
+        documents = [f"type: scd_pipeline.components.ScdDimension\nattributes: {{declaration: {f}}}\n" for f in folders]
+        (defs / component / "defs.yaml").write_text("---\n".join(documents), encoding="utf-8")
+    for package in (defs, defs.parent):
+        (package / "__init__.py").touch()
+    sys.path.insert(0, str(tmp_path))
+    yield defs
+    sys.path.remove(str(tmp_path))
+
+
 def definitions(defs: Path) -> dg.Definitions:
     """The project's definitions, as Dagster loads them."""
-    module = import_module("scd_own_project.defs")
+    module = import_module(f"{defs.parent.name}.defs")
     tree = dg.ComponentTree.from_module(defs_module=module, project_root=defs.parent.parent)
     return dg.Definitions.merge(tree.build_defs(), dg.Definitions(executor=dg.in_process_executor))
 
@@ -83,6 +108,18 @@ def test_a_fact_depends_on_the_dimension_of_another_component(project: Path) -> 
     assert edges["fct_sale"] == {"fct_sale_changes", "dim_customers"}
     assert {"dim_customers", "dim_customers_status", "fct_sale_status"} <= edges.keys()
     assert sum(name.startswith("dim_customers") for name in edges) == 4, "the dimension has its assets once"
+
+
+def test_each_component_with_a_folder_of_declarations_has_its_own_status_asset(folders_project: Path) -> None:
+    made = dg.Definitions.merge(
+        definitions(folders_project), dg.Definitions(resources={"warehouse": WarehouseResource(path="/x")})
+    )
+    dg.Definitions.validate_loadable(made)
+    assert {spec.key.to_user_string() for spec in made.resolve_all_asset_specs() if spec.group_name == "status"} == {
+        "crm_status",
+        "shop_sales_status",
+        "shop_sales_1_status",
+    }
 
 
 def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
@@ -152,10 +189,15 @@ def test_the_scaffold_leaves_what_exists(tmp_path: Path) -> None:
     assert text.count("type: scd_pipeline.components.ScdDimension") == 2
     assert [d.name for d in load_declarations(folder).dimensions] == ["dim_customers", "dim_supplier"]
     assert not list(defs.rglob("warehouse.py"))
-    with pytest.raises(UsageError, match=r"dim_customers\.yaml: the file exists; expected a new one; name another by"):
+    with pytest.raises(UsageError) as existing:
         scaffold(folder / "defs.yaml", append=True)
-    with pytest.raises(UsageError, match="the format is python; expected yaml"):
+    assert (existing.value.code, Path(existing.value.location).name) == (
+        "DECLARATION_FILE_EXISTS",
+        "dim_customers.yaml",
+    )
+    with pytest.raises(UsageError) as unsupported:
         scaffold(defs / "x", scaffold_format="python")
+    assert unsupported.value.code == "SCAFFOLD_FORMAT"
 
 
 def test_the_scaffold_is_the_one_of_the_component() -> None:

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from scd_pipeline.components import assets
-from scd_pipeline.components.assets import delivery_partitions
+from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension, load_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.operations.check import dimension_rules
@@ -149,7 +149,7 @@ def test_the_reasons_of_many_rejected_deliveries_are_cut_in_the_headline(
     pretend(monkeypatch, rejected=[*names, *DAYS])
     failed = run(customer, instance, EVERYTHING)
     lines = failure(failed)
-    assert lines[5:] == ["and 5 more deliveries, see below", "nothing was loaded"]
+    assert lines[5:] == ["and 5 more deliveries, see the metadata of this event", "nothing was loaded"]
     data = failed.failure_data_for_node("load_dim_customer")
     assert data is not None and data.user_failure_data is not None
     assert len(data.user_failure_data.metadata) == 10

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from scd_pipeline.components.metadata import _plotted, examples
-from scd_pipeline.components.pictures import Version, as_markdown, timeline, versions_per_delivery
+from scd_pipeline.components.load_metadata import examples, plotted_version
+from scd_pipeline.components.plots import Version, as_markdown, timeline, versions_per_delivery
 from scd_pipeline.declaration import Begin, Dimension, Fact, Source
 from scd_pipeline.load.dimension import BatchResult, LoadResult
 
@@ -166,8 +166,8 @@ def test_a_history_from_the_declared_beginning_has_no_known_one() -> None:
     source = Source("crm", snapshot="customers_{date}.csv")
     customer = Dimension("d", "id", {"a": 2}, source, begin=Begin("1900-01-01", "2024-01-01"))
     row = {"version": 1, "effective_from": at(1900, 1, 1), "effective_to": None, "a": "x"}
-    assert _plotted(row, ["a"], customer) == Version(1, None, None, {"a": "x"})
-    assert _plotted({**row, "effective_from": at(2024, 2, 1)}, ["a"], customer).start == at(2024, 2, 1)
+    assert plotted_version(row, ["a"], customer) == Version(1, None, None, {"a": "x"})
+    assert plotted_version({**row, "effective_from": at(2024, 2, 1)}, ["a"], customer).start == at(2024, 2, 1)
 
 
 def test_a_plot_is_legible_on_any_page_and_described() -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -41,7 +42,7 @@ def test_the_environment_names_the_warehouse(tmp_path: Path, monkeypatch: pytest
     [
         (lambda: WarehouseResource.from_env(), "the Spark Connect server sc://127.0.0.1:1"),
         (lambda: WarehouseResource(path="/x"), "the Spark Connect server sc://127.0.0.1:1"),
-        (lambda: WarehouseResource(path="/x", remote=""), "an embedded Spark"),
+        (lambda: WarehouseResource(path="/x", remote=""), "an embedded Spark session"),
         (lambda: WarehouseResource(path="/x", remote="sc://other:2"), "the Spark Connect server sc://other:2"),
     ],
 )
@@ -53,7 +54,7 @@ def test_the_server_of_the_environment_is_used_unless_another_is_declared(
 
     @dg.op
     def note(warehouse: WarehouseResource) -> None:
-        places.append(warehouse.place)
+        places.append(warehouse.spark_description)
 
     @dg.job(resource_defs={"warehouse": resource()})
     def job() -> None:
@@ -71,8 +72,29 @@ def test_a_setting_of_spark_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -
         settings = {name: _setting(value) for name, value in given.spark_config.items()}
     assert settings == {"spark.hadoop.key": TOKEN, "spark.cores": "2"}
     monkeypatch.delenv("STORE_KEY")
-    with pytest.raises(SetupError, match="the environment variable STORE_KEY is not set; expected a value; set it"):
+    with pytest.raises(SetupError) as error:
         _setting({"env": "STORE_KEY"})
+    assert (error.value.code, error.value.details) == ("ENVIRONMENT_VARIABLE_MISSING", {"variable": "STORE_KEY"})
+
+
+@pytest.mark.parametrize("resource_type", [WarehouseResource, DeltaSparkResource])
+def test_a_token_in_the_configuration_is_rejected_when_the_location_loads(
+    resource_type: type[dg.ConfigurableResource[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster stores and shows the configuration. The name of a variable may be in it, and an address without token."""
+
+    def location(remote: str) -> dg.Definitions:
+        settings = {"path": "/x"} if resource_type is WarehouseResource else {}
+        return dg.Definitions(resources={"spark": resource_type(remote=remote, **settings)})
+
+    monkeypatch.setenv("SCD_REMOTE", REMOTE)
+    for remote in (REMOTE, f"sc://h:1/;use_ssl=true;x-key={TOKEN}"):
+        with pytest.raises(SetupError) as error:
+            location(remote).get_repository_def()
+        assert error.value.code == "SECRET_IN_RESOURCE"
+        assert TOKEN not in str(error.value)
+    for remote in (dg.EnvVar("SCD_REMOTE"), "sc://h:1/;use_ssl=true;user_id=ann", "sc://h:1", ""):
+        location(remote).get_repository_def()
 
 
 @pytest.fixture

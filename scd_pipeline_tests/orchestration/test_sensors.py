@@ -17,9 +17,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.components import sensors
-from scd_pipeline.components.alerts import alert_sensor, tell
-from scd_pipeline.components.sensors import arrival_sensor, partitions_sensor, rekey_sensor
+from scd_pipeline.components import arrivals
+from scd_pipeline.components.alerts import alert_sensor, send_alert
+from scd_pipeline.components.arrivals import arrival_sensor
+from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -48,7 +49,7 @@ class Ticks:
 
     def __init__(self, dimension: Dimension, instance: dg.DagsterInstance | None = None) -> None:
         self.now, self.cursor, self.instance = 1000.0, None, instance or dg.DagsterInstance.ephemeral()
-        self.sensor = arrival_sensor(dimension, _nothing, settled_seconds=5, clock=lambda: self.now)
+        self.sensor = arrival_sensor(dimension, _nothing, quiet_seconds=5, clock=lambda: self.now)
 
     def __call__(self, seconds: float) -> dg.SensorResult:
         self.now += seconds
@@ -68,7 +69,7 @@ class Ticks:
 
 def taken(request: dg.RunRequest) -> dict[str, str]:
     """What a run is to take: names with their marks."""
-    found: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["take"]
+    found: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["files"]
     return found
 
 
@@ -82,7 +83,7 @@ def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: P
     assert not tick(3).run_requests
     waiting = tick(1)
     assert not waiting.run_requests
-    assert "waiting for files that are being written: 2024-01-01" in str(waiting.skip_reason)
+    assert "waiting for files that are still being written: 2024-01-01" in str(waiting.skip_reason)
     (request,) = tick(5).run_requests or ()
     assert request.partition_key == EVERYTHING
     assert request.tags["scd/arrived"] == "2024-01-01"
@@ -116,7 +117,7 @@ def test_what_a_failed_run_left_out_goes_with_the_next(customer: Dimension, tmp_
     with dg.DagsterInstance.ephemeral() as instance:
 
         def ran(request: dg.RunRequest, *marked: str, fails: bool = False) -> None:
-            @dg.op(name="load_dim_customer", config_schema={"take": dict})
+            @dg.op(name="load_dim_customer", config_schema={"files": dict})
             def take() -> None:
                 for name in marked:
                     dg.OpExecutionContext.get().log_event(dg.AssetMaterialization("dim_customer", partition=name))
@@ -157,7 +158,7 @@ def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch
     def unexpected(_: Any) -> str:
         raise AssertionError("a mark may read the content of a file")
 
-    monkeypatch.setattr(sensors, "data_version", unexpected)
+    monkeypatch.setattr(arrivals, "data_version", unexpected)
     assert not tick(30).run_requests
 
 
@@ -165,7 +166,7 @@ def test_a_new_file_starts_a_run_without_those_that_dagster_shows_as_loaded(
     customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though they share a digest in the cursor; nor does a file that is removed. One that was never recorded does."""
-    monkeypatch.setattr(sensors, "_bucket", lambda _: "one")
+    monkeypatch.setattr(arrivals, "_bucket", lambda _: "one")
     with dg.DagsterInstance.ephemeral() as instance:
         tick = Ticks(customer, instance)
         files = taken(tick.request(1, 2, 3, folder=tmp_path))
@@ -181,7 +182,7 @@ def test_a_new_file_starts_a_run_without_those_that_dagster_shows_as_loaded(
 
 def test_a_file_waits_for_no_other(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where they share a digest; and it is requested once."""
-    monkeypatch.setattr(sensors, "_bucket", lambda _: "one")
+    monkeypatch.setattr(arrivals, "_bucket", lambda _: "one")
     tick, growing = Ticks(customer), tmp_path / "customers_2024-01-02.csv"
     (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n")
     requested = []
@@ -227,7 +228,7 @@ def test_a_table_of_files_waits_until_it_is_at_rest(tmp_path: Path) -> None:
     (tmp_path / "table" / "day=2024-01-01").mkdir(parents=True)
     (tmp_path / "table" / "day=2024-01-01" / "part.parquet").touch()
     tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
-    assert "waiting for files that are being written: table table" in str(tick(1).skip_reason)
+    assert "waiting for files that are still being written: table table" in str(tick(1).skip_reason)
     assert len(tick(6).run_requests or ()) == 1
 
 
@@ -359,7 +360,8 @@ def mail_server() -> Iterator[tuple[str, list[str]]]:
 def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
     with webhook() as (hook, posted), mail_server() as (mail, sent):
         environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "ann@example.com"}
-        assert tell("it failed", "two keys", {"run_id": "7"}, environ) == ["webhook", "mail"]
+        attempts = send_alert("it failed", "two keys", {"run_id": "7"}, environ)
+        assert [str(attempt) for attempt in attempts] == ["webhook", "email"]
     assert posted == [{"text": "it failed: two keys", "run_id": "7"}]
     assert "Subject: it failed" in sent[0]
     assert "run_id: 7" in sent[0]
@@ -368,13 +370,13 @@ def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
 def test_a_way_that_fails_keeps_no_other_from_being_tried() -> None:
     with mail_server() as (mail, sent):
         environ = {"SCD_ALERT_WEBHOOK": "http://127.0.0.1:9/", "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "a@b.c"}
-        hook, told = tell("it failed", "two keys", {}, environ)
-    assert hook.startswith("not by webhook: ")
-    assert (told, len(sent)) == ("mail", 1)
+        hook, email = send_alert("it failed", "two keys", {}, environ)
+    assert hook.transport == "webhook" and hook.problem
+    assert (str(email), len(sent)) == ("email", 1)
 
 
 def test_where_nobody_is_named_nobody_is_told() -> None:
-    assert tell("it failed", "two keys", {}, {}) == []
+    assert send_alert("it failed", "two keys", {}, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -392,8 +394,8 @@ def test_where_nobody_is_named_nobody_is_told() -> None:
 )
 def test_a_way_that_fails_is_told_without_its_address(hook: str, mail: str, problem: str, of_mail: str) -> None:
     environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "tOkEn@b.c"}
-    problems = tell("it failed", "two keys", {}, environ)
-    expected = [f"not by webhook: {problem}", *([f"not by mail: {of_mail}"] if mail else [])]
+    problems = [str(attempt) for attempt in send_alert("it failed", "two keys", {}, environ)]
+    expected = [f"webhook failed: {problem}", *([f"email failed: {of_mail}"] if mail else [])]
     assert [text[: len(start)] for text, start in zip(problems, expected, strict=True)] == expected
     assert "tOkEn" not in "".join(problems)
 
@@ -414,7 +416,7 @@ def test_a_run_that_fails_is_told_with_its_reason(error: Exception, monkeypatch:
 def test_word_that_could_not_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dagster shows it, and goes on with the next failure."""
     monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
-    with pytest.raises(dg.Failure, match=r"run .* failed, and that was told not by webhook: "):
+    with pytest.raises(dg.Failure, match=r"run .* failed, and its alert was not sent: webhook failed: "):
         _tell_of_a_run_that_ends_with(dg.Failure("rejected"))
 
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import AnalysisException, NumberFormatException
 
 from scd_pipeline.cli.commands import failure_message
-from scd_pipeline.components.resources import told_as_failure
+from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.errors import value_error_name
 
 OF_A_VALUE = NumberFormatException(
@@ -34,9 +34,11 @@ def test_an_error_of_a_value_is_known_by_its_state(error: Exception, name: str |
 
 @pytest.mark.rule("S31")
 def test_dagster_stores_no_value_of_such_an_error() -> None:
-    with pytest.raises(dg.Failure) as raised, told_as_failure():
+    with pytest.raises(dg.Failure) as raised, as_dagster_failure():
         raise OF_A_VALUE
-    assert raised.value.description == "CAST_INVALID_INPUT: Spark failed at a value of a row, which is not shown"
+    assert raised.value.description == (
+        "[CAST_INVALID_INPUT] Spark cannot process a value of a row (the value is not shown, as it may be personal)"
+    )
     assert raised.value.__suppress_context__
-    with pytest.raises(AnalysisException), told_as_failure():
+    with pytest.raises(AnalysisException), as_dagster_failure():
         raise OF_A_TABLE

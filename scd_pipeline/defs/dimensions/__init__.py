@@ -1,1 +1,1 @@
-"""The declared dimensions."""
+"""The component for the declared dimensions and facts."""

@@ -1,4 +1,4 @@
-"""What defs.yaml asks of the environment."""
+"""Template variables of defs.yaml, from the environment."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from scd_pipeline.errors import SetupError
 
 @dg.template_var
 def declarations() -> str:
-    """The declarations' folder or file: $SCD_DECLARATIONS, else the example's in a clone, else none."""
+    """Return SCD_DECLARATIONS, a file or folder of declarations; default: the example of a clone, or empty."""
     return str(declarations_folder(os.environ) or "")
 
 
 @dg.template_var
 def overdue_after_hours() -> float | None:
-    """$SCD_OVERDUE_HOURS, after which a source or a table is overdue; none if it is not set.  Errors: SetupError."""
+    """Return SCD_OVERDUE_HOURS, after which a source or a table is overdue; None if it is not set.
+
+    Raises SetupError if it is not a number.
+    """
     hours = os.environ.get("SCD_OVERDUE_HOURS")
     try:
         return float(hours) if hours else None
     except ValueError:
-        raise SetupError(f"SCD_OVERDUE_HOURS={hours}: this is no number; expected hours, as 26 or 0.5") from None
+        raise SetupError("OVERDUE_HOURS", "SCD_OVERDUE_HOURS", value=hours) from None
 
 
 @dg.template_var
 def docs_url() -> str:
-    """$SCD_DOCS_URL, the address at which the folder `docs` is served; empty if it is not set."""
+    """Return SCD_DOCS_URL, the address at which the folder `docs` is served; empty if it is not set."""
     return os.environ.get("SCD_DOCS_URL", "")

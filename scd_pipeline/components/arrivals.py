@@ -1,0 +1,289 @@
+"""The sensor that starts a run when complete deliveries have arrived at the paths of a dimension or a fact."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from scd_pipeline.components.dagster_internals import materialized_partitions_of_run
+from scd_pipeline.components.load_metadata import FILE
+from scd_pipeline.components.load_step import load_run_config
+from scd_pipeline.components.names import dagster_name, load_op_name
+from scd_pipeline.components.partitions import delivery_partitions
+from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.deliveries.discovery import data_version, declaration_folder, discover_files, file_signatures
+from scd_pipeline.deliveries.files import last_changed, total_size
+from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
+
+QUIET_SECONDS = 5.0
+"""A file is complete if it has not changed for this time."""
+_RUN_KEY_TAG = "dagster/run_key"
+_TABLE_PREFIX = "table "
+_MAX_NAMES = 5
+
+
+def arrival_sensor(
+    dimension: Dimension,
+    job: Any,
+    *,
+    quiet_seconds: float = QUIET_SECONDS,
+    clock: Callable[[], float] = time.time,
+) -> dg.SensorDefinition:
+    """Return the sensor that starts one run for all new deliveries: files, or versions of Delta tables.
+
+    A file is complete once its size and times are unchanged since the tick before and for `quiet_seconds`; a replaced
+    file is new. A commit of a Delta table is complete at once: otherwise a table that always changes would wait
+    forever. The partitions of new files are added. Deliveries that an earlier run did not load because it failed start
+    no run of their own, and are part of the next one.
+    """
+
+    @dg.sensor(
+        name=f"{dagster_name(dimension.name)}_arrivals",
+        job=job,
+        minimum_interval_seconds=30,
+        description=(
+            f"Starts one run of the partition `{EVERYTHING}` when new or replaced deliveries of {dimension.name} have "
+            f"arrived. A file has arrived when it has not changed for {quiet_seconds:g} seconds and since the last "
+            "tick."
+        ),
+    )
+    def load_arrivals(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        cursor = _Cursor.parse(context.cursor)
+        tick = _Tick(dimension, context.instance, cursor, clock(), quiet_seconds)
+        if not tick.new:
+            return dg.SensorResult(skip_reason=tick.skip_reason(), cursor=tick.next_cursor.text())
+        files_to_load = tick.files_to_load()
+        digest = hashlib.sha256(json.dumps(sorted(tick.new.items())).encode()).hexdigest()[:16]
+        run_key = f"{dimension.name}:{digest}"
+        request = dg.RunRequest(
+            run_key,
+            run_config=load_run_config(dimension.name, dict(sorted(files_to_load.items()))),
+            tags={"scd/arrived": _listed(sorted(tick.new))},
+            partition_key=EVERYTHING,
+        )
+        partitions = delivery_partitions(dimension.name)
+        return dg.SensorResult(
+            run_requests=[request],
+            dynamic_partitions_requests=[partitions.build_add_request([*sorted(files_to_load), EVERYTHING])],
+            cursor=replace(tick.next_cursor, run_key=run_key).text(),
+        )
+
+    return load_arrivals
+
+
+class _Tick:
+    """One evaluation of the sensor: what is new, and what of it is complete."""
+
+    def __init__(
+        self, dimension: Dimension, instance: dg.DagsterInstance, cursor: _Cursor, now: float, quiet_seconds: float
+    ) -> None:
+        self._dimension, self._instance, self._cursor = dimension, instance, cursor
+        tables = _table_states(dimension)
+        digests = _bucket_digests(file_signatures(dimension))
+        changed_buckets = {bucket for bucket, digest in digests.items() if cursor.done.get(bucket) != digest}
+        self._new_files = self._not_recorded(changed_buckets)
+        new_tables = {name: state for name, (state, _) in tables.items() if cursor.tables.get(name) != state}
+        signatures = {**self._new_files, **new_tables}
+        self._seen = {
+            name: _Seen(signature, now).merged_with(cursor.waiting.get(name)) for name, signature in signatures.items()
+        }
+        atomic = {name for name, (_, has_commits) in tables.items() if has_commits}
+        self._complete = {
+            name
+            for name, seen in self._seen.items()
+            if name in atomic or (seen.is_unchanged and now - seen.since >= quiet_seconds)
+        }
+        self.new = {name: signatures[name] for name in sorted(self._complete) if not self._seen[name].is_requested}
+        """The complete deliveries for which no run was requested yet, by name, with their signatures."""
+        self.next_cursor = cursor.advanced(digests, tables, self._seen, self._complete)
+        """The cursor once all complete deliveries are requested."""
+
+    def files_to_load(self) -> dict[str, str]:
+        """Return the signatures of the new files, and of those that the last requested run did not load."""
+        new_files = {name: signature for name, signature in self.new.items() if name in self._new_files}
+        return {**self._not_loaded_by(self._cursor.run_key), **new_files}
+
+    def skip_reason(self) -> str:
+        """Return why the tick requests no run."""
+        incomplete = sorted(set(self._seen) - set(self._complete))
+        if incomplete:
+            return f"waiting for files that are still being written: {_listed(incomplete)}"
+        return "no new deliveries"
+
+    @cached_property
+    def _available(self) -> dict[str, str]:
+        """The signatures of all available files, by partition key; listed at most once in a tick."""
+        return {
+            partition_key(delivery, self._dimension): data_version(delivery)
+            for delivery in discover_files(self._dimension)
+        }
+
+    def _not_recorded(self, buckets: Collection[str] | None = None) -> dict[str, str]:
+        """Return the files that Dagster does not show as loaded in their current state, with their signatures.
+
+        Args:
+            buckets: Where to look for files; everywhere by default.
+        """
+        if buckets is not None and not buckets:
+            return {}
+        log = dg.AssetKey(self._dimension.name + LOG_SUFFIX)
+        loaded = self._instance.get_materialized_partitions(log)
+
+        def recorded_signature(name: str) -> object:
+            records = dg.AssetRecordsFilter(asset_key=log, asset_partitions=[name])
+            (event,) = self._instance.fetch_materializations(records, limit=1).records
+            value = event.asset_materialization.metadata.get(FILE) if event.asset_materialization else None
+            return value.value if value else None
+
+        return {
+            name: signature
+            for name, signature in self._available.items()
+            if (buckets is None or _bucket(name) in buckets)
+            and (name not in loaded or recorded_signature(name) != signature)
+        }
+
+    def _not_loaded_by(self, run_key: str) -> dict[str, str]:
+        """Return the files, with their signatures, that a requested run did not load: it failed, or is still queued."""
+        if not run_key:
+            return {}
+        runs = self._instance.get_runs(dg.RunsFilter(tags={_RUN_KEY_TAG: run_key}))  # retries of a run have its key
+        if not runs:  # it was deleted, and what it was to load is unknown
+            return self._not_recorded()
+        if any(run.is_success for run in runs):
+            return {}
+        config: Any = runs[-1].run_config
+        requested: dict[str, str] = config["ops"][load_op_name(self._dimension.name)]["config"]["files"]
+        loaded = {name for run in runs for name in materialized_partitions_of_run(self._instance, run.run_id)}
+        return {
+            name: signature for name, signature in requested.items() if name not in loaded and name in self._available
+        }
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The state of a new delivery."""
+
+    signature: str
+    since: float
+    """Time of the tick that saw the signature first."""
+    is_requested: bool = False
+    """Whether a run was requested for it."""
+    is_unchanged: bool = False
+    """Whether the tick before saw the same signature."""
+
+    def merged_with(self, before: _Seen | None) -> _Seen:
+        """Return the state of the tick before if the signature is still the same."""
+        return replace(before, is_unchanged=True) if before is not None and before.signature == self.signature else self
+
+
+@dataclass(frozen=True)
+class _Cursor:
+    """The cursor of the sensor.
+
+    It stays small however many files there are: files are hashed into buckets, and of files for which a run was
+    requested it contains one digest per bucket.
+    """
+
+    done: dict[str, str] = field(default_factory=dict)
+    """Digests of the buckets whose files were all requested."""
+    tables: dict[str, str] = field(default_factory=dict)
+    """The last requested state of each table."""
+    waiting: dict[str, _Seen] = field(default_factory=dict)
+    """New deliveries that are incomplete, or share a bucket with such a file."""
+    run_key: str = ""
+    """The key of the last requested run; that run was also to load what earlier runs had not."""
+
+    @staticmethod
+    def parse(text: str | None) -> _Cursor:
+        """Return the stored cursor; an empty one if none is stored, or one of another release.
+
+        An empty cursor only requests deliveries once more, which has no effect on the tables.
+        """
+        stored = json.loads(text or "{}")
+        if stored.keys() != {"done", "tables", "waiting", "run_key"}:
+            return _Cursor()
+        waiting = {name: _Seen(*seen) for name, seen in stored["waiting"].items()}
+        return _Cursor(stored["done"], stored["tables"], waiting, stored["run_key"])
+
+    def text(self) -> str:
+        """Return the cursor as Dagster stores it."""
+        waiting = {name: [seen.signature, seen.since, seen.is_requested] for name, seen in self.waiting.items()}
+        return json.dumps({"done": self.done, "tables": self.tables, "waiting": waiting, "run_key": self.run_key})
+
+    def advanced(
+        self,
+        digests: Mapping[str, str],
+        tables: Collection[str],
+        seen: Mapping[str, _Seen],
+        complete: Collection[str],
+    ) -> _Cursor:
+        """Return the cursor once all complete deliveries are requested.
+
+        A bucket is done when none of its files is incomplete.
+        """
+        open_buckets = {_bucket(name) for name in seen if name not in complete and name not in tables}
+        done = {bucket: digest for bucket, digest in digests.items() if bucket not in open_buckets}
+        done |= {bucket: self.done[bucket] for bucket in open_buckets if bucket in self.done}
+        # A table that was dropped may be created again with the versions that it had.
+        existing_tables = {name: state for name, state in self.tables.items() if name in tables}
+        requested_tables = {name: seen[name].signature for name in complete if name in tables}
+        waiting = {
+            name: replace(state, is_requested=name in complete)
+            for name, state in seen.items()
+            if name not in complete or (name not in tables and _bucket(name) in open_buckets)
+        }
+        return _Cursor(done, {**existing_tables, **requested_tables}, waiting, self.run_key)
+
+
+def _bucket(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:2]
+
+
+def _bucket_digests(signatures: Mapping[str, str]) -> dict[str, str]:
+    """Return a digest of the files of each bucket."""
+    buckets: dict[str, list[str]] = {}
+    for name in sorted(signatures):
+        buckets.setdefault(_bucket(name), []).append(f"{name}\n{signatures[name]}")
+    return {bucket: hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12] for bucket, lines in buckets.items()}
+
+
+def _listed(names: Sequence[str]) -> str:
+    others = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {others} more" if others > 0 else "")
+
+
+def _table_states(dimension: Dimension) -> dict[str, tuple[str, bool]]:
+    """Return the existing source tables: a text that differs after each change, and whether they have commits."""
+    folder = declaration_folder(dimension)
+    paths = [channel.path for source in dimension.sources for _, channel in source.channels if _is_table(channel)]
+    tables = {path: folder / path for path in paths if path and (folder / path).exists()}
+    states = {}
+    for path, table in tables.items():
+        with contextlib.suppress(FileNotFoundError):  # the table was removed since it was listed
+            states[f"{_TABLE_PREFIX}{path}"] = (_table_state(table), _delta_log(table).is_dir())
+    return states
+
+
+def _is_table(channel: Snapshot | Feed) -> bool:
+    return bool(channel.versions or channel.partition)
+
+
+def _delta_log(table: Path) -> Path:
+    return table / "_delta_log"
+
+
+def _table_state(table: Path) -> str:
+    """Return the last version of a Delta table in a local folder, or time and size of the files of another table."""
+    if (log := _delta_log(table)).is_dir():
+        return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
+    return f"{last_changed(table)}, {total_size(table)} bytes"

@@ -1,0 +1,104 @@
+"""Selection of the deliveries that a run loads, from the partitions for which it was launched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from scd_pipeline.components.partitions import has_everything
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import data_version, select_deliveries
+from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import BatchResult
+from scd_pipeline.load.log import open_log
+
+
+@dataclass(frozen=True)
+class DeliverySelection:
+    """The deliveries of a run, and which delivery each requested partition stands for."""
+
+    deliveries: Mapping[str, Delivery]
+    """The deliveries to load, by partition key."""
+    available: int
+    """Number of deliveries at the paths of the sources."""
+    keys: Mapping[str, str]
+    """The partition key of the one delivery that a requested partition stands for. The two differ if a channel was
+    added or removed since the partition was created."""
+    unresolved: Mapping[str, Sequence[str]]
+    """Requested partitions that stand for no delivery or for several, with the partition keys of these."""
+    loaded_before: Mapping[str, BatchResult]
+    """Results of deliveries that the change log contains, by partition key. They may no longer be available."""
+    is_everything: bool
+    """Whether the run loads all deliveries."""
+
+    def file_signatures(self) -> dict[str, str]:
+        """Return time and size of each selected file, by partition key."""
+        return {key: data_version(delivery) for key, delivery in self.deliveries.items() if _is_file(delivery)}
+
+    def by_partition(self, results: Sequence[BatchResult]) -> dict[str, BatchResult]:
+        """Return the results of a load of the selected deliveries by partition."""
+        loaded = dict(zip(self.deliveries, results, strict=True))
+        results_by_key = {**self.loaded_before, **loaded}
+        requested = {partition: results_by_key[key] for partition, key in self.keys.items() if key in results_by_key}
+        return {**loaded, **requested} if self.is_everything else requested
+
+
+def resolve_partitions(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    partitions: Collection[str],
+    *,
+    allow: Sequence[str] = (),
+    files: Mapping[str, str] | None = None,
+) -> DeliverySelection:
+    """Select the deliveries of some partitions, or all deliveries.
+
+    Args:
+        warehouse: The warehouse of the dimension or the fact.
+        dimension: The dimension, or the dimension of the same shape as the fact.
+        partitions: The requested partitions; none for a run of an asset without partitions.
+        allow: Rules to override.
+        files: If given and all deliveries are requested, the only files to load: partition key to file signature.
+    """
+    available = {partition_key(d, dimension): d for d in select_deliveries(dimension, warehouse.spark, allow=allow)}
+    names = sorted(set(partitions) - {EVERYTHING})
+    # The log is read only if a partition is not the key of an available delivery.
+    logged = _logged_deliveries(warehouse, dimension) if set(names) - available.keys() else {}
+    candidates = [*({key: delivery for key, (delivery, _) in logged.items()} | available).values()]
+    matches = {name: matching_partition_keys(name, candidates, dimension) for name in names}
+    keys = {name: found[0] for name, found in matches.items() if len(found) == 1}
+    is_everything = has_everything(partitions)
+    requested_keys = set(keys.values())
+    selected = {
+        key: delivery
+        for key, delivery in available.items()
+        if (_is_complete(key, delivery, files) if is_everything else key in requested_keys)
+    }
+    return DeliverySelection(
+        selected,
+        available=len(available),
+        keys=keys,
+        unresolved={name: found for name, found in matches.items() if name not in keys},
+        loaded_before={key: result for key, (_, result) in logged.items()},
+        is_everything=is_everything,
+    )
+
+
+def _is_complete(key: str, delivery: Delivery, files: Mapping[str, str] | None) -> bool:
+    """Return whether a delivery is complete: a table always is, a file only if it is as the sensor saw it."""
+    return files is None or not _is_file(delivery) or (key in files and files[key] == data_version(delivery))
+
+
+def _is_file(delivery: Delivery) -> bool:
+    return delivery.table_version is None and delivery.partition is None
+
+
+def _logged_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tuple[Delivery, BatchResult]]:
+    """Return the deliveries in the change log with the result that loading them again would have, by partition key."""
+    logged = [
+        (Delivery(b.source, b.delivery, channel=b.channel), BatchResult(b.id, b.source, b.delivery, "unchanged"))
+        for b in open_log(warehouse, dimension).batches()
+    ]
+    return {partition_key(delivery, dimension): (delivery, result) for delivery, result in logged}

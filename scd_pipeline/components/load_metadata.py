@@ -1,0 +1,219 @@
+"""Metadata of the materializations of a load: counts, changed rows and plots.
+
+Counts without a prefix are the effect of the one delivery that the partition stands for; those with the prefix `load/`
+are of the whole load.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import dagster as dg
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline import reading
+from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
+from scd_pipeline.components import plots
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.expressions import text_column
+from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
+from scd_pipeline.history.transitions import CHANGE_TYPES, REFUSED
+from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
+from scd_pipeline.load.audit import AuditResult, versions
+from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.operations.texts import telling
+
+TableMetadata = dict[str, dict[str, Any]]
+"""Metadata by the suffix of a table."""
+
+_MAX_ITEMS = 20
+"""Number of deliveries or versions that a table or a plot contains."""
+_OUTCOMES = ("accepted", "unchanged", "superseded", "missing", "rejected")
+_ROW_COUNTS = {"rows_read": "rows", "rows_quarantined": "bad_rows"}
+"""Metadata keys of a delivery's rows, and the fields of its batch."""
+_VERSION_COUNTS = ("versions_opened", "versions_closed")
+_ROW_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
+"""Metadata keys of the row actions."""
+_LOAD_PREFIX = "load/"
+FILE = "file"
+"""Metadata key of the time and size of the file that a load read."""
+ROW_ACTION_COUNTS = tuple(f"{_LOAD_PREFIX}{name}" for name in _ROW_ACTIONS.values())
+"""Metadata keys of the rows that a load changed in a table, by row action. All are 0 if it changed none."""
+
+
+def with_load_prefix(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata of a whole load under keys that distinguish it from that of one delivery."""
+    return {f"{_LOAD_PREFIX}{name}": value for name, value in metadata.items()}
+
+
+# -- counts
+
+
+def delivery_counts(
+    batch: BatchResult, audit: AuditResult | None = None, *, entities: str = "entities"
+) -> TableMetadata:
+    """Return the effect of one delivery on the change log, the table and its audit.
+
+    Args:
+        batch: The result of the delivery.
+        audit: The result of recording the audit, if the table has one.
+        entities: What a row of the table identifies, for the names of the counts.
+    """
+    outcome = {"outcome": batch.outcome}
+    log = {**outcome, **_batch_counts([batch], entities)}
+    if audit is None:
+        return {LOG_SUFFIX: log, "": {**outcome, **_batch_counts([batch], entities)}}
+    transitions = audit.of_batch(batch)
+    table = {**outcome, **_transition_effect(transitions)}
+    return {LOG_SUFFIX: log, "": table, AUDIT_SUFFIX: _transition_counts(transitions)}
+
+
+def log_counts(result: LoadResult, *, entities: str = "entities") -> dict[str, Any]:
+    """Return deliveries by outcome, and the rows read, quarantined, new, changed and deleted of the accepted ones."""
+    outcomes = [batch.outcome for batch in result.batches]
+    accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
+    counts = {f"deliveries_{outcome}": outcomes.count(outcome) for outcome in _OUTCOMES}
+    return {**counts, **_batch_counts(accepted, entities), "seconds": round(result.seconds, 1)}
+
+
+def table_counts(result: LoadResult, audit: AuditResult | None = None) -> dict[str, Any]:
+    """Return the rows that a load changed in the table, by row action, and its effect according to the audit."""
+    counts: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ROW_ACTIONS.items()}
+    return {**counts, **(_transition_effect(audit.rows) if audit else {}), "seconds": round(result.seconds, 1)}
+
+
+def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
+    """Return the transitions that a load recorded, by change type, and the seconds of the whole load."""
+    return {**_transition_counts(result.rows), "seconds": round(seconds, 1)}
+
+
+def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Return the number of rows and the Delta version of each table, by its name; one query counts all rows.
+
+    Args:
+        warehouse: The warehouse of the tables.
+        versions: The Delta versions by table name; the version of a table that does not exist is negative.
+    """
+    existing = {name: version for name, version in versions.items() if version >= 0}
+    if not existing:
+        return {name: {} for name in versions}
+    counts = [warehouse.table(name).read().agg(F.lit(name).alias("name"), F.count("*").alias("n")) for name in existing]
+    rows = {row["name"]: int(row["n"]) for row in reduce(DataFrame.unionAll, counts).collect()}
+    sizes = {name: {"dagster/row_count": rows[name], "delta_version": version} for name, version in existing.items()}
+    return {name: sizes.get(name, {}) for name in versions}
+
+
+def _transition_counts(counts: Counter[str]) -> dict[str, int]:
+    return {"transitions": sum(counts.values()), **{f"transitions_{t.lower()}": counts[t] for t in CHANGE_TYPES}}
+
+
+def _transition_effect(transitions: Counter[str]) -> dict[str, int]:
+    """Return the effect of transitions on the table.
+
+    The audit is used because a batch counts its effect on its own source alone, which differs if there are several.
+    """
+    opened, closed = versions(transitions)
+    overwrites, refusals = transitions[OVERWRITTEN], transitions[REFUSED]
+    return {"versions_opened": opened, "versions_closed": closed, "overwrites": overwrites, "refusals": refusals}
+
+
+def _batch_counts(batches: Sequence[BatchResult], entities: str) -> dict[str, int]:
+    fields = {
+        **_ROW_COUNTS,
+        f"{entities}_new": "new",
+        f"{entities}_changed": "changed",
+        f"{entities}_deleted": "closed",
+    }
+    if entities == "entities":
+        fields |= {name: name for name in _VERSION_COUNTS}
+    return {name: sum(getattr(batch, field) for batch in batches) for name, field in fields.items()}
+
+
+# -- tables
+
+
+def last_deliveries(result: LoadResult) -> dict[str, Any]:
+    """Return the last deliveries of a load that had an effect or were rejected, as a table."""
+    last = [batch for batch in result.batches if batch.outcome != "unchanged"][-_MAX_ITEMS:]
+    return {"last_deliveries": dg.MetadataValue.table([_delivery_record(batch) for batch in last])} if last else {}
+
+
+def _delivery_record(batch: BatchResult) -> dg.TableRecord:
+    fields = {**_ROW_COUNTS, "new": "new", "changed": "changed", "deleted": "closed", "rule": "rule"}
+    values = {name: getattr(batch, field) for name, field in fields.items()}
+    return dg.TableRecord({"source": batch.source, "delivery": batch.delivery, "outcome": batch.outcome, **values})
+
+
+def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:
+    """Return some changed rows as a table, and a plot of the versions that each delivery opened and closed.
+
+    A table without windows, such as that of a fact, has no versions to plot (S33).
+    """
+    metadata: dict[str, Any] = {}
+    if result.examples:
+        metadata["examples"] = dg.MetadataValue.table([_example_record(row, dimension) for row in result.examples])
+    accepted = [batch for batch in result.batches if batch.outcome == "accepted"][-_MAX_ITEMS:]
+    if accepted and dimension.has_windows:
+        bars = [
+            (label, *_version_counts(batch, audit))
+            for label, batch in zip(_delivery_labels(accepted), accepted, strict=True)
+        ]
+        plot = plots.versions_per_delivery(dimension.name, bars)
+        markdown = plots.as_markdown(plot, "versions opened and closed per delivery")
+        metadata["versions_per_delivery"] = dg.MetadataValue.md(markdown)
+    return metadata
+
+
+def _delivery_labels(batches: Sequence[BatchResult]) -> list[str]:
+    """Return the names of deliveries, with source and channel if two of them have the same name."""
+    names = Counter(batch.delivery for batch in batches)
+    return [b.delivery if names[b.delivery] == 1 else ".".join(b.batch_id.split("/")[:3]) for b in batches]
+
+
+def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:
+    return versions(audit.of_batch(batch)) if audit else (batch.versions_opened, batch.versions_closed)
+
+
+def _example_record(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:
+    names = telling(list(row), dimension)
+    return dg.TableRecord({("action" if name == ACTION else name): row[name] or "" for name in names})
+
+
+# -- the history of one entity
+
+
+def entity_history(warehouse: Warehouse, dimension: Dimension, result: LoadResult) -> dict[str, Any]:
+    """Return a plot of the history of one entity that the load changed: of the examples, the one with most versions."""
+    if not (result.examples and dimension.has_windows):
+        return {}
+    example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
+    history = reading.history(warehouse, dimension)
+    is_entity = reduce(
+        and_, [text_column(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
+    )
+    plotted = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
+    texts = [text_column(history, name).alias(name) for name in plotted]
+    rows = history.where(is_entity).orderBy(VERSION).select(VERSION, EFFECTIVE_FROM, EFFECTIVE_TO, *texts)
+    versions = [plotted_version(row, plotted, dimension) for row in rows.toArrow().to_pylist()[-_MAX_ITEMS:]]
+    if not versions:
+        return {}
+    title = f"{dimension.name}: history of {', '.join(f'{name} {example[name]}' for name in dimension.key_names)}"
+    has_personal = any(a.opens_versions and a.personal for a in dimension.attributes)
+    plot = plots.timeline(title, versions, "Personal attributes are not shown." if has_personal else "")
+    return {"history_of_one_entity": dg.MetadataValue.md(plots.as_markdown(plot, title))}
+
+
+def plotted_version(row: Mapping[str, Any], names: Sequence[str], dimension: Dimension) -> plots.Version:
+    """Return a version for the plot; a window that begins at the declared beginning of history has no start (S29)."""
+    start: datetime | None = row[EFFECTIVE_FROM]
+    if dimension.begin is not None and start == dimension.begin.at_time:
+        start = None
+    return plots.Version(row[VERSION], start, row[EFFECTIVE_TO], {name: row[name] for name in names})

@@ -1,0 +1,166 @@
+"""The step that materializes the assets of a dimension or a fact, partitioned by delivery.
+
+One step loads what belongs together: the change log, the table, the audit. Which partitions a run was launched for, and
+in which order the runs come, makes no difference to the tables (S14). A partition is materialized if its delivery was
+loaded, and failed if it was rejected; then the run fails after all other deliveries were loaded.
+
+No postponed annotations here: Dagster evaluates those of an asset's function.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
+from scd_pipeline.components.failures import as_dagster_failure, load_failure
+from scd_pipeline.components.names import load_op_name, pool_name
+from scd_pipeline.components.partition_events import (
+    LoadReport,
+    not_materialized,
+    record_materializations,
+    record_rejected,
+    run_planned_checks,
+)
+from scd_pipeline.components.partitions import delivery_partitions, has_everything
+from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.dimension import BatchResult
+from scd_pipeline.operations.texts import summary
+
+LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
+"""Loads deliveries; the other arguments are the run's id and a function that logs progress."""
+
+
+class LoadConfig(dg.Config):
+    """Run configuration of a load."""
+
+    allow: list[str] = Field(
+        default=[],
+        description="Rules that this run overrides: 'bad_rows', 'retire_guard'.",
+    )
+    files: dict[str, str] | None = Field(
+        default=None,
+        description="For a run of the partition `everything`, the only files to load: partition key to time and size, "
+        "as the arrival sensor saw them. A file that has changed since is loaded by a later run.",
+    )
+
+
+def load_step(dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTables) -> dg.AssetsDefinition:
+    """Return the one step that materializes the assets of a dimension or a fact.
+
+    Any of the assets can be selected alone: the step loads and records all of them whichever are selected.
+    """
+    names = [spec.key.to_user_string() for spec in specs]
+
+    @dg.multi_asset(
+        name=load_op_name(dimension.name),
+        specs=specs,
+        can_subset=True,
+        partitions_def=delivery_partitions(dimension.name),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        pool=pool_name(dimension.name),
+        description=f"Loads deliveries into {', '.join(names)}, whichever of these assets are selected.",
+    )
+    def load_tables(
+        context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        yield from _load_and_record(context, dimension, config, warehouse, load)
+
+    return load_tables
+
+
+def load_run_config(table: str, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the run configuration of a load that reads only these files: one that arrives later may be incomplete.
+
+    Args:
+        table: The dimension or the fact.
+        files: Partition key to file signature.
+    """
+    return {"ops": {load_op_name(table): {"config": {"files": dict(files)}}}}
+
+
+@dataclass(frozen=True)
+class _PartitionedLoad:
+    """A load with the batch of each partition."""
+
+    report: LoadReport
+    batches: Mapping[str, BatchResult]
+    unresolved: Mapping[str, Sequence[str]]
+    """Requested partitions that stand for no delivery or for several, with the partition keys of these."""
+    file_signatures: Mapping[str, str]
+    """Time and size of each file that the load read, by partition."""
+
+
+def _load_and_record(
+    context: dg.AssetExecutionContext,
+    dimension: Dimension,
+    config: LoadConfig,
+    warehouse: WarehouseResource,
+    load: LoadTables,
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
+    has_partitions = context.has_partition_key or context.has_partition_key_range
+    requested = set(context.partition_keys) if has_partitions else set()
+    loaded = _load(context, dimension, requested, config, warehouse, load)
+    batches, report = loaded.batches, loaded.report
+    stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
+    rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
+    has_failed = bool(loaded.unresolved or rejected)
+    logged: dict[str | None, BatchResult | None] = {key: stored[key] for key in stored.keys() & requested}
+    if has_everything(requested):
+        logged |= not_materialized(context, dimension.name, stored)
+    # Dagster records the partitions of a step that succeeds; this step records those of one that fails.
+    yielded: dict[str | None, BatchResult | None] = {}
+    if not has_partitions:
+        yielded = {None: None}
+    elif not has_failed:
+        yielded = {key: stored.get(key) for key in requested}
+    for suffix in report.suffixes:
+        yield from record_materializations(
+            context, report, suffix, logged=logged, yielded=yielded, file_signatures=loaded.file_signatures
+        )
+    record_rejected(context, report, rejected, planned=requested)
+    if has_failed:
+        run_planned_checks(context, report)
+        raise load_failure(rejected, loaded.unresolved, others=len(batches) - len(rejected))
+
+
+def _fails(batch: BatchResult, *, is_requested: bool) -> bool:
+    """Return whether a batch fails the run: a missing version of a table fails only a run that requested it."""
+    return batch.outcome == "rejected" or (is_requested and batch.outcome == "missing")
+
+
+def _load(
+    context: dg.AssetExecutionContext,
+    dimension: Dimension,
+    requested: set[str],
+    config: LoadConfig,
+    warehouse: WarehouseResource,
+    load: LoadTables,
+) -> _PartitionedLoad:
+    """Load the deliveries of the requested partitions.
+
+    A delivery that is in the change log and no longer available is unchanged.
+    """
+    with as_dagster_failure():
+        context.log.info(f"{dimension.name}: opening the warehouse with {warehouse.spark_description}")
+        opened = warehouse.open()
+        context.log.info(f"{dimension.name}: connected to Spark {opened.spark.version}")
+        selection = resolve_partitions(opened, dimension, requested, allow=config.allow, files=config.files)
+        _log_selection(context, dimension, selection)
+        # Computed before the files are read: a file that is replaced meanwhile must not pass for the one that was read.
+        file_signatures = selection.file_signatures()
+        report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
+    context.log.info(summary(report.result))
+    batches = selection.by_partition(report.result.batches)
+    return _PartitionedLoad(report, batches, selection.unresolved, file_signatures)
+
+
+def _log_selection(context: dg.AssetExecutionContext, dimension: Dimension, selection: DeliverySelection) -> None:
+    count = f"{len(selection.deliveries)} of {selection.available} available deliveries"
+    context.log.info(f"{dimension.name}: loading {count}")

@@ -1,0 +1,20 @@
+"""Names of Dagster objects, derived from the name of a table."""
+
+from __future__ import annotations
+
+import re
+
+
+def dagster_name(table: str) -> str:
+    """Return a table's name as a name for ops, jobs, schedules and sensors: letters, digits and underscores only."""
+    return re.sub(r"\W", "_", table, flags=re.ASCII)
+
+
+def load_op_name(table: str) -> str:
+    """Return the name of the op that loads a dimension or a fact."""
+    return f"load_{dagster_name(table)}"
+
+
+def pool_name(table: str) -> str:
+    """Return the concurrency pool of everything that reads or writes the tables of a dimension or a fact."""
+    return f"delta/{table}"

@@ -1,0 +1,147 @@
+"""Events by which Dagster shows the partition of each delivery: materialized, or failed with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from scd_pipeline.components import load_metadata
+from scd_pipeline.components.check_results import as_evaluation
+from scd_pipeline.components.dagster_internals import plan_materialization, planned_checks, report_check
+from scd_pipeline.components.partitions import delivery_partitions, partitions_name
+from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.errors import ScdError
+from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.operations.check import Finding
+
+Batches = Mapping["str | None", "BatchResult | None"]
+"""Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """The result of a load with the metadata of its assets, by the suffix of each table."""
+
+    table: str
+    result: LoadResult
+    sizes: load_metadata.TableMetadata
+    """Rows and Delta version of each table; every partition that the load stored has them."""
+    counts: load_metadata.TableMetadata
+    """Counts of the whole load."""
+    details: load_metadata.TableMetadata
+    """Tables and plots of the whole load; only one event of each asset has them."""
+    delivery_metadata: Callable[[BatchResult], load_metadata.TableMetadata]
+    """Returns the effect of one delivery."""
+    check: Callable[[Collection[str]], Sequence[Finding]]
+    """Runs the checks of some names on the tables as they are now."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The suffixes of the tables."""
+        return tuple(self.counts)
+
+    def metadata(
+        self, suffix: str, batch: BatchResult | None, *, file_signature: str | None, has_details: bool
+    ) -> dict[str, Any]:
+        """Return an asset's metadata for one partition; the batch is None for the partition of all deliveries."""
+        effect = self.delivery_metadata(batch).get(suffix, {}) if batch is not None else {}
+        if suffix == LOG_SUFFIX and file_signature is not None:
+            effect = {**effect, load_metadata.FILE: file_signature}
+        details = self.details.get(suffix, {}) if has_details else {}
+        return {**effect, **self.sizes[suffix], **load_metadata.with_load_prefix({**self.counts[suffix], **details})}
+
+
+def record_materializations(
+    context: dg.AssetExecutionContext,
+    report: LoadReport,
+    suffix: str,
+    *,
+    logged: Batches,
+    yielded: Batches,
+    file_signatures: Mapping[str, str],
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Record the materializations of one asset, by partition.
+
+    Args:
+        context: The context of the step.
+        report: The load.
+        suffix: The suffix of the asset's table.
+        logged: Partitions that are recorded by an event.
+        yielded: Partitions that Dagster records for a step that succeeds, if the asset was selected.
+        file_signatures: Time and size of each file that the load read, by partition.
+    """
+    asset, batches = dg.AssetKey(report.table + suffix), {**logged, **yielded}
+    # The latest event is the one that the asset's page shows.
+    latest = next((key for key in (EVERYTHING, None) if key in yielded), max(batches, key=str, default=None))
+    metadata = {
+        key: report.metadata(suffix, batch, file_signature=file_signatures.get(str(key)), has_details=key == latest)
+        for key, batch in batches.items()
+    }
+    is_selected = asset in context.selected_asset_keys
+    for key in sorted(metadata, key=str):
+        if not (is_selected and key in yielded):
+            context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata[key]))
+    if is_selected and yielded:
+        for key in yielded:
+            if key is not None:
+                context.add_asset_metadata(metadata[key], asset, key)
+        yield dg.MaterializeResult(asset_key=asset, metadata=metadata.get(None))
+
+
+def not_materialized(
+    context: dg.AssetExecutionContext, table: str, stored: Mapping[str, BatchResult]
+) -> dict[str | None, BatchResult | None]:
+    """Return the stored deliveries whose partitions Dagster does not show as materialized in their latest revision.
+
+    Another program may have loaded a delivery, or a run may have been killed before it could record the partition.
+    """
+    context.instance.add_dynamic_partitions(partitions_name(table), sorted(stored))
+    statuses = context.instance.get_status_by_partition(dg.AssetKey(table), list(stored), delivery_partitions(table))
+    materialized = {key for key, status in (statuses or {}).items() if status and status.name == "MATERIALIZED"}
+    return {key: batch for key, batch in stored.items() if batch.outcome == "accepted" or key not in materialized}
+
+
+def record_rejected(
+    context: dg.AssetExecutionContext,
+    report: LoadReport,
+    rejected: Mapping[str, BatchResult],
+    *,
+    planned: Collection[str],
+) -> None:
+    """Let Dagster show the partitions of rejected deliveries as failed, each with the reason.
+
+    Args:
+        context: The context of the step, which is going to fail.
+        report: The load.
+        rejected: The rejected deliveries by partition.
+        planned: The partitions for which the run was launched. A run of all deliveries has planned none of theirs.
+    """
+    context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
+    for key, batch in sorted(rejected.items()):
+        reason = {"outcome": "rejected", "rule": batch.rule, "problem": batch.error, "fix": batch.remedy}
+        for suffix in report.suffixes:
+            asset = dg.AssetKey(report.table + suffix)
+            if key not in planned or asset not in context.selected_asset_keys:
+                plan_materialization(context, asset, key)
+            context.log_event(dg.AssetObservation(asset, partition=key, metadata=reason))
+
+
+def run_planned_checks(context: dg.AssetExecutionContext, report: LoadReport) -> None:
+    """Run the table's checks that the run has planned: Dagster skips their own step if this step fails.
+
+    Dagster would show the skipped checks as failed, though the stored table may violate no invariant.
+    """
+    names = planned_checks(context, dg.AssetKey(report.table))
+    if not names:
+        return
+    try:
+        findings = {finding.rule: finding for finding in report.check(names)}
+    except ScdError as error:
+        context.log.warning(f"{report.table}: the checks did not run: {error}")
+        return
+    for name in names:
+        report_check(context, as_evaluation(report.table, name, findings.get(name)))

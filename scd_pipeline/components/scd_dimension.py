@@ -1,0 +1,223 @@
+"""The component that builds assets, checks, jobs, schedules and sensors from declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from pydantic import Field, field_validator
+
+from scd_pipeline.components.arrivals import arrival_sensor
+from scd_pipeline.components.assets import dimension_assets, fact_assets
+from scd_pipeline.components.automation import automation_sensor, with_automation
+from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
+from scd_pipeline.components.maintenance import maintenance_job
+from scd_pipeline.components.names import dagster_name
+from scd_pipeline.components.scaffolder import DimensionScaffolder
+from scd_pipeline.components.schedules import load_schedule
+from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
+from scd_pipeline.components.status import status_asset
+from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
+
+_MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
+"""Limits of a freshness policy: Dagster itself requires at least a minute."""
+
+
+@dg.scaffold_with(DimensionScaffolder)
+class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
+    """Slowly changing dimensions, and the facts that store their surrogate keys, from their declarations.
+
+    For each dimension and fact: assets for change log, table and audit, which one step loads; asset checks; a job with
+    a schedule and an arrival sensor; a maintenance job with a schedule. For all of them a status asset with a job and a
+    schedule. Schedules and sensors are stopped by default, except for the sensor that adds the partition `everything`.
+    """
+
+    declaration: str = Field(
+        default=".",
+        description=(
+            "File of a declaration, or a folder of such files, relative to the folder of this defs.yaml. Empty: the "
+            "component defines nothing."
+        ),
+    )
+    dimensions: list[str] = Field(
+        default=[],
+        description=(
+            "Files or folders with the declarations of other components that contain dimensions of this component's "
+            "facts, relative to the folder of this defs.yaml."
+        ),
+    )
+    fact_automation: bool = Field(
+        default=False,
+        description=(
+            "Whether a fact is loaded after its dimensions by an automation condition and its sensor "
+            "`<fact>_automation`, instead of the sensor `<fact>_follows`."
+        ),
+    )
+    load_cron: str = Field(default="0 5 * * *", description="Cron expression for loads of dimensions.")
+    fact_cron: str = Field(
+        default="30 5 * * *", description="Cron expression for loads of facts; choose a time after `load_cron`."
+    )
+    maintenance_cron: str = Field(default="0 3 * * 0", description="Cron expression for OPTIMIZE and VACUUM.")
+    status: str | None = Field(
+        default=None,
+        description=(
+            "Name of the status asset. Default: the dimension's or fact's name with `_status` for a declaration in a "
+            "file, the name of the component's folder with `_status` for a folder of declarations."
+        ),
+    )
+    docs_url: str = Field(
+        default="",
+        description="Address at which the folder `docs` of scd_pipeline is served; asset checks link to its rules.",
+    )
+    status_cron: str = Field(default="0 6 * * *", description="Cron expression for materializing the status asset.")
+    timezone: str = Field(default="UTC", description="Time zone of the cron expressions.")
+    overdue_after_hours: float | None = Field(
+        default=None,
+        description=(
+            "Hours without a load after which a table is overdue (freshness policy), and without a delivery after "
+            "which a source is overdue (asset check); a source may declare its own hours."
+        ),
+    )
+
+    @field_validator("overdue_after_hours")
+    @classmethod
+    def _require_freshness_hours(cls, hours: float | None) -> float | None:
+        # Dagster would apply constraints of the field to its templates too, and these are text.
+        if hours is not None and not _MIN_HOURS <= hours < _MAX_HOURS:
+            raise ValueError(
+                f"overdue_after_hours is {hours:g}; expected at least {_MIN_HOURS} and less than {_MAX_HOURS} hours; "
+                "change it in the defs.yaml, or in SCD_OVERDUE_HOURS if the component reads it from there"
+            )
+        return hours
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Return the definitions of all declared dimensions and facts.
+
+        Raises DeclarationError with file, line and field of every fault, when the definitions load (S28).
+        """
+        if not self.declaration:
+            return dg.Definitions()
+        path = Path(context.path) / self.declaration
+        declared = load_declarations(path, dimensions=[Path(context.path) / item for item in self.dimensions])
+        return self.definitions(declared, status=self.status or _status_name(context, path, declared))
+
+    def definitions(self, declared: Declarations, *, status: str = "scd_status") -> dg.Definitions:
+        """Return the definitions of declarations that are already loaded.
+
+        Args:
+            declared: The dimensions and facts.
+            status: The name of the status asset.
+        """
+        freshness = self._freshness()
+        parts: list[dg.Definitions] = []
+        overdue_checks: list[dg.AssetChecksDefinition] = []
+        joined = {dimension.name for fact in declared.facts for dimension in fact.dimensions}
+        for dimension in declared.dimensions:
+            assets = dimension_assets(dimension, has_facts=dimension.name in joined, freshness=freshness)
+            overdue = self._overdue_checks(dimension)
+            overdue_checks += overdue
+            checks = [dimension_checks(dimension, docs_url=self.docs_url), *overdue]
+            parts.append(self._table_definitions(dimension, assets, checks))
+        for fact in declared.facts:
+            assets = fact_assets(fact, freshness=freshness)
+            assets = with_automation(assets, fact) if self.fact_automation else assets
+            overdue = self._overdue_checks(fact.as_dimension())
+            overdue_checks += overdue
+            checks = [fact_checks(fact, docs_url=self.docs_url), *overdue]
+            parts.append(self._table_definitions(fact.as_dimension(), assets, checks, fact))
+        if declared.dimensions or declared.facts:
+            parts.append(self._status_definitions(declared, status, overdue_checks))
+            sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", _table_names(declared))
+            parts.append(dg.Definitions(sensors=[sensor]))
+        return dg.Definitions.merge(*parts)
+
+    def _overdue_checks(self, dimension: Dimension) -> list[dg.AssetChecksDefinition]:
+        check = overdue_check(dimension, self.overdue_after_hours)
+        return [] if check is None else [check]
+
+    def _table_definitions(
+        self,
+        dimension: Dimension,
+        assets: dg.AssetsDefinition,
+        checks: Sequence[dg.AssetChecksDefinition],
+        fact: Fact | None = None,
+    ) -> dg.Definitions:
+        """Return the definitions of a dimension, or of a fact with the dimension of the same shape."""
+        name = dagster_name(dimension.name)
+        job = dg.define_asset_job(
+            f"{name}_job",
+            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(*checks),
+            executor_def=dg.in_process_executor,
+            description=f"Loads deliveries into {dimension.name} and runs its asset checks.",
+        )
+        maintenance = maintenance_job(dimension.name)
+        schedules = [
+            load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
+            dg.ScheduleDefinition(
+                name=f"maintain_{name}_schedule",
+                job=maintenance,
+                cron_schedule=self.maintenance_cron,
+                execution_timezone=self.timezone,
+                description=maintenance.description,
+            ),
+        ]
+        sensors: list[Any] = [arrival_sensor(dimension, job)]
+        if fact:
+            sensors.append(automation_sensor(fact) if self.fact_automation else rekey_sensor(fact, job))
+        return dg.Definitions(
+            assets=[assets], asset_checks=checks, jobs=[job, maintenance], schedules=schedules, sensors=sensors
+        )
+
+    def _status_definitions(
+        self, declared: Declarations, name: str, overdue_checks: Sequence[dg.AssetChecksDefinition]
+    ) -> dg.Definitions:
+        """Return the status asset with its job and schedule.
+
+        The job also checks for overdue sources: the checks that follow a load are skipped if the load fails.
+        """
+        asset = status_asset(declared.dimensions, declared.facts, name=name)
+        description = f"Reports the status of {', '.join(_table_names(declared))}."
+        if overdue_checks:
+            description += " Checks whether their sources are on time."
+        job = dg.define_asset_job(
+            f"{name}_job",
+            selection=dg.AssetSelection.assets(asset) | dg.AssetSelection.checks(*overdue_checks),
+            executor_def=dg.in_process_executor,
+            description=description,
+        )
+        schedule = dg.ScheduleDefinition(
+            name=f"{name}_schedule",
+            job=job,
+            cron_schedule=self.status_cron,
+            execution_timezone=self.timezone,
+            description=description,
+        )
+        return dg.Definitions(assets=[asset], jobs=[job], schedules=[schedule])
+
+    def _freshness(self) -> dg.FreshnessPolicy | None:
+        if self.overdue_after_hours is None:
+            return None
+        return dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=self.overdue_after_hours))
+
+
+def _table_names(declared: Declarations) -> list[str]:
+    return [*(item.name for item in declared.dimensions), *(item.name for item in declared.facts)]
+
+
+def _status_name(context: dg.ComponentLoadContext, path: Path, declared: Declarations) -> str:
+    """Return a name for the status asset that no other component of the project uses.
+
+    It is the name of the table for a declaration in a file. For a folder it is the path of the component below the
+    folder of all definitions, with its number if its defs.yaml contains several components.
+    """
+    names = _table_names(declared)
+    if names and path.is_file():
+        return f"{dagster_name(names[0])}_status"
+    location = context.component_path
+    folder, root = Path(location.file_path), Path(context.defs_module_path)
+    name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name
+    number = f"_{location.instance_key}" if location.instance_key else ""
+    return f"{dagster_name(name if name != '.' else 'scd')}{number}_status"

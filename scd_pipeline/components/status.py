@@ -1,0 +1,90 @@
+"""The status of all sources and tables as an asset: the same as `scd status`.
+
+No postponed annotations here: Dagster evaluates those of an asset's function.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import dagster as dg
+
+from scd_pipeline.components.failures import as_dagster_failure
+from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.operations.status import SourceStatus, Status, TableStatus, status
+
+_MAX_DELIVERIES = 5
+
+
+def status_asset(
+    dimensions: Sequence[Dimension], facts: Sequence[Fact], *, name: str = "scd_status"
+) -> dg.AssetsDefinition:
+    """Return the asset whose metadata reports last and pending deliveries per source, and the lag per table."""
+    names = [*(dimension.name for dimension in dimensions), *(fact.name for fact in facts)]
+
+    @dg.asset(
+        name=name,
+        deps=names,
+        group_name="status",
+        kinds={"spark"},
+        description=(
+            "Status of all sources and tables, in the metadata of the latest materialization: last, pending and "
+            "rejected deliveries, bad rows in quarantine, the lag of each table, and damaged tables. The same as "
+            "`scd status`; nothing is written to the warehouse."
+        ),
+    )
+    def report_status(warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
+        now = datetime.fromtimestamp(time.time(), timezone.utc)
+        with as_dagster_failure():
+            report = status(warehouse.open(), dimensions, facts, now=now)
+        return dg.MaterializeResult(metadata=_metadata(report))
+
+    return report_status
+
+
+def _metadata(report: Status) -> dict[str, Any]:
+    return {
+        "pending_deliveries": sum(len(source.waiting) for source in report.sources),
+        "rejected_deliveries": sum(len(source.rejected) for source in report.sources),
+        "rows_quarantined": sum(source.quarantined for source in report.sources),
+        "pending_commits": sum(table.lag + table.audit_lag for table in report.tables),
+        "stale_facts": sum(bool(table.dimensions_behind) for table in report.tables),
+        "damaged_tables": sum(bool(table.damage) for table in report.tables),
+        "sources": dg.MetadataValue.table([_source_record(source) for source in report.sources]),
+        "tables": dg.MetadataValue.table([_table_record(table) for table in report.tables]),
+    }
+
+
+def _source_record(source: SourceStatus) -> dg.TableRecord:
+    return dg.TableRecord(
+        {
+            "table": source.table,
+            "source": source.source,
+            "last_delivery": source.last_delivery,
+            "days_since": source.age.days if source.age else None,
+            "pending": _listed(source.waiting, ", "),
+            "rejected": _listed(source.rejected, "; "),
+            "rows_quarantined": source.quarantined,
+        }
+    )
+
+
+def _table_record(table: TableStatus) -> dg.TableRecord:
+    return dg.TableRecord(
+        {
+            "table": table.table,
+            "log_commits": table.commits,
+            "pending_log_commits": table.lag,
+            "pending_audit_commits": table.audit_lag,
+            "dimensions_ahead": ", ".join(table.dimensions_behind),
+            "damage": "; ".join(table.damage),
+        }
+    )
+
+
+def _listed(texts: Sequence[str], separator: str) -> str:
+    """Return the first texts, and the number of the others."""
+    others = len(texts) - _MAX_DELIVERIES
+    return separator.join([*texts[:_MAX_DELIVERIES], *([f"and {others} more"] if others > 0 else [])])
