@@ -1,8 +1,7 @@
 """Slowly changing dimensions on Spark, Delta Lake and Dagster.
 
-The names of declarations and the errors are here at once; those that need Spark come when they are asked for, so that a
-declaration can be read, and refused, without it. Functions are found in their modules: `load.load`, `load.plan`,
-`reading.current`, `reading.as_of` and others.
+Declarations and errors are imported with the package; names that need Spark are imported on first use, so that a
+declaration can be read and validated without Spark. Functions are in `scd_pipeline.load` and `scd_pipeline.reading`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ ON_BAD_VALUE: tuple[str, ...] = get_args(OnBadValue)
 
 
 class ScdType(enum.IntEnum):
-    """What a change of an attribute does to the rows of its entity."""
+    """SCD type: what a change of an attribute does to the rows of its entity."""
 
     RETAIN_ORIGINAL = 0
     OVERWRITE = 1
@@ -29,24 +29,24 @@ class ScdType(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Attribute:
-    """One attribute: its type of remembering, its column type, and where it comes from.
+    """One attribute: its SCD type, its column type, and its source.
 
-    Checked by the Dimension that takes it, so that all faults of a declaration are told at once.
+    The Dimension validates it, so that all errors of a declaration are reported at once.
 
     - `scd`: 0, 1, 2, 3 or 6 (S6 to S10)
     - `type`: the column type, stored in its canonical form
-    - `source`: the one source that states it, where a dimension has several (S30)
-    - `former_names`: names it had before; its history goes on under the new one (S20)
-    - `retired`: no longer stated; keeps its history and opens no version (S20)
+    - `source`: the source that provides it, if the dimension has several (S30)
+    - `former_names`: its earlier names; its history continues under the new one (S20)
+    - `retired`: no longer provided; it keeps its history and opens no version (S20)
     - `missing`: what a delivery without the column asserts: it is rejected ("reject"), the attribute is not provided
       ("not_provided"), or it is NULL ("null") (S20)
     - `on_bad_value`: what a value that does not cast does: its row is quarantined ("quarantine"), or the attribute is
       NULL in it ("null") (S26)
-    - `required`: a row in which it is NULL is a bad row, unless its feed says that NULL is not stated (S26, S30)
-    - `personal`: its values can be erased on request (S31)
-    - `previous`: type 6 only: also `previous_<name>`, the value of the version before (S10)
-    - `derived`: computed by the pipeline and never read from a delivery, as the surrogate keys of a fact (S23); no
-      declaration has it
+    - `required`: a row in which it is NULL is a bad row, unless its feed declares that NULL is not provided (S26, S30)
+    - `personal`: its values are left out of messages and plans (S31)
+    - `previous`: type 6 only: adds `previous_<name>`, the value of the preceding version (S10)
+    - `derived`: computed by the pipeline and never read from a delivery, such as the surrogate keys of a fact (S23);
+      it cannot be declared
     """
 
     scd: ScdType

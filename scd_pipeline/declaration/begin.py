@@ -11,7 +11,7 @@ from scd_pipeline.declaration.times import canonical_time, moment
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Where the first version begins of an entity whose first change is old enough (S29).
+    """Start of the first version of entities whose first change is early enough (S29).
 
     An entity whose first change is at or before `for_first_changes_until` begins at `at`.
     """
@@ -25,10 +25,10 @@ class Begin:
 
     @property
     def at_time(self) -> datetime:
-        """`at` as a moment in UTC."""
+        """Return `at` as a time in UTC."""
         return moment(self.at)
 
     @property
     def until_time(self) -> datetime:
-        """`for_first_changes_until` as a moment in UTC."""
+        """Return `for_first_changes_until` as a time in UTC."""
         return moment(self.for_first_changes_until)

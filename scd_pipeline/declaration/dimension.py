@@ -21,20 +21,20 @@ OPEN_END = "9999-12-31 23:59:59"
 
 @dataclass(frozen=True, slots=True, init=False)
 class Dimension:
-    """A valid declaration of one dimension: one that exists has no fault.
-
-    Errors: DeclarationError with every fault of the declaration and of its parts (S28).
+    """The valid declaration of one dimension.
 
     - `business_key`: a name, names, or names with types; stored as key columns
-    - `attributes`: by name, an Attribute or the bare number of its type; stored in declared order
+    - `attributes`: for each name an Attribute or the number of its SCD type; stored in declared order
     - `sources`: one or several
     - `surrogate_key`: by default the name without a leading `dim_`, and `_key`
-    - `key_salt`: mends a collision of surrogate keys (S14)
-    - `open_end`: what `effective_to` holds in a current version
-    - `begin`: an earlier beginning of the first versions (S29)
-    - `deleted_rows`, `deleted_at`: what becomes of the row of a deleted entity in a table without
-      windows (S33)
-    - `origin`: the file and line it was read from; not compared
+    - `key_salt`: resolves a collision of surrogate keys (S14)
+    - `open_end`: the `effective_to` of a current version
+    - `begin`: an earlier start of the first versions (S29)
+    - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
+    - `origin`: the file and line that it was read from; not compared
+
+    Raises:
+        DeclarationError: With every error of the declaration (S28).
     """
 
     name: str

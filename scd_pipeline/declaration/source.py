@@ -31,7 +31,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Column:
-    """How a source's physical column becomes an attribute or a key column.
+    """The source column, or expression, of an attribute or a key column.
 
     - `from_` (in YAML `from`): the column's name, or several names, of which the first that a delivery has is read
     - `expression`: SQL over the delivery's columns; excludes `from_`
@@ -63,19 +63,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One way in which a source delivers; use Snapshot or Feed.
+    """How a source delivers; use Snapshot or Feed.
 
-    - `path`: where deliveries are found, with one of `{date}`, `{datetime}`, `{delivery}` in a file's
-      path; none means that frames are handed in. `{delivery}` tells no time: it is for feeds with `effective_at`
-    - `format`: parquet, csv, json or delta; by default told by the path's ending
+    - `path`: path of the deliveries; that of files contains `{date}`, `{datetime}` or, for feeds with `effective_at`,
+      `{delivery}`. Without a path, frames are passed
+    - `format`: parquet, csv, json or delta; by default that of the path's suffix
     - `options`: reader options, stored as sorted pairs
     - `partition`, `versions`: one delivery for each value of a partition column, or for each version,
       of the table at `path`
-    - `effective_at`: column of the business time of a row, read by `effective_at_format` or, where it is a number, as
-      so many of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
+    - `effective_at`: column of the business time of a row, read by `effective_at_format` or, if it is a number, as
+      a count of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
     - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
-    - `ties`: what decides where nothing orders two changes of one batch (S5): they are rejected, or `delete_wins`, or
-      the `last_row` of the file
+    - `ties`: what happens if nothing orders two changes of one batch (S5): the batch is rejected, or `delete_wins`, or
+      the `last_row` of the file wins
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
     """
 
@@ -116,10 +116,10 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Channel):
-    """A channel whose deliveries state every entity of their scope: one left out is gone.
+    """A channel of full extracts: an entity of its scope that a delivery omits is deleted.
 
-    `scope` names the columns of the business key whose values bound a delivery. `unreadable_keys`
-    says what a snapshot does that has rows whose key cannot be read (S27).
+    `scope` names the columns of the business key whose values limit a delivery. `unreadable_keys` declares what a
+    snapshot does if the keys of some rows cannot be read (S27).
     """
 
     kind: ClassVar[Kind] = "snapshot"
@@ -134,9 +134,9 @@ class Snapshot(Channel):
 
 @dataclass(frozen=True, slots=True)
 class Feed(Channel):
-    """A channel whose deliveries state only what changed: one left out is unchanged.
+    """A channel of incremental extracts: an entity that a delivery omits is unchanged.
 
-    `deletes` is an SQL condition over the delivery's columns that marks a delete. `updates` is partial if a
+    `deletes` is an SQL condition over the delivery's columns, true for a delete. `updates` is partial if a
     row may lack attributes of the source; then `nulls` declares what NULL means (S30).
     """
 
@@ -151,7 +151,7 @@ class Feed(Channel):
 class RetireGuard:
     """Limit on how many entities one snapshot may retire (S27).
 
-    - `share`: the largest share that it may retire of the entities that exist
+    - `share`: the largest share of the existing entities that it may retire
     - `at_least`: the number of existing entities from which the limit applies
     """
 
@@ -169,15 +169,15 @@ DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Source:
-    """One system that delivers statements, by snapshot, by change feed or by both.
+    """A system that delivers by snapshot, by change feed or by both.
 
-    - `attributes`: the attributes it states, where a dimension has several sources
-    - `existence`: whether it decides that an entity exists: exactly one source does (S30)
-    - `timezone`: the zone of timestamps without one (S1)
-    - `columns`: how its columns become attributes and key columns, where the names differ
-    - `bad_row_limit`: the share of bad rows over which a batch is rejected (S26)
-    - `retire_guard`: the share of entities over which a snapshot may not retire them, or a RetireGuard (S27)
-    - `overdue_after_hours`: without a delivery for so long it is overdue
+    - `attributes`: the attributes that it provides, if the dimension has several sources
+    - `existence`: whether it is the existence source, of which there is exactly one (S30)
+    - `timezone`: the zone of times without one (S1)
+    - `columns`: how its columns become attributes and key columns, if the names differ
+    - `bad_row_limit`: the share of bad rows above which a batch is rejected (S26)
+    - `retire_guard`: the largest share of entities that a snapshot may retire, or a RetireGuard (S27)
+    - `overdue_after_hours`: time without a delivery after which it is overdue
     """
 
     name: str
