@@ -14,7 +14,7 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.change_log import log_schema
-from scd_pipeline.history.timeline import dimension_schema
+from scd_pipeline.history.schema import dimension_schema
 from scd_pipeline.history.transitions import NEW_VALUES, OLD_VALUES
 
 _PARTITIONS = "Each partition is one delivery; materialize the partition `everything` to load all deliveries."

@@ -10,14 +10,14 @@ from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.schema import renamed_columns
 from scd_pipeline.expressions import col, key_text, to_current_names
 from scd_pipeline.history.transitions import (
+    AUDIT_ACTOR,
+    AUDIT_REASON,
     CHANGE_TS,
     CHANGE_TYPE,
     CHANGED_COLUMNS,
     NEW_VALUES,
     OLD_VALUES,
     SOURCE_BATCH,
-    TOLD_ACTOR,
-    TOLD_REASON,
     WITHDRAWN,
     transition_schema,
 )
@@ -30,7 +30,7 @@ _NO_LONGER = "no_longer_true"
 
 def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     """Name, type and nullability of the audit's columns, in order."""
-    needed = {CHANGE_TYPE, CHANGE_TS, TOLD_ACTOR}
+    needed = {CHANGE_TYPE, CHANGE_TS, AUDIT_ACTOR}
     return [
         (AUDIT_ID, "bigint", False),
         *[(key.name, parse_type(key.type).ddl(), False) for key in dimension.business_key],
@@ -88,8 +88,8 @@ def audit_rows(
     )
     values = {
         CHANGE_TYPE: F.lit(WITHDRAWN),
-        TOLD_ACTOR: F.lit(f"pipeline:{dimension.name}"),
-        TOLD_REASON: F.lit(_NO_LONGER),
+        AUDIT_ACTOR: F.lit(f"pipeline:{dimension.name}"),
+        AUDIT_REASON: F.lit(_NO_LONGER),
         CHANGE_TS: F.col(CHANGE_TS),
         SOURCE_BATCH: F.col(SOURCE_BATCH),
     }

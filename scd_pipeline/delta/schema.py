@@ -17,7 +17,7 @@ from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, Fault, SetupError
 from scd_pipeline.expressions import quote_name
-from scd_pipeline.history.timeline import dimension_schema
+from scd_pipeline.history.schema import dimension_schema
 
 FORMAT = "scd_pipeline.format"
 DECLARATION = "scd_pipeline.declaration"

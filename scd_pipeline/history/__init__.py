@@ -1,1 +1,1 @@
-"""Pure functions from frames to frames: how statements become the history of a dimension. No action, no clock."""
+"""Pure transformations of frames: change records become stored differences, versions, row actions and transitions."""

@@ -1,4 +1,4 @@
-"""What a load does to the rows of a dimension: versions before and after become row actions."""
+"""Row actions: what a load does to the rows of a dimension."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.expressions import col, null_safe_equal, quote_name, to_comparable
-from scd_pipeline.history.timeline import dimension_columns, dimension_schema
+from scd_pipeline.history.schema import dimension_columns, dimension_schema
 
 ACTION = "_action"
 OPEN, CLOSE, OVERWRITE, REMOVE = "open", "close", "overwrite", "remove"
 
 
 def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
-    """The rows that differ, with `_action`.
+    """Return the rows that differ, matched by surrogate key, with the action that each one needs.
 
-    In: the dimension's rows of the affected entities as they stand, and as they should be.
-    Out: `_action` and the dimension's columns: "open" (a key that was not there), "close" (it was current and no
-    longer is), "overwrite" (any other difference; NULL equals NULL) with the new values, and "remove" (a key that
-    vanishes) with the old ones.
+    Args:
+        before: The existing rows of the affected entities.
+        after: The rows that these entities should have.
+        dimension: The declaration.
+
+    Returns:
+        `_action` and the dimension's columns:
+
+        - "open": a new key, with the new values;
+        - "close": the version was current and no longer is, with the new values;
+        - "overwrite": any other difference (NULL equals NULL), with the new values;
+        - "remove": a key that no longer exists, with the old values.
     """
     key = quote_name(dimension.surrogate_key)
     names = dimension_columns(dimension)
@@ -31,8 +39,8 @@ def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> Da
     action = (
         F.when(F.col("_old_key").isNull(), OPEN)
         .when(F.col("_new_key").isNull(), REMOVE)
-        .when(_closes(dimension), CLOSE)
-        .when(~_same(dimension), OVERWRITE)
+        .when(_is_closed(dimension), CLOSE)
+        .when(~_is_unchanged(dimension), OVERWRITE)
     )
     row = F.coalesce(F.col("_new"), F.col("_old"))
     return (
@@ -43,19 +51,14 @@ def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> Da
     )
 
 
-def _closes(dimension: Dimension) -> Column:
+def _is_closed(dimension: Dimension) -> Column:
     if not dimension.has_windows:
         return F.lit(False)
     return F.col("_old")[CURRENT_FLAG] & ~F.col("_new")[CURRENT_FLAG]
 
 
-def _same(dimension: Dimension) -> Column:
+def _is_unchanged(dimension: Dimension) -> Column:
     types = [(name, parse_type(ddl)) for name, ddl, _ in dimension_schema(dimension)]
     old = [to_comparable(F.col("_old")[name], data_type) for name, data_type in types]
     new = [to_comparable(F.col("_new")[name], data_type) for name, data_type in types]
     return null_safe_equal(old, new)
-
-
-def current_rows(versions: DataFrame, dimension: Dimension) -> DataFrame:
-    """The version of each entity that has no end; every row where the dimension shows no windows."""
-    return versions.where(F.col(CURRENT_FLAG)) if dimension.has_windows else versions

@@ -1,4 +1,4 @@
-"""The as-of join: for each row the version of an entity whose window holds the row's time (S23)."""
+"""As-of join: the version of an entity whose validity window contains the time of a row (S23)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.timeline import BEGINNING
+from scd_pipeline.history.schema import BEGINNING
 
 WINDOW_KEY = "_version_key"
 _FROM, _TO = "_version_from", "_version_to"
@@ -22,43 +22,58 @@ _FROM, _TO = "_version_from", "_version_to"
 def key_as_of(
     rows: DataFrame, versions: DataFrame, dimension: Dimension, *, keys: Sequence[str], time: str, name: str
 ) -> DataFrame:
-    """Add, or set anew, the column `name`: the surrogate key of the version that held at `time`.
+    """Add or replace a column with the surrogate key of the version in force at the time of each row.
 
-    In: rows with a business key in the columns `keys`, in the declared order, and a time; the dimension's rows.
-    Out: as many rows, in their columns; -1 where the key is NULL or unknown, or nothing held then. Windows are
-    half-open and do not overlap (S2), so that no row is doubled; without windows an entity's row always holds (S33).
+    Args:
+        rows: Rows with a business key and a time.
+        versions: The rows of the dimension.
+        dimension: The declaration.
+        keys: The columns of the business key, in declared order.
+        time: The column of the time.
+        name: The column to add or replace.
+
+    Returns:
+        The same number of rows, because windows do not overlap (S2). The key is -1 if the business key is NULL or
+        unknown, or if no version is in force. Without windows the row of an entity is always in force (S33).
     """
     plain = rows.drop(name) if name in rows.columns else rows
-    joined = plain.join(windows(versions, dimension), holds_at(dimension, keys=keys, time=time), "left")
-    found = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
-    return joined.select(*[col(column) for column in plain.columns], found).select(*_order(rows, name))
+    joined = plain.join(version_windows(versions, dimension), is_in_force(dimension, keys=keys, time=time), "left")
+    surrogate_key = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
+    return joined.select(*[col(column) for column in plain.columns], surrogate_key).select(*_ordered(rows, name))
 
 
-def windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
-    """The versions as `holds_at` names their columns, without reserved members: `_version_key`, the key, the window."""
+def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return key and window of each version, in the columns that `is_in_force` uses; without reserved members."""
     without_reserved = versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)
     return without_reserved.select(
         col(dimension.surrogate_key).alias(WINDOW_KEY),
-        *[col(key).alias(_version(number)) for number, key in enumerate(dimension.key_names)],
+        *[col(key).alias(_key_column(number)) for number, key in enumerate(dimension.key_names)],
         (F.col(EFFECTIVE_FROM) if dimension.has_windows else F.lit(BEGINNING).cast("timestamp")).alias(_FROM),
         *([F.col(EFFECTIVE_TO).alias(_TO)] if dimension.has_windows else []),
     )
 
 
-def holds_at(dimension: Dimension, *, keys: Sequence[str], time: str) -> Column:
-    """Whether one of the `windows` is of the entity that a row names in the columns `keys`, and holds its time."""
+def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str) -> Column:
+    """Return whether a version (`version_windows`) has the business key of a row and is in force at the row's time.
+
+    Args:
+        dimension: The declaration.
+        keys: The row's columns of the business key, in declared order.
+        time: The row's column of the time.
+    """
     numbers = range(len(dimension.key_names))
-    same = [col(key) == F.col(_version(number)) for key, number in zip(keys, numbers, strict=True)]
-    holds = [F.col(_FROM) <= col(time).cast("timestamp")]
+    same_key = [col(key) == F.col(_key_column(number)) for key, number in zip(keys, numbers, strict=True)]
+    in_window = [F.col(_FROM) <= col(time).cast("timestamp")]
     if dimension.has_windows:
-        holds.append(F.col(_TO) > col(time).cast("timestamp"))
-    return reduce(and_, [*same, *holds])
+        in_window.append(F.col(_TO) > col(time).cast("timestamp"))
+    return reduce(and_, [*same_key, *in_window])
 
 
-def _order(rows: DataFrame, name: str) -> list[Column]:
+def _ordered(rows: DataFrame, name: str) -> list[Column]:
+    """Return the columns in the order of `rows`; a new column comes last."""
     names = list(rows.columns)
     return [col(column) for column in (names if name in names else [*names, name])]
 
 
-def _version(number: int) -> str:
+def _key_column(number: int) -> str:
     return f"_version_bk_{number}"

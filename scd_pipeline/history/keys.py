@@ -1,4 +1,4 @@
-"""Surrogate keys that come from what they name, never from a sequence (S14)."""
+"""Surrogate keys, which are hashes of what they identify and never come from a sequence (S14)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import key_text
 
 UNKNOWN_KEY = -1
-"""The key of the unknown member, which facts store where no version held (S23)."""
+"""The key of the unknown member, which facts store if no version is in force (S23)."""
 
 RESERVED_KEYS = (UNKNOWN_KEY, -2, -3)
-"""Keys of reserved members (S23); a version may never hash to one."""
+"""The keys of reserved members (S23). No version may have one of them."""
 
 KeyHash = Callable[[Column], Column]
+"""A hash of a text to a BIGINT."""
 
 
 def hash_64(text: Column) -> Column:
-    """64 bits of a text as BIGINT."""
+    """Return a hash of 64 bits as BIGINT."""
     return F.xxhash64(text)
 
 
 def surrogate_key(dimension: Dimension, key_hash: KeyHash = hash_64) -> Column:
-    """The key of (business key, `effective_from`), salted by the declaration; NOT NULL.
+    """Return the surrogate key of (business key, `effective_from`), salted with the declared `key_salt`; never NULL.
 
-    The text that is hashed gives each part of the key with its length, and the time in microseconds since 1970, so
-    that it is the same in every session and no two versions share it.
+    The hashed text has the length of the salt and of each part of the business key in front of it, and the time as
+    microseconds since 1970. It is therefore the same in every session, and no two versions share it.
     """
     salt = dimension.key_salt
     parts = [F.lit(f"{len(salt)}:{salt}"), key_text(dimension.key_names), F.unix_micros(EFFECTIVE_FROM).cast("string")]

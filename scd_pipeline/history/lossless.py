@@ -1,4 +1,4 @@
-"""Values of any type as text that loses nothing, and back: what the audit keeps old and new values in (S21)."""
+"""Conversion of values of any type to lossless text and back, for the old and new values in the audit (S21)."""
 
 from __future__ import annotations
 
@@ -9,83 +9,86 @@ from scd_pipeline.declaration.types import Array, DataType, Map, Struct
 
 
 def to_text(value: Column, data_type: DataType) -> Column:
-    """The value as text; NULL stays NULL.
+    """Return the value as text; NULL stays NULL.
 
-    Numbers, dates and times read as usual (times in UTC), binary as hexadecimal digits; arrays, structs and maps are
-    JSON of such texts, a map as its entries sorted by key.
+    Numbers, dates and times (in UTC) have their usual form; binary values are hexadecimal digits. Arrays, structs and
+    maps are JSON with such texts as leaves; a map is an array of entries, sorted by key.
     """
     if isinstance(data_type, Array | Map | Struct):
-        told = F.to_json(F.struct(_plain(value, data_type).alias("v")), {"ignoreNullFields": "false"})
-        return F.when(value.isNotNull(), told)
+        json = F.to_json(F.struct(_texts(value, data_type).alias("v")), {"ignoreNullFields": "false"})
+        return F.when(value.isNotNull(), json)
     return F.hex(value) if data_type.ddl() == "binary" else value.cast("string")
 
 
 def from_text(text: Column, data_type: DataType) -> Column:
-    """The value that `to_text` made the text of."""
+    """Return the value that `to_text` has converted."""
     if isinstance(data_type, Array | Map | Struct):
-        told = F.from_json(text, f"struct<v:{_plain_ddl(data_type)}>")["v"]
-        return _typed(told, data_type)
+        texts = F.from_json(text, f"struct<v:{_texts_ddl(data_type)}>")["v"]
+        return _typed(texts, data_type)
     return F.unhex(text) if data_type.ddl() == "binary" else text.cast(data_type.ddl())
 
 
-def _plain(value: Column, data_type: DataType) -> Column:
-    """The same tree with texts as leaves, and arrays of entries as maps."""
-    match data_type:
-        case Array(element=element):
-            return F.transform(value, lambda e: _plain(e, element))
-        case Map(key=key, value=of):
-            entries = F.transform(
-                F.map_entries(value),
-                lambda e: F.struct(_plain(e["key"], key).alias("k"), _plain(e["value"], of).alias("v")),
-            )
-            return F.array_sort(entries)
-        case Struct(fields=fields):
-            parts = [_plain(value[name], of).alias(f"f{i}") for i, (name, of) in enumerate(fields)]
-            return F.when(value.isNotNull(), F.struct(*parts))
-        case _:
-            return to_text(value, data_type)
+def map_entry(name: str, value: Column, data_type: DataType, condition: Column) -> Column:
+    """Return a map entry of `name` and the value's text, or NULL if the condition is false."""
+    return F.when(condition, F.struct(F.lit(name).alias("key"), to_text(value, data_type).alias("value")))
 
 
-def _plain_ddl(data_type: DataType) -> str:
-    match data_type:
-        case Array(element=element):
-            return f"array<{_plain_ddl(element)}>"
-        case Map(key=key, value=of):
-            return f"array<struct<k:{_plain_ddl(key)},v:{_plain_ddl(of)}>>"
-        case Struct(fields=fields):
-            return f"struct<{','.join(f'f{i}:{_plain_ddl(of)}' for i, (_, of) in enumerate(fields))}>"
-        case _:
-            return "string"
-
-
-def _typed(told: Column, data_type: DataType) -> Column:
-    match data_type:
-        case Array(element=element):
-            return F.transform(told, lambda e: _typed(e, element))
-        case Map(key=key, value=of):
-            entries = F.transform(
-                told, lambda e: F.struct(_typed(e["k"], key).alias("key"), _typed(e["v"], of).alias("value"))
-            )
-            return F.map_from_entries(entries)
-        case Struct(fields=fields):
-            parts = [_typed(told[f"f{i}"], of).alias(name) for i, (name, of) in enumerate(fields)]
-            return F.when(told.isNotNull(), F.struct(*parts))
-        case _:
-            return from_text(told, data_type)
-
-
-def entry(name: str, value: Column, data_type: DataType, told: Column) -> Column:
-    """A map entry of the value's text, NULL unless `told`."""
-    return F.when(told, F.struct(F.lit(name).alias("key"), to_text(value, data_type).alias("value")))
-
-
-def as_map(entries: list[Column]) -> Column:
-    """A map<string,string> of the entries that are not NULL."""
+def map_of_entries(entries: list[Column]) -> Column:
+    """Return a map<string,string> of the entries that are not NULL; NULL if the list is empty."""
     if not entries:
         return F.lit(None).cast("map<string,string>")
     return F.map_from_entries(F.array_compact(F.array(*entries)))
 
 
-def told_of(values: Column, name: str, data_type: DataType) -> Column:
-    """The wrapped value that a map has under a name, NULL if it has none (expressions.wrap)."""
+def wrapped_value(values: Column, name: str, data_type: DataType) -> Column:
+    """Return a map's value of `name`, wrapped (expressions.wrap); NULL if the map has no such name."""
     return F.when(F.map_contains_key(values, name), F.struct(from_text(values[name], data_type).alias("v")))
+
+
+def _texts(value: Column, data_type: DataType) -> Column:
+    """Return the same tree with texts as leaves, arrays of entries for maps, and numbered fields."""
+    match data_type:
+        case Array(element=element):
+            return F.transform(value, lambda e: _texts(e, element))
+        case Map(key=key_type, value=value_type):
+            entries = F.transform(
+                F.map_entries(value),
+                lambda e: F.struct(_texts(e["key"], key_type).alias("k"), _texts(e["value"], value_type).alias("v")),
+            )
+            return F.array_sort(entries)
+        case Struct(fields=fields):
+            texts = [_texts(value[name], field).alias(f"f{i}") for i, (name, field) in enumerate(fields)]
+            return F.when(value.isNotNull(), F.struct(*texts))
+        case _:
+            return to_text(value, data_type)
+
+
+def _texts_ddl(data_type: DataType) -> str:
+    """Return the type of `_texts`."""
+    match data_type:
+        case Array(element=element):
+            return f"array<{_texts_ddl(element)}>"
+        case Map(key=key_type, value=value_type):
+            return f"array<struct<k:{_texts_ddl(key_type)},v:{_texts_ddl(value_type)}>>"
+        case Struct(fields=fields):
+            return f"struct<{','.join(f'f{i}:{_texts_ddl(field)}' for i, (_, field) in enumerate(fields))}>"
+        case _:
+            return "string"
+
+
+def _typed(texts: Column, data_type: DataType) -> Column:
+    """Undo `_texts`."""
+    match data_type:
+        case Array(element=element):
+            return F.transform(texts, lambda e: _typed(e, element))
+        case Map(key=key_type, value=value_type):
+            entries = F.transform(
+                texts,
+                lambda e: F.struct(_typed(e["k"], key_type).alias("key"), _typed(e["v"], value_type).alias("value")),
+            )
+            return F.map_from_entries(entries)
+        case Struct(fields=fields):
+            values = [_typed(texts[f"f{i}"], field).alias(name) for i, (name, field) in enumerate(fields)]
+            return F.when(texts.isNotNull(), F.struct(*values))
+        case _:
+            return from_text(texts, data_type)

@@ -1,4 +1,4 @@
-"""The other way round: transitions that stand become the versions that they made (S22)."""
+"""Rebuild the versions of a dimension from the transitions in its audit (S22)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from scd_pipeline.columns import EFFECTIVE_AT, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension, ScdType
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import KeyHash, hash_64
-from scd_pipeline.history.lossless import told_of
-from scd_pipeline.history.timeline import EXISTS, OPENER, VISIBLE, by_time, versions_of, visible
+from scd_pipeline.history.lossless import wrapped_value
+from scd_pipeline.history.row_windows import business_key, time_window
+from scd_pipeline.history.timeline import EXISTS, OPENED_BY, VISIBLE, build_versions, visible_state
 from scd_pipeline.history.transitions import (
+    AUDIT_ACTOR,
+    AUDIT_REASON,
     CHANGE_TS,
     CHANGE_TYPE,
     CORRELATION,
@@ -20,55 +23,61 @@ from scd_pipeline.history.transitions import (
     NEW_VALUES,
     REFUSED,
     SOURCE_BATCH,
-    TOLD_ACTOR,
-    TOLD_REASON,
     UPDATE,
 )
 
 
-def build_versions(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
-    """The dimension's rows, as of `build_timeline`, that the transitions of some entities tell of.
+def rebuild_versions(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
+    """Return the versions that transitions describe.
 
-    In: the business key and `transition_schema`, of each entity all transitions that stand. An attribute's former
-    names are known.
+    Args:
+        transitions: The business key and `transition_schema`: of each entity all transitions that are not withdrawn.
+            Values may have former names of an attribute.
+        dimension: The declaration.
+        key_hash: The hash of surrogate keys.
+
+    Returns:
+        The rows of the dimension, as `build_timeline` does.
     """
-    window = by_time(dimension)
-    told = transitions.where(F.col(CHANGE_TYPE) != REFUSED)
-    happened = told.groupBy(*[col(n) for n in dimension.key_names], F.col(CHANGE_TS).alias(EFFECTIVE_AT)).agg(
+    window = time_window(dimension)
+    effective = transitions.where(F.col(CHANGE_TYPE) != REFUSED)
+    changes = effective.groupBy(*business_key(dimension), F.col(CHANGE_TS).alias(EFFECTIVE_AT)).agg(
         F.max(_exists()).alias(EXISTS),
-        F.max(F.when(_exists().isNotNull(), _opener())).alias(OPENER),
-        *[F.first(_value(a, dimension), ignorenulls=True).alias(a.name) for a in dimension.attributes],
+        F.max(F.when(_exists().isNotNull(), _origin())).alias(OPENED_BY),
+        *[F.first(_new_value(a, dimension), ignorenulls=True).alias(a.name) for a in dimension.attributes],
     )
     running = {name: F.last(col(name), ignorenulls=True).over(window) for name in dimension.attribute_names}
-    moments = happened.withColumns(
+    states = changes.withColumns(
         {
             EXISTS: F.coalesce(F.last(EXISTS, ignorenulls=True).over(window), F.lit(False)),
-            OPENER: F.last(OPENER, ignorenulls=True).over(window),
+            OPENED_BY: F.last(OPENED_BY, ignorenulls=True).over(window),
             **running,
         }
     )
-    return versions_of(moments.withColumn(VISIBLE, visible(dimension)), dimension, key_hash=key_hash)
+    return build_versions(states.withColumn(VISIBLE, visible_state(dimension)), dimension, key_hash=key_hash)
 
 
 def _exists() -> Column:
+    """Return whether the entity exists after the transition; NULL if the transition does not change that."""
     kind = F.col(CHANGE_TYPE)
     return F.when(kind.isin(INSERT, UPDATE), True).when(kind == LOGICAL_DELETE, False)
 
 
-def _opener() -> Column:
+def _origin() -> Column:
+    """Return the same struct as `timeline.record_origin`."""
     return F.struct(
         F.col(SOURCE_BATCH).alias("delivery"),
         F.element_at(F.split(SOURCE_BATCH, "/"), 1).alias("source"),
-        F.col(TOLD_REASON).alias("reason"),
-        F.col(TOLD_ACTOR).alias("actor"),
+        F.col(AUDIT_REASON).alias("reason"),
+        F.col(AUDIT_ACTOR).alias("actor"),
         F.col(CORRELATION).alias("correlation_id"),
     )
 
 
-def _value(attribute: Attribute, dimension: Dimension) -> Column:
-    """What a transition says that the attribute is from then on, wrapped; NULL if it says nothing of it."""
+def _new_value(attribute: Attribute, dimension: Dimension) -> Column:
+    """Return the attribute's wrapped value after the transition; NULL if the transition does not contain it."""
     names = [attribute.name, *attribute.former_names]
     if attribute.scd is ScdType.HYBRID:
         names += [f"current_{name}" for name in names]
     data_type = attribute_types(dimension)[attribute.name]
-    return F.coalesce(*[told_of(F.col(NEW_VALUES), name, data_type) for name in names])
+    return F.coalesce(*[wrapped_value(F.col(NEW_VALUES), name, data_type) for name in names])

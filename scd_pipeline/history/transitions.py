@@ -1,13 +1,20 @@
-"""Statements of some entities become the transitions of their histories: what happened to whom, when, by whom (S21).
+"""Build the transitions of entities from change records: what changed, when, why and by whom (S21).
 
-A transition is where the state after all statements of one time differs from the state before it:
+A transition is a difference between the state before one time and the state after all change records of that time:
 
-- INSERT, UPDATE, LOGICAL_DELETE: an entity appears (also again), a version follows another, an entity goes;
-- OVERWRITE: a value that every version shows becomes another (types 0, 1 and 3; type 6 while the entity is not there);
-- REFUSED: a type 0 attribute is stated otherwise than it stays (S6).
+- INSERT: the entity begins to exist or returns; LOGICAL_DELETE: it is deleted; UPDATE: a version follows another one;
+- OVERWRITE: a value that all versions show changes (types 0, 1 and 3, and type 6 while the entity does not exist);
+- REFUSED: a value of a type 0 attribute differs from the one that is kept permanently (S6).
 
-Each is told of the last statement after which its values were other than before, so that statements which repeat what
-holds never tell anything, and differences alone can be stored (S14).
+Example: an entity with `city` (type 2) and `phone` (type 1).
+
+    1 Jan  upsert  city=Bonn, phone=1   INSERT          new values: city=Bonn, phone=1
+    3 Jan  upsert  city=Kiel, phone=2   UPDATE          city: Bonn to Kiel
+                                        OVERWRITE       phone: 1 to 2
+    4 Jan  delete                       LOGICAL_DELETE  old values: city=Kiel, phone=2
+
+A transition has the reason, actor and batch of the last record that changed its values. Records that repeat the state
+cause no transition and appear in none, so that the result is the same whether or not the log stores them (S14).
 """
 
 from __future__ import annotations
@@ -25,21 +32,17 @@ from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import col, to_comparable, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.history.lossless import as_map, entry
+from scd_pipeline.history.lossless import map_entry, map_of_entries
+from scd_pipeline.history.row_windows import business_key, position_window, time_window, whole_partition
+from scd_pipeline.history.schema import BEGINNING, declared_begin, version_start
 from scd_pipeline.history.timeline import (
-    BEGINNING,
     EXISTS,
-    OPENER,
+    OPENED_BY,
     VISIBLE,
-    at_the_end_of_each_time,
-    author,
-    by_time,
-    declared_begin,
-    effective_statements,
-    first_begin,
-    in_order,
-    running_state,
-    whole,
+    effective_records,
+    last_state_per_time,
+    record_origin,
+    with_running_state,
 )
 
 INSERT, UPDATE, OVERWRITE = "INSERT", "UPDATE", "OVERWRITE"
@@ -48,19 +51,19 @@ CHANGE_TYPES = (INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE, REFUSED, WITHDRAWN)
 
 CHANGE_TYPE, CHANGE_TS = "change_type", "change_ts"
 CHANGED_COLUMNS, OLD_VALUES, NEW_VALUES = "changed_columns", "old_values", "new_values"
-TOLD_ACTOR, TOLD_REASON, SOURCE_BATCH, CORRELATION = "actor", "reason", "source_batch_id", "correlation_id"
+AUDIT_ACTOR, AUDIT_REASON, SOURCE_BATCH, CORRELATION = "actor", "reason", "source_batch_id", "correlation_id"
 
-_KIND, _KEY = "_transition", "_key"
-_LATEST = (ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE, ScdType.HYBRID)
+_ROW_CHANGE, _KEY = "_row_change", "_key"
+_LATEST_TYPES = (ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE, ScdType.HYBRID)
 
 
 def key_columns(dimension: Dimension) -> tuple[str, str]:
-    """The names of the surrogate key before and after a transition."""
+    """Return the names of the columns with the surrogate key before and after a transition."""
     return f"{dimension.surrogate_key}_old", f"{dimension.surrogate_key}_new"
 
 
 def transition_schema(dimension: Dimension) -> list[tuple[str, str]]:
-    """Name and type of what a transition says, the business key left out."""
+    """Return name and type of each column of a transition, without the business key."""
     old, new = key_columns(dimension)
     return [
         (old, "bigint"),
@@ -70,240 +73,263 @@ def transition_schema(dimension: Dimension) -> list[tuple[str, str]]:
         (OLD_VALUES, "map<string,string>"),
         (NEW_VALUES, "map<string,string>"),
         (CHANGE_TS, "timestamp"),
-        (TOLD_ACTOR, "string"),
-        (TOLD_REASON, "string"),
+        (AUDIT_ACTOR, "string"),
+        (AUDIT_REASON, "string"),
         (SOURCE_BATCH, "string"),
         (CORRELATION, "string"),
     ]
 
 
 def build_transitions(
-    statements: DataFrame, dimension: Dimension, *, row_timed: bool, key_hash: KeyHash = hash_64
+    records: DataFrame, dimension: Dimension, *, row_timed: bool, key_hash: KeyHash = hash_64
 ) -> DataFrame:
-    """The transitions of every entity in `statements` that ever existed.
+    """Return the transitions of every entity in `records` that ever existed.
 
-    In: as for `build_timeline`.  Out: the business key, `transition_schema`, and `effective_from`, the beginning of
-    the version that the new key names. A delivery is named without its revision; `actor` is the pipeline where no
-    person is told. Values that were not stated are in no map.
+    Args:
+        records: As for `build_timeline`.
+        dimension: The declaration.
+        row_timed: Whether records of row-timed snapshots are among them (S4).
+        key_hash: The hash of surrogate keys.
+
+    Returns:
+        The business key, `transition_schema`, and `effective_from` of the version that the new key identifies. The
+        batch is named without its revision. Without a declared actor, `actor` is the pipeline. The maps of old and new
+        values do not contain attributes that were not provided.
     """
-    states = running_state(effective_statements(statements, dimension, row_timed=row_timed), dimension)
-    states = with_columns(states, _authors(dimension))
-    moments = _compared(at_the_end_of_each_time(states, dimension), dimension)
-    moments = _keyed(moments, dimension, key_hash)
-    told: list[Column | None] = [_of_row(dimension)]
+    states = with_running_state(effective_records(records, dimension, row_timed=row_timed), dimension)
+    states = with_columns(states, _value_origins(dimension))
+    moments = _with_changes(last_state_per_time(states, dimension), dimension)
+    moments = _with_keys(moments, dimension, key_hash)
+    candidates: list[Column | None] = [_row_transition(dimension)]
     for source in dimension.sources:
-        told += [_overwritten(dimension, source, _latest(dimension, source), "latest")]
-        told += [_overwritten(dimension, source, _once(dimension, source), "once"), _refused(dimension, source)]
-    happened = F.explode(F.array_compact(F.array(*[one for one in told if one is not None])))
-    keys = [col(name) for name in dimension.key_names]
-    began = F.col(EFFECTIVE_FROM)
-    return moments.select(*keys, began, happened.alias("_told")).select(*keys, "_told.*", EFFECTIVE_FROM)
+        candidates += [_latest_overwrite(dimension, source), _first_value_overwrite(dimension, source)]
+        candidates += [_refusal(dimension, source)]
+    transitions = F.explode(F.array_compact(F.array(*[c for c in candidates if c is not None])))
+    keys = business_key(dimension)
+    exploded = moments.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transition"))
+    return exploded.select(*keys, "_transition.*", EFFECTIVE_FROM)
 
 
 def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
-    """Return the surrogate keys that transitions assigned, and the version that each one names.
+    """Return the surrogate keys that transitions assigned, and the version that each one identifies.
 
-    A transition has the time of its change; the version may begin at the declared begin (S29). The key itself is the
+    A transition has the time of its change; the version may begin at the declared begin instead (S29). The key is the
     hash of its version, so it decides between the two.
 
     Args:
-        transitions: The business key and `transition_schema`; withdrawn transitions count too.
+        transitions: The business key and `transition_schema`; withdrawn transitions included.
+        dimension: The declaration.
+        key_hash: The hash of surrogate keys.
 
     Returns:
         The surrogate key, the business key, and `effective_from`; one row for each key.
     """
-    begins = [F.col(CHANGE_TS)]
+    starts = [F.col(CHANGE_TS)]
     if not dimension.has_windows:
-        begins = [F.lit(BEGINNING).cast("timestamp")]
+        starts = [F.lit(BEGINNING).cast("timestamp")]
     elif dimension.begin is not None:
-        begins.append(declared_begin(dimension.begin))
-    names = [col(name) for name in dimension.key_names]
+        starts.append(declared_begin(dimension.begin))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
     opened = transitions.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
-    candidates = opened.select(new_key, *names, F.explode(F.array(*begins)).alias(EFFECTIVE_FROM))
+    candidates = opened.select(new_key, *business_key(dimension), F.explode(F.array(*starts)).alias(EFFECTIVE_FROM))
     is_hash = col(dimension.surrogate_key) == surrogate_key(dimension, key_hash)
     return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
 
 
 def _latest(dimension: Dimension, source: Source) -> list[Attribute]:
-    """The attributes of a source whose latest value every version shows."""
-    return [a for a in dimension.attributes_of(source.name) if a.scd in _LATEST]
+    """Return the attributes of a source whose latest value all versions show."""
+    return [a for a in dimension.attributes_of(source.name) if a.scd in _LATEST_TYPES]
 
 
-def _once(dimension: Dimension, source: Source) -> list[Attribute]:
-    """The attributes of a source that are set once (S6)."""
+def _type_0(dimension: Dimension, source: Source) -> list[Attribute]:
+    """Return the attributes of a source whose first value is kept permanently (S6)."""
     return [a for a in dimension.attributes_of(source.name) if a.scd is ScdType.RETAIN_ORIGINAL]
 
 
-def _author(what: str, source: Source) -> str:
-    return f"_{what}_by_{source.name}"
+def _origin(group: str, source: Source) -> str:
+    return f"_{group}_origin_{source.name}"
 
 
-def _authors(dimension: Dimension) -> dict[str, Column]:
-    """For each source the last statement that changed what is latest, and the last that changed what is set once."""
-    window = in_order(dimension)
-    found: dict[str, Column] = {}
+def _value_origins(dimension: Dimension) -> dict[str, Column]:
+    """Return for each source the origin of the last record that changed a latest value, or a type 0 attribute."""
+    window = position_window(dimension)
+    origins: dict[str, Column] = {}
     for source in dimension.sources:
-        for what, attributes in (("latest", _latest(dimension, source)), ("once", _once(dimension, source))):
+        for group, attributes in (("latest", _latest(dimension, source)), ("type_0", _type_0(dimension, source))):
             changes = [_differs(a, dimension, F.lag(col(a.name)).over(window)) for a in attributes]
             if changes:
-                changed = reduce(or_, changes)
-                found[_author(what, source)] = F.last(F.when(changed, author()), ignorenulls=True).over(window)
-    return found
+                changed = F.when(reduce(or_, changes), record_origin())
+                origins[_origin(group, source)] = F.last(changed, ignorenulls=True).over(window)
+    return origins
 
 
 def _differs(attribute: Attribute, dimension: Dimension, before: Column) -> Column:
-    """Whether the attribute, wrapped, shows something else than before in every version."""
+    """Return whether the value that all versions show differs from the one before; both are wrapped."""
     data_type = attribute_types(dimension)[attribute.name]
     now = col(attribute.name)
     differs = ~to_comparable(now["v"], data_type).eqNullSafe(to_comparable(before["v"], data_type))
-    if attribute.scd is ScdType.ADD_ATTRIBUTE:  # a first statement begins a run, be it of NULL (S9)
+    if attribute.scd is ScdType.ADD_ATTRIBUTE:  # the first value that is provided is a change, even if it is NULL (S9)
         return differs | (now.isNotNull() & before.isNull())
     return differs & ~F.col(EXISTS) if attribute.scd is ScdType.HYBRID else differs
 
 
-def _was(name: str) -> str:
-    return f"_was_{name}"
+def _before(name: str) -> str:
+    return f"_before_{name}"
 
 
-def _kept(name: str) -> str:
-    return f"_kept_{name}"
+def _first(name: str) -> str:
+    return f"_first_{name}"
 
 
 def _changed(name: str) -> str:
     return f"_changed_{name}"
 
 
-def _compared(moments: DataFrame, dimension: Dimension) -> DataFrame:
-    """Add to each moment what was so before it, whether that differs, and what happened to the entity."""
-    window = by_time(dimension)
-    before = {_was(n): F.lag(col(n)).over(window) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
-    once = [a.name for s in dimension.sources for a in _once(dimension, s)]
-    kept = {_kept(n): F.first(F.when(col(n)["v"].isNotNull(), col(n)), ignorenulls=True).over(window) for n in once}
-    moments = moments.withColumns({**before, **kept})
-    moments = with_columns(moments, {_was(_kept(n)): F.lag(col(_kept(n))).over(window) for n in once})
-    changed = {_changed(a.name): _differs(a, dimension, col(_was(a.name))) for a in dimension.attributes}
-    existed_before = F.coalesce(col(_was(EXISTS)), F.lit(False))
-    kind = (
+def _with_changes(moments: DataFrame, dimension: Dimension) -> DataFrame:
+    """Add the state before each moment, what differs from it, and how the row of the entity changes.
+
+    Returns:
+        The moments of entities that ever existed, with `_before_<name>`, `_changed_<attribute>`, `_row_change` (INSERT,
+        UPDATE, LOGICAL_DELETE or NULL), and for type 0 `_first_<attribute>`: the first value that is not NULL.
+    """
+    window = time_window(dimension)
+    before = {_before(n): F.lag(col(n)).over(window) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
+    type_0 = [a.name for s in dimension.sources for a in _type_0(dimension, s)]
+    first = {_first(n): F.first(F.when(col(n)["v"].isNotNull(), col(n)), ignorenulls=True).over(window) for n in type_0}
+    moments = moments.withColumns({**before, **first})
+    moments = with_columns(moments, {_before(_first(n)): F.lag(col(_first(n))).over(window) for n in type_0})
+    changed = {_changed(a.name): _differs(a, dimension, col(_before(a.name))) for a in dimension.attributes}
+    existed_before = F.coalesce(col(_before(EXISTS)), F.lit(False))
+    row_change = (
         F.when(F.col(EXISTS) & ~existed_before, INSERT)
         .when(existed_before & ~F.col(EXISTS), LOGICAL_DELETE)
-        .when(F.col(EXISTS) & ~F.col(VISIBLE).eqNullSafe(col(_was(VISIBLE))), UPDATE)
+        .when(F.col(EXISTS) & ~F.col(VISIBLE).eqNullSafe(col(_before(VISIBLE))), UPDATE)
     )
-    existed = F.max(EXISTS).over(whole(window))
-    return moments.withColumns({**changed, _KIND: kind, "_existed": existed}).where("_existed")
+    ever_existed = F.max(EXISTS).over(whole_partition(window))
+    return moments.withColumns({**changed, _ROW_CHANGE: row_change, "_ever_existed": ever_existed}).where(
+        "_ever_existed"
+    )
 
 
-def _keyed(moments: DataFrame, dimension: Dimension, key_hash: KeyHash) -> DataFrame:
-    """Add the surrogate key of the version that began last, and the one before this moment (S14, S29, S33)."""
-    window = by_time(dimension)
-    opens = F.col(_KIND).isin(INSERT, UPDATE)
+def _with_keys(moments: DataFrame, dimension: Dimension, key_hash: KeyHash) -> DataFrame:
+    """Add the surrogate key of the version that began last, and of the one before this moment (S14, S29, S33)."""
+    window = time_window(dimension)
+    opens = F.col(_ROW_CHANGE).isin(INSERT, UPDATE)
     numbered = moments.withColumn(VERSION, F.sum(opens.cast("int")).over(window))
-    began = first_begin(F.col(EFFECTIVE_AT), dimension)
+    start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:
-        began = F.lit(BEGINNING).cast("timestamp")
-    keyed = numbered.withColumn(EFFECTIVE_FROM, began)
+        start = F.lit(BEGINNING).cast("timestamp")
+    keyed = numbered.withColumn(EFFECTIVE_FROM, start)
     key = F.last(F.when(opens, surrogate_key(dimension, key_hash)), ignorenulls=True).over(window)
     keyed = keyed.withColumn(_KEY, key)
-    return keyed.withColumn(_was(_KEY), F.lag(_KEY).over(window))
-
-
-def _transition(kind: Column, keys: tuple[Column, Column], values: _Values, by: Column, dimension: Dimension) -> Column:
-    """One transition, in the order of `transition_schema`."""
-    old, new = keys
-    names = [name for name, _ in transition_schema(dimension)]
-    reason = F.coalesce(by["reason"], F.lit(DEFAULT_REASON))
-    actor = F.coalesce(by["actor"], F.lit(f"pipeline:{dimension.name}"))
-    told = [old, new, kind, values.changed, values.old, values.new, F.col(EFFECTIVE_AT), actor, reason]
-    told += [by["delivery"], by["correlation_id"]]
-    return F.struct(*[value.alias(name) for value, name in zip(told, names, strict=True)])
+    return keyed.withColumn(_before(_KEY), F.lag(_KEY).over(window))
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
-    """The columns that a transition tells of, with what they were and what they are."""
-
-    changed: Column
-    old: Column
-    new: Column
-
-    @staticmethod
-    def of(parts: Sequence[_Part]) -> _Values:
-        names = [F.when(part.told, F.lit(part.name)) for part in parts]
-        olds = [entry(p.name, p.old["v"], p.type, p.told & p.old.isNotNull()) for p in parts if p.old is not None]
-        news = [entry(p.name, p.new["v"], p.type, p.told & p.new.isNotNull()) for p in parts if p.new is not None]
-        changed = F.array_compact(F.array(*names)) if names else F.array()
-        return _Values(changed.cast("array<string>"), as_map(olds), as_map(news))
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One attribute in a transition: wrapped values before and after, and whether it is told at all."""
+class _ValueChange:
+    """One attribute in a transition: its wrapped values, and the condition under which the transition contains it."""
 
     name: str
     type: DataType
-    told: Column
+    condition: Column
     old: Column | None
     new: Column | None
 
 
-def _of_row(dimension: Dimension) -> Column:
-    """An entity appears with all that was stated of it, goes with all that held, or is another version."""
-    kind, key, was = F.col(_KIND), F.col(_KEY), col(_was(_KEY))
+def _transition(
+    kind: Column, keys: tuple[Column, Column], values: Sequence[_ValueChange], origin: Column, dimension: Dimension
+) -> Column:
+    """Return one transition as a struct, in the order of `transition_schema`."""
+    names = [name for name, _ in transition_schema(dimension)]
+    columns = [
+        *keys,
+        kind,
+        *_changed_values(values),
+        F.col(EFFECTIVE_AT),
+        F.coalesce(origin["actor"], F.lit(f"pipeline:{dimension.name}")),
+        F.coalesce(origin["reason"], F.lit(DEFAULT_REASON)),
+        origin["delivery"],
+        origin["correlation_id"],
+    ]
+    return F.struct(*[value.alias(name) for value, name in zip(columns, names, strict=True)])
+
+
+def _changed_values(values: Sequence[_ValueChange]) -> tuple[Column, Column, Column]:
+    """Return the names of the changed columns, their old values, and their new values."""
+    names = [F.when(v.condition, F.lit(v.name)) for v in values]
+    old = [map_entry(v.name, v.old["v"], v.type, v.condition & v.old.isNotNull()) for v in values if v.old is not None]
+    new = [map_entry(v.name, v.new["v"], v.type, v.condition & v.new.isNotNull()) for v in values if v.new is not None]
+    changed = F.array_compact(F.array(*names)) if names else F.array()
+    return changed.cast("array<string>"), map_of_entries(old), map_of_entries(new)
+
+
+def _row_transition(dimension: Dimension) -> Column:
+    """Return the INSERT with all values, the LOGICAL_DELETE with all values, or the UPDATE with those that differ."""
+    row_change, key, key_before = F.col(_ROW_CHANGE), F.col(_KEY), col(_before(_KEY))
     types = attribute_types(dimension)
-    once = {a.name for s in dimension.sources for a in _once(dimension, s)}
-    everything = [a.name for a in dimension.attributes]
-    now = {n: F.coalesce(col(_kept(n)), col(n)) if n in once else col(n) for n in everything}
-    then = {n: F.coalesce(col(_was(_kept(n))), col(_was(n))) if n in once else col(_was(n)) for n in everything}
-    appears = _Values.of([_Part(n, types[n], now[n].isNotNull(), None, now[n]) for n in everything])
-    goes = _Values.of([_Part(n, types[n], then[n].isNotNull(), then[n], None) for n in everything])
+    type_0 = {a.name for s in dimension.sources for a in _type_0(dimension, s)}
+    names = dimension.attribute_names
+    new = {n: F.coalesce(col(_first(n)), col(n)) if n in type_0 else col(n) for n in names}
+    old = {n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names}
+    inserted = [_ValueChange(n, types[n], new[n].isNotNull(), None, new[n]) for n in names]
+    deleted = [_ValueChange(n, types[n], old[n].isNotNull(), old[n], None) for n in names]
     versioned = [a.name for a in dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)]
-    differ = {
-        n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(col(_was(n))["v"], types[n]))
+    differs = {
+        n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(col(_before(n))["v"], types[n]))
         for n in versioned
     }
-    follows = _Values.of([_Part(n, types[n], differ[n], col(_was(n)), col(n)) for n in versioned])
-    none = F.lit(None).cast("bigint")
-    by = F.col(OPENER)
+    updated = [_ValueChange(n, types[n], differs[n], col(_before(n)), col(n)) for n in versioned]
+    no_key = F.lit(None).cast("bigint")
+    origin = F.col(OPENED_BY)
     return (
-        F.when(kind == INSERT, _transition(kind, (none, key), appears, by, dimension))
-        .when(kind == UPDATE, _transition(kind, (was, key), follows, by, dimension))
-        .when(kind == LOGICAL_DELETE, _transition(kind, (key, none), goes, by, dimension))
+        F.when(row_change == INSERT, _transition(row_change, (no_key, key), inserted, origin, dimension))
+        .when(row_change == UPDATE, _transition(row_change, (key_before, key), updated, origin, dimension))
+        .when(row_change == LOGICAL_DELETE, _transition(row_change, (key, no_key), deleted, origin, dimension))
     )
 
 
-def _overwritten(dimension: Dimension, source: Source, attributes: Sequence[Attribute], what: str) -> Column | None:
-    """What every version shows becomes another; a first INSERT tells it itself."""
-    if not attributes:
-        return None
+def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:
+    """Return the OVERWRITE of a source's values of which all versions show the latest one."""
     types = attribute_types(dimension)
-    parts = []
-    for attribute in attributes:
+    values = []
+    for attribute in _latest(dimension, source):
         name = attribute.name
-        now, then, told = col(name), col(_was(name)), col(_changed(name))
-        if what == "once":
-            now, then = col(_kept(name)), col(_was(_kept(name)))
-            told = now.isNotNull() & then.isNull()
-        shown = f"current_{name}" if attribute.scd is ScdType.HYBRID else name
-        parts.append(_Part(shown, types[name], told, then, now))
-    first = (F.col(_KIND) == INSERT) & (F.col(VERSION) == 1)
-    happens = reduce(or_, [part.told for part in parts]) & ~F.coalesce(first, F.lit(False))
-    keys = (F.col(_KEY), F.col(_KEY))
-    by = col(_author(what, source))
-    return F.when(happens, _transition(F.lit(OVERWRITE), keys, _Values.of(parts), by, dimension))
+        column = f"current_{name}" if attribute.scd is ScdType.HYBRID else name
+        values.append(_ValueChange(column, types[name], col(_changed(name)), col(_before(name)), col(name)))
+    return _overwrite(values, "latest", dimension, source)
 
 
-def _refused(dimension: Dimension, source: Source) -> Column | None:
-    """S6: another value than the one that stays was stated, once for each time that it changes."""
-    attributes = _once(dimension, source)
-    if not attributes:
-        return None
+def _first_value_overwrite(dimension: Dimension, source: Source) -> Column | None:
+    """Return the OVERWRITE of a source's type 0 attributes that have their first value at this moment (S6)."""
     types = attribute_types(dimension)
-    parts = []
-    for name in [attribute.name for attribute in attributes]:
-        same = to_comparable(col(name)["v"], types[name]).eqNullSafe(to_comparable(col(_kept(name))["v"], types[name]))
-        told = col(_changed(name)) & col(_kept(name)).isNotNull() & ~same
-        parts.append(_Part(name, types[name], told, col(_kept(name)), col(name)))
+    values = []
+    for name in [attribute.name for attribute in _type_0(dimension, source)]:
+        new, old = col(_first(name)), col(_before(_first(name)))
+        values.append(_ValueChange(name, types[name], new.isNotNull() & old.isNull(), old, new))
+    return _overwrite(values, "type_0", dimension, source)
+
+
+def _overwrite(values: Sequence[_ValueChange], group: str, dimension: Dimension, source: Source) -> Column | None:
+    """Return the OVERWRITE if any value changes; the first INSERT of an entity contains its values already."""
+    if not values:
+        return None
+    is_first_insert = (F.col(_ROW_CHANGE) == INSERT) & (F.col(VERSION) == 1)
+    occurs = reduce(or_, [value.condition for value in values]) & ~F.coalesce(is_first_insert, F.lit(False))
     keys = (F.col(_KEY), F.col(_KEY))
-    by = col(_author("once", source))
-    transition = _transition(F.lit(REFUSED), keys, _Values.of(parts), by, dimension)
-    return F.when(reduce(or_, [part.told for part in parts]), transition)
+    return F.when(occurs, _transition(F.lit(OVERWRITE), keys, values, col(_origin(group, source)), dimension))
+
+
+def _refusal(dimension: Dimension, source: Source) -> Column | None:
+    """Return the REFUSED transition of a source's type 0 attributes, once for each change of the refused value (S6)."""
+    types = attribute_types(dimension)
+    values = []
+    for name in [attribute.name for attribute in _type_0(dimension, source)]:
+        first = col(_first(name))
+        same = to_comparable(col(name)["v"], types[name]).eqNullSafe(to_comparable(first["v"], types[name]))
+        is_refused = col(_changed(name)) & first.isNotNull() & ~same
+        values.append(_ValueChange(name, types[name], is_refused, first, col(name)))
+    if not values:
+        return None
+    keys = (F.col(_KEY), F.col(_KEY))
+    transition = _transition(F.lit(REFUSED), keys, values, col(_origin("type_0", source)), dimension)
+    return F.when(reduce(or_, [value.condition for value in values]), transition)

@@ -11,7 +11,7 @@ from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VER
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.keys import RESERVED_KEYS
-from scd_pipeline.history.timeline import open_end
+from scd_pipeline.history.schema import open_end
 from scd_pipeline.invariants import properties
 
 RULE, KEY = "rule", "key"

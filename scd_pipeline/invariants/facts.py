@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Fact, Role
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.frames import union_all
-from scd_pipeline.history.as_of import WINDOW_KEY, holds_at, windows
+from scd_pipeline.history.as_of import WINDOW_KEY, is_in_force, version_windows
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.invariants.dimensions import KEY, RULE
 from scd_pipeline.invariants.properties import GRAIN_IS_UNIQUE, SURROGATE_KEYS_EXIST, SURROGATE_KEYS_FIT_EVENT_TIME
@@ -70,7 +70,10 @@ def _not_held(rows: DataFrame, fact: Fact, role: Role, column: str, versions: Da
     unknown = col(column).eqNullSafe(F.lit(UNKNOWN_KEY))
     if versions is None:
         return rows.where(~unknown)
-    there, holds = windows(versions, role.dimension), holds_at(role.dimension, keys=role.key, time=fact.event_time)
+    there, holds = (
+        version_windows(versions, role.dimension),
+        is_in_force(role.dimension, keys=role.key, time=fact.event_time),
+    )
     with_another = rows.where(~unknown).join(there, (col(column) == F.col(WINDOW_KEY)) & holds, "left_anti")
     return with_another.unionByName(rows.where(unknown).join(there, holds, "left_semi"))
 

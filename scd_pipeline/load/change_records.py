@@ -16,15 +16,9 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.batch import Batch, batches_in_effect
-from scd_pipeline.history.differences import (
-    ASSERTED_BEFORE,
-    DIFFERS,
-    EXISTED_BEFORE,
-    ORIGIN,
-    VERSION_DIFFERS,
-    Intake,
-    changes,
-)
+from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
+from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
+from scd_pipeline.history.snapshots import BatchChanges
 from scd_pipeline.load.log import of_batches, records_in_effect
 
 
@@ -51,7 +45,7 @@ def _kept_once(
     sources = sorted({batch.source for batch in (*taken.accepted, *taken.removed)})
     removed_ids = {batch.records_batch_id for batch in taken.removed}
     stored = records_in_effect(log, old).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
-    intake = Intake(
+    intake = BatchChanges(
         new=taken.accepted,
         removed=taken.removed,
         stored_snapshots=tuple(
@@ -65,7 +59,7 @@ def _kept_once(
         keys = [col(name) for name in dimension.key_names]
         spoken = raw.select(*keys).unionByName(of_batches(stored, removed_ids).select(*keys)).distinct()
         stored = stored.join(F.broadcast(spoken), list(dimension.key_names), "left_semi")
-    return checkpoint(changes(warehouse.spark, stored, raw, intake, dimension, checkpoint))
+    return checkpoint(records_to_store(warehouse.spark, stored, raw, intake, dimension, checkpoint))
 
 
 def _change_counts(kept: DataFrame, dimension: Dimension) -> dict[str, dict[str, int]]:

@@ -39,7 +39,7 @@ from scd_pipeline.expressions import col
 from scd_pipeline.frames import union_all
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.timeline import BEGINNING, dimension_schema
+from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.invariants.facts import Versions, without_their_versions
 from scd_pipeline.load.dimension import LoadResult, Progress, Retry, load, silent, with_retries
 from scd_pipeline.load.load_plan import LoadPlan, make_plan

@@ -21,7 +21,8 @@ from scd_pipeline.frames import checkpoint, empty_frame, union_all
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
-from scd_pipeline.history.timeline import BEGINNING, build_timeline, dimension_schema
+from scd_pipeline.history.schema import BEGINNING, dimension_schema
+from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.load.log import of_batches, records_in_effect

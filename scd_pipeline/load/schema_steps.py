@@ -18,7 +18,7 @@ from scd_pipeline.delta.schema import (
     renamed_columns,
 )
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.history.timeline import dimension_schema
+from scd_pipeline.history.schema import dimension_schema
 
 
 def schema_steps(dimension: Dimension, log: ChangeLog, existing: Collection[str]) -> list[SchemaStep]:

@@ -27,7 +27,7 @@ from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
-from scd_pipeline.history.replay import build_versions
+from scd_pipeline.history.replay import rebuild_versions
 from scd_pipeline.invariants.dimensions import KEY, RULE, invariants, violations
 from scd_pipeline.invariants.facts import FACT_INVARIANTS
 from scd_pipeline.invariants.properties import (
@@ -202,7 +202,7 @@ def _audit_differs(warehouse: Warehouse, tables: _Tables, dimension: Dimension, 
     if audit is None:
         return None
     dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = build_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
+    told = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(to_declared_columns(rows, dimension), told, dimension)
     broken = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _finding(dimension.name, AUDIT_REBUILDS_DIMENSION, broken)

@@ -31,7 +31,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.expressions import col, readable_key, timestamp_literal
 from scd_pipeline.history.keys import RESERVED_KEYS
-from scd_pipeline.history.replay import build_versions
+from scd_pipeline.history.replay import rebuild_versions
 
 BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_batches", "_quarantine"
 _STATE = "_state"
@@ -85,7 +85,7 @@ def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) ->
     rows = audit(warehouse, dimension)
     dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
     told = current_transitions(recorded_until(rows, timestamp_literal(moment)), dimension)
-    return build_versions(told, dimension, key_hash=warehouse.key_hash)
+    return rebuild_versions(told, dimension, key_hash=warehouse.key_hash)
 
 
 def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:

@@ -19,7 +19,7 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.timeline import BEGINNING
+from scd_pipeline.history.schema import BEGINNING
 from scd_pipeline.reading.dimension import declared, known, shape_of, versions
 from scd_pipeline.reading.labels import (
     Labelled,

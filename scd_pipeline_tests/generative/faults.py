@@ -70,29 +70,36 @@ def _in(function: str, mutation: Mutation) -> Mutated:
 
 _VERSION_OF_EACH_LIFE = """
 (
-_receiver.withColumn("_after_gap", (F.lag(_ENDS).over(window) < F.col(EFFECTIVE_AT)).cast("int"))
+_receiver.withColumn("_after_gap", (F.lag(_END).over(window) < F.col(EFFECTIVE_AT)).cast("int"))
 .withColumn("_life", F.coalesce(F.sum("_after_gap").over(window), F.lit(0)))
 .withColumn(
     VERSION,
-    F.row_number().over(Window.partitionBy(*entity(dimension), "_life").orderBy(EFFECTIVE_AT)).cast("int"),
+    F.row_number().over(Window.partitionBy(*business_key(dimension), "_life").orderBy(EFFECTIVE_AT)).cast("int"),
 )
 )
 """
 _PREVIOUS_OTHER_VALUE = """
 F.try_element_at(
     F.filter(
-        F.collect_list(F.struct(col(name)["v"].alias("v"))).over(window.rowsBetween(Window.unboundedPreceding, -1)),
+        F.collect_list(F.struct(col(name)["v"].alias("v"))).over(window.rowsBetween(-9223372036854775808, -1)),
         lambda x, v=col(name)["v"]: ~x["v"].eqNullSafe(v),
     ),
     F.lit(-1),
 )
 """
-_FIRST_AUTHOR = """
-F.first(F.when(F.col("_changed"), author()), ignorenulls=True).over(
-    Window.partitionBy(*entity(dimension), EFFECTIVE_AT)
-    .orderBy(*position_order())
-    .rowsBetween(Window.unboundedPreceding, 0)
-)
+_FIRST_ORIGIN = """
+F.get(
+    F.filter(
+        F.collect_list(
+            F.when(
+                F.col("_changed"),
+                F.struct(F.col(EFFECTIVE_AT).alias("at"), record_origin().alias("by")),
+            )
+        ).over(window),
+        lambda record: record["at"] == F.col(EFFECTIVE_AT),
+    ),
+    F.lit(0),
+)["by"]
 """
 
 
@@ -139,7 +146,7 @@ _ORDER = (
         "intermediate_states_open_versions",
         "S5",
         "country pass, customer pass",
-        _in("timeline.at_the_end_of_each_time", unchained(call("where"))),
+        _in("timeline.last_state_per_time", unchained(call("where"))),
     ),
     _fault(
         "merged_from_the_first_row",
@@ -185,7 +192,7 @@ _SNAPSHOTS = (
         "scope_ignored",
         "scope",
         "store pass, machine pass",
-        _in("differences._places", replaced(condition("scope"), "True")),
+        _in("snapshots._scope_values", replaced(condition("scope"), "True")),
     ),
     _fault(
         "snapshots_of_other_scopes_settle",
@@ -254,25 +261,25 @@ _SNAPSHOTS = (
         "absence_deletes_without_an_assertion",
         "S4",
         "partner pass, machine pass",
-        _in("differences.deletes", replaced(operand("ASSERTED_BEFORE"), "F.lit(True)")),
+        _in("existence.is_deletion", replaced(operand("ASSERTED_BEFORE"), "F.lit(True)")),
     ),
     _fault(
         "delete_of_a_feed_needs_an_assertion",
         "S4",
         "machine pass",
-        _in("differences.deletes", dropped(operand("CHANNEL"))),
+        _in("existence.is_deletion", dropped(operand("CHANNEL"))),
     ),
     _fault(
         "row_asserts_existence_at_its_own_time",
         "S4",
         "partner pass, machine pass",
-        _in("differences.with_existence", dropped(operand("ASSERTED_AT"))),
+        _in("existence.with_existence", dropped(operand("ASSERTED_AT"))),
     ),
     _fault(
         "absence_leaves_existence_asserted",
         "S4",
         "partner pass, machine pass",
-        _in("differences.with_existence", unchained(call("when", "delete"))),
+        _in("existence.with_existence", unchained(call("when", "delete"))),
     ),
     _fault(
         "presence_by_the_earliest_row",
@@ -320,7 +327,7 @@ _SOURCES = (
         "every_source_decides_existence",
         "S30",
         "store pass, player pass",
-        _in("timeline.running_state", replaced(comparison("SOURCE"), "F.lit(True)")),
+        _in("timeline.with_running_state", replaced(comparison("SOURCE"), "F.lit(True)")),
     ),
     _fault(
         "not_provided_is_null",
@@ -356,13 +363,13 @@ _SOURCES = (
         "former_names_not_read",
         "S20",
         "customer pass redeclared, country pass redeclared",
-        _in("change_log.ChangeLog.rows", replaced(call("renames"), "{}")),
+        _in("change_log.ChangeLog.rows", replaced(call("renamed_columns"), "{}")),
     ),
     _fault(
         "former_names_of_batches_not_read",
         "S20",
         "country pass redeclared, customer pass redeclared",
-        _in("change_log.ChangeLog._in_new_names", replaced(call("renames"), "{}")),
+        _in("change_log.ChangeLog._in_new_names", replaced(call("renamed_columns"), "{}")),
     ),
     _fault(
         "bad_value_is_null",
@@ -438,7 +445,7 @@ _REVISIONS = (
         "run_id_with_revision",
         "S34",
         "customer pass, country pass",
-        _in("timeline.author", replaced(call("delivery_id"), "F.col(BATCH)")),
+        _in("timeline.record_origin", replaced(call("delivery_id"), "F.col(BATCH)")),
     ),
 )
 
@@ -447,68 +454,68 @@ _LOG = (
         "later_snapshots_not_probed",
         "S19",
         "customer halves, country halves",
-        _in("differences.changes", replaced(call("_snapshots_to_ask"), "()")),
+        _in("differences.records_to_store", replaced(call("snapshots_to_probe"), "()")),
     ),
     _fault(
         "probed_snapshot_always_retires",
         "S27",
         "customer halves, country halves",
-        _in("differences._resolved", replaced(argument("otherwise", "no_op"), '"delete"')),
+        _in("differences._resolve_probes", replaced(argument("otherwise", "no_op"), '"delete"')),
     ),
     _fault(
         "no_op_not_stored",
         "S27",
         "customer halves, country halves",
-        _in("differences._kept", replaced(argument("otherwise"), '_ | (F.col(KIND) == "no_op")')),
+        _in("differences._without_implied", replaced(argument("otherwise"), '_ | (F.col(KIND) == "no_op")')),
     ),
     _fault(
         "snapshot_settles_at_its_own_time",
         "S19",
         "customer halves, country halves",
-        _in("differences._snapshots_to_ask", compared(comparison("last", operator=">="), ">")),
+        _in("snapshots.snapshots_to_probe", compared(comparison("last", operator=">="), ">")),
         _in("differences._probes", compared(comparison("_bound", operator=">="), ">")),
     ),
     _fault(
         "snapshot_settles_without_all_columns",
         "S20",
         "customer halves, customer pass redeclared",
-        _in("differences._settles", dropped(operand("columns"))),
+        _in("snapshots._is_complete", dropped(operand("columns"))),
     ),
     _fault(
         "snapshot_settles_without_retiring",
         "S27",
         "customer halves, country halves",
-        _in("differences._settles", dropped(operand("retires"))),
+        _in("snapshots._is_complete", dropped(operand("retires"))),
     ),
     _fault(
         "row_timed_snapshot_settles",
         "S4",
         "partner halves, machine halves",
-        _in("differences._snapshots_to_ask", replaced(comprehension("row_times"), "set()")),
+        _in("snapshots.snapshots_to_probe", replaced(comprehension("row_times"), "set()")),
     ),
     _fault(
         "removed_batches_probe_nothing",
         "S34",
         "customer halves, country halves",
-        _in("differences._snapshots_to_ask", dropped(item("removed").inside(comprehension("_span")))),
+        _in("snapshots.snapshots_to_probe", dropped(item("removed").inside(comprehension("_span")))),
     ),
     _fault(
         "removed_batch_makes_repeats",
         "S34",
         "customer halves, country halves",
-        _in("differences._kept", replaced(comparison("ORIGIN", "removed"), "F.lit(True)")),
+        _in("differences._without_implied", replaced(comparison("ORIGIN", "removed"), "F.lit(True)")),
     ),
     _fault(
         "probes_without_removed_batches",
         "S34",
         "customer halves, country halves",
-        _in("differences._resolved", dropped(argument("isin", "removed"))),
+        _in("differences._resolve_probes", dropped(argument("isin", "removed"))),
     ),
     _fault(
         "probes_of_new_batches_only",
         "S34",
         "customer halves, country halves",
-        _in("differences._affected", unchained(call("unionByName"))),
+        _in("differences._changed_keys", unchained(call("unionByName"))),
     ),
     _fault(
         "rows_of_removed_batches_stay",
@@ -520,13 +527,13 @@ _LOG = (
         "repeats_of_feeds_dropped",
         "S19",
         "customer halves, country halves",
-        _in("differences._kept", unchained(call("when", "raw"))),
+        _in("differences._without_implied", unchained(call("when", "raw"))),
     ),
     _fault(
         "unchanged_return_is_a_repeat",
         "S18",
         "customer pass, country pass",
-        _in("differences._kept", dropped(operand("ASSERTED_BEFORE"))),
+        _in("differences._without_implied", dropped(operand("ASSERTED_BEFORE"))),
     ),
     _fault(
         "change_to_null_is_a_repeat",
@@ -566,9 +573,10 @@ _EXISTENCE = (
         "S18",
         "customer pass, player pass",
         _in(
-            "timeline.running_state",
+            "timeline.with_running_state",
             replaced(
-                call("when", "upsert").inside(comprehension("_names")), '_.otherwise(F.struct(_1["v"].alias("v")))'
+                call("when", "upsert").inside(comprehension("attribute_names")),
+                '_.otherwise(F.struct(_1["v"].alias("v")))',
             ),
         ),
     ),
@@ -582,31 +590,31 @@ _EXISTENCE = (
         "deleted_at_the_first_time",
         "S33",
         "country pass",
-        _in("timeline.without_windows", renamed(call("last"), "first")),
+        _in("timeline.one_row_per_entity", renamed(call("last"), "first")),
     ),
     _fault(
         "deleted_rows_stay",
         "S33",
         "partner pass",
-        _in("timeline.without_windows", unchained(call("where", "DELETED_AT"))),
+        _in("timeline.one_row_per_entity", unchained(call("where", "DELETED_AT"))),
     ),
     _fault(
         "begin_ignored",
         "S29",
         "player pass, machine pass",
-        _in("timeline.first_begin", replaced(condition("begin"), "True")),
+        _in("schema.version_start", replaced(condition("begin"), "True")),
     ),
     _fault(
         "begin_for_every_first_version",
         "S29",
         "player pass, machine pass",
-        _in("timeline.first_begin", dropped(operand("for_first_changes_until"))),
+        _in("schema.version_start", dropped(operand("for_first_changes_until"))),
     ),
     _fault(
         "begin_before_its_limit_only",
         "S29",
         "player pass, machine pass",
-        _in("timeline.first_begin", compared(comparison("for_first_changes_until"), "<")),
+        _in("schema.version_start", compared(comparison("for_first_changes_until"), "<")),
     ),
     _fault(
         "windows_closed",
@@ -614,7 +622,7 @@ _EXISTENCE = (
         "customer pass, player pass",
         _in(
             "timeline.open_and_close",
-            replaced(call("col", "_ENDS").inside(call("coalesce", "open_end")), '_ - F.expr("INTERVAL 1 MICROSECOND")'),
+            replaced(call("col", "_END").inside(call("coalesce", "open_end")), '_ - F.expr("INTERVAL 1 MICROSECOND")'),
         ),
     ),
 )
@@ -624,55 +632,58 @@ _ATTRIBUTES = (
         "type_0_is_the_last_value",
         "S6",
         "country pass, customer pass",
-        _in("timeline._retained", renamed(call("first"), "last")),
+        _in("attribute_values._first_value", renamed(call("first"), "last")),
     ),
     _fault(
         "type_0_is_null_at_first",
         "S6",
         "country pass, customer pass",
-        _in("timeline._retained", replaced(call("when"), "_1")),
+        _in("attribute_values._first_value", replaced(call("when"), "_1")),
     ),
     _fault(
         "type_1_only_while_the_entity_exists",
         "S7",
         "country pass, customer pass",
-        _in("timeline._overwritten", replaced(call("last"), "F.last(F.when(F.col(EXISTS), _0), ignorenulls=True)")),
+        _in(
+            "attribute_values._latest_value",
+            replaced(call("last"), 'F.last(F.when(F.col("_exists"), _0), ignorenulls=True)'),
+        ),
     ),
     _fault(
         "type_1_opens_versions",
         "S7",
         "customer pass, store pass",
-        _in("timeline.visible", replaced(call("of_type"), "(*_, *dimension.of_type(ScdType.OVERWRITE))")),
+        _in("timeline.visible_state", replaced(call("of_type"), "(*_, *dimension.of_type(ScdType.OVERWRITE))")),
     ),
     _fault(
         "type_3_only_while_the_entity_exists",
         "S9",
         "country pass, partner pass",
-        _in("timeline._with_previous", replaced(call("isNotNull"), "F.col(EXISTS) & _")),
+        _in("attribute_values._latest_and_previous", replaced(call("isNotNull"), 'F.col("_exists") & _')),
     ),
     _fault(
         "type_3_without_null",
         "S9",
         "country pass, partner pass",
-        _in("timeline._with_previous", replaced(call("eqNullSafe"), "(_receiver == _0)")),
+        _in("attribute_values._latest_and_previous", replaced(call("eqNullSafe"), "(_receiver == _0)")),
     ),
     _fault(
         "type_3_by_record",
         "S9",
         "country pass, partner pass",
-        _in("timeline._with_previous", replaced(call("eqNullSafe"), "F.lit(False)")),
+        _in("attribute_values._latest_and_previous", replaced(call("eqNullSafe"), "F.lit(False)")),
     ),
     _fault(
         "type_6_opens_nothing",
         "S10",
         "customer pass, store pass",
-        _in("timeline.visible", dropped(argument("of_type", "HYBRID"))),
+        _in("timeline.visible_state", dropped(argument("of_type", "HYBRID"))),
     ),
     _fault(
         "type_6_previous_by_value",
         "S10",
         "customer pass, player pass",
-        _in("timeline._shown", replaced(call("over"), _PREVIOUS_OTHER_VALUE)),
+        _in("attribute_values.version_values", replaced(call("over"), _PREVIOUS_OTHER_VALUE)),
     ),
     _fault(
         "last_updated_is_the_opening",
@@ -684,25 +695,25 @@ _ATTRIBUTES = (
         "last_updated_is_the_first_opening",
         "S14",
         "country pass, partner pass",
-        _in("timeline.without_windows", replaced(call("greatest"), "_0")),
+        _in("timeline.one_row_per_entity", replaced(call("greatest"), "_0")),
     ),
     _fault(
         "last_updated_by_type_2",
         "S14",
         "customer pass, store pass",
-        _in("timeline._with_last_change", replaced(condition("ADD_ROW"), "False")),
+        _in("attribute_values._with_last_change", replaced(condition("ADD_ROW"), "False")),
     ),
     _fault(
         "opened_by_the_first_record",
         "S14",
         "player pass, store pass",
-        _in("timeline.running_state", replaced(argument("withColumn", "author"), _FIRST_AUTHOR)),
+        _in("timeline.with_running_state", replaced(argument("withColumn", "record_origin"), _FIRST_ORIGIN)),
     ),
     _fault(
         "opened_by_any_record",
         "S14",
         "player pass, store pass",
-        _in("timeline.running_state", replaced(call("when", "_changed"), "_1")),
+        _in("timeline.with_running_state", replaced(call("when", "_changed"), "_1")),
     ),
 )
 

@@ -1,0 +1,131 @@
+"""Values of attributes in the versions of an entity, according to their SCD types (S6 to S10).
+
+Types 2 and 6 show in each version the value that was in force when it began. The other types show one value in all
+versions of an entity: the first value (type 0) or the latest one (types 1 and 3). Type 3 also shows the value before
+it and the time of that change; type 6 also shows the latest value, and on request the value of the preceding version.
+
+All functions take states: one row per entity and time, with each attribute wrapped, as of that time.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, WindowSpec
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import EFFECTIVE_AT, attribute_types
+from scd_pipeline.declaration import Attribute, Dimension, ScdType
+from scd_pipeline.expressions import col, null_safe_equal, to_comparable, with_columns
+from scd_pipeline.history.row_windows import time_window, whole_partition
+
+LAST_CHANGE = "_last_change"
+
+
+def with_entity_values(states: DataFrame, dimension: Dimension) -> DataFrame:
+    """Add the values that all versions of an entity have in common.
+
+    Returns:
+        The states with `_common_<attribute>` for types 0, 1, 3 and 6, with `_run_<attribute>` for type 3 (the time of
+        the last change and the value before it), and with `_last_change`: the time at which any of these values last
+        changed, NULL if all are NULL and always were.
+    """
+    window = time_window(dimension)
+    types = attribute_types(dimension)
+    values: dict[str, Column] = {}
+    for attribute in dimension.attributes:
+        comparable = to_comparable(col(attribute.name)["v"], types[attribute.name])
+        values.update(_common_values(attribute, comparable, window))
+    states = with_columns(_with_last_change(states, dimension, window), values)
+    last_runs = {
+        _run(a.name): F.last(col(_run(a.name)), ignorenulls=True).over(whole_partition(window))
+        for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)
+    }
+    return with_columns(states, last_runs)
+
+
+def version_values(dimension: Dimension, window: WindowSpec) -> dict[str, Column]:
+    """Return the attribute columns of a version; needs the columns of `with_entity_values`.
+
+    Args:
+        dimension: The declaration.
+        window: The window of an entity's versions in order of time.
+    """
+    values: dict[str, Column] = {}
+    for attribute in dimension.attributes:
+        name, run = attribute.name, _run(attribute.name)
+        if attribute.scd in (ScdType.ADD_ROW, ScdType.HYBRID):
+            values[name] = col(name)["v"]
+        else:
+            values[name] = col(_common(name))
+        if attribute.scd is ScdType.HYBRID:
+            values[f"current_{name}"] = col(_common(name))
+            if attribute.previous:
+                values[f"previous_{name}"] = F.lag(col(name)).over(window)["v"]
+        if attribute.scd is ScdType.ADD_ATTRIBUTE:
+            values[f"previous_{name}"] = col(run)["v"]
+            values[f"{name}_changed_at"] = col(run)["at"]
+    return values
+
+
+def _common(name: str) -> str:
+    return f"_common_{name}"
+
+
+def _run(name: str) -> str:
+    return f"_run_{name}"
+
+
+def _common_values(attribute: Attribute, comparable: Column, window: WindowSpec) -> dict[str, Column]:
+    """Return the columns that an attribute adds to all states; none for type 2 (S8)."""
+    match attribute.scd:
+        case ScdType.RETAIN_ORIGINAL:
+            return _first_value(attribute, window)
+        case ScdType.OVERWRITE | ScdType.HYBRID:
+            return _latest_value(attribute, window)
+        case ScdType.ADD_ATTRIBUTE:
+            return _latest_and_previous(attribute, comparable, window)
+        case ScdType.ADD_ROW:
+            return {}
+
+
+def _first_value(attribute: Attribute, window: WindowSpec) -> dict[str, Column]:
+    """Return the first value that is not NULL, in business time (S6)."""
+    value = F.when(col(attribute.name)["v"].isNotNull(), col(attribute.name))
+    return {_common(attribute.name): F.first(value, ignorenulls=True).over(whole_partition(window))["v"]}
+
+
+def _latest_value(attribute: Attribute, window: WindowSpec) -> dict[str, Column]:
+    """Return the latest value (S7), which is also the current value of type 6 (S10)."""
+    return {_common(attribute.name): F.last(col(attribute.name)).over(whole_partition(window))["v"]}
+
+
+def _latest_and_previous(attribute: Attribute, comparable: Column, window: WindowSpec) -> dict[str, Column]:
+    """Return the latest value, and for each change its time and the value before it (S9)."""
+    name = attribute.name
+    before = F.lag(col(name)).over(window)
+    comparable_before = F.lag(comparable).over(window)
+    changes = col(name).isNotNull() & (before.isNull() | ~comparable.eqNullSafe(comparable_before))
+    return {
+        _common(name): F.last(col(name)).over(whole_partition(window))["v"],
+        _run(name): F.when(changes, F.struct(F.col(EFFECTIVE_AT).alias("at"), before["v"].alias("v"))),
+    }
+
+
+def _with_last_change(states: DataFrame, dimension: Dimension, window: WindowSpec) -> DataFrame:
+    """Add `_last_change`: the last time at which any value that all versions have in common changed."""
+    types = attribute_types(dimension)
+    running: list[Column] = []
+    for attribute in dimension.attributes:
+        value = col(attribute.name)["v"]
+        if attribute.scd is ScdType.ADD_ROW:
+            continue
+        if attribute.scd is ScdType.RETAIN_ORIGINAL:
+            value = F.first(F.when(value.isNotNull(), value), ignorenulls=True).over(window)
+        running.append(to_comparable(value, types[attribute.name]).alias(f"v{len(running)}"))
+    if not running:
+        return states.withColumn(LAST_CHANGE, F.lit(None).cast("timestamp"))
+    states = states.withColumn("_running", F.struct(*running))
+    pairs = [(F.col("_running")[f"v{i}"], F.lag("_running").over(window)[f"v{i}"]) for i in range(len(running))]
+    changed = ~null_safe_equal([now for now, _ in pairs], [before for _, before in pairs])
+    return states.withColumn("_change_at", F.when(changed, F.col(EFFECTIVE_AT))).withColumn(
+        LAST_CHANGE, F.max("_change_at").over(whole_partition(window))
+    )

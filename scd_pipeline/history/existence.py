@@ -1,0 +1,81 @@
+"""Existence of entities according to the change records of one source (S4).
+
+A plain snapshot asserts at one time which entities exist and which values they have. The rows of a row-timed snapshot
+have their own times instead: each row asserts values at its time, and the snapshot asserts at its own, later time which
+entities are present. This module therefore adds a row of kind "presence" at the snapshot's time for each of its rows.
+
+Example: a snapshot of 1 March has a row of entity 1 dated 5 January. The row becomes an upsert on 5 January and a
+presence on 1 March. If a delete of 1 February arrives late, the presence makes the entity return on 1 March.
+
+An absence deletes an entity only if its existence was asserted before: by presence, by a plain snapshot or by a feed.
+The values of a row-timed row make the entity exist, but they do not assert existence.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, WindowSpec
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import ASSERTED_AT, CHANNEL, EFFECTIVE_AT, KIND, ROW_AT, ROW_SEQUENCE, SEQUENCE
+
+EXISTED_BEFORE = "_existed_before"
+ASSERTED_BEFORE = "_asserted_before"
+
+
+def with_presence(records: DataFrame, *, row_timed: bool) -> DataFrame:
+    """Add a "presence" row at `_asserted_at` for each upsert that has one.
+
+    Args:
+        records: Change records.
+        row_timed: Whether there may be upserts with `_asserted_at`; otherwise only the columns are added.
+
+    Returns:
+        The records and the presence rows. `_row_at` and `_row_sequence` contain the position of the row that a
+        presence row comes from, and NULL in other rows.
+    """
+    records = records.withColumns(
+        {ROW_AT: F.lit(None).cast("timestamp"), ROW_SEQUENCE: F.lit(None).cast("bigint")},
+    )
+    if not row_timed:
+        return records
+    presence = records.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "upsert")).withColumns(
+        {
+            KIND: F.lit("presence"),
+            ROW_AT: F.col(EFFECTIVE_AT),
+            ROW_SEQUENCE: F.col(SEQUENCE),
+            EFFECTIVE_AT: F.col(ASSERTED_AT),
+            SEQUENCE: F.lit(None).cast("bigint"),
+        }
+    )
+    return records.unionByName(presence)
+
+
+def with_existence(rows: DataFrame, before: WindowSpec, in_effect: Column) -> DataFrame:
+    """Add whether the existence of the entity had been asserted just before each row, and whether the entity existed.
+
+    Args:
+        rows: Change records with their presence rows (`with_presence`).
+        before: The window of the rows before each row (`row_windows.rows_before`).
+        in_effect: Condition of the rows to consider.
+
+    Returns:
+        The rows with `_asserted_before` and `_existed_before`, which are never NULL.
+    """
+    asserts = (F.col(KIND) == "presence") | ((F.col(KIND) == "upsert") & F.col(ASSERTED_AT).isNull())
+    asserted = F.when(in_effect & asserts, True).when(in_effect & (F.col(KIND) == "delete"), False)
+    rows = rows.withColumn(ASSERTED_BEFORE, last_flag(asserted, before))
+    exists = F.when(in_effect & F.col(KIND).isin("upsert", "presence"), True).when(in_effect & is_deletion(), False)
+    return rows.withColumn(EXISTED_BEFORE, last_flag(exists, before))
+
+
+def is_deletion() -> Column:
+    """Return whether a row deletes its entity; needs `_asserted_before`.
+
+    A delete of a feed always does. An absence does if the entity's existence had been asserted before (S4).
+    """
+    return (F.col(KIND) == "delete") & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
+
+
+def last_flag(flag: Column, window: WindowSpec) -> Column:
+    """Return the last value of the flag that is not NULL, or false if there is none."""
+    return F.coalesce(F.last(flag, ignorenulls=True).over(window), F.lit(False))

@@ -1,0 +1,90 @@
+"""Columns of a dimension table, and the limits of its validity windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import (
+    CHANGE_REASON,
+    CHANGE_SOURCE,
+    CURRENT_FLAG,
+    DELETED_AT,
+    EFFECTIVE_FROM,
+    EFFECTIVE_TO,
+    LAST_UPDATED,
+    LOAD_RUN_ID,
+    VERSION,
+    attribute_types,
+)
+from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
+from scd_pipeline.declaration.types import parse_type
+
+BEGINNING = "0001-01-01 00:00:00"
+"""The `effective_from` of every entity of a dimension without windows (S33)."""
+
+
+def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
+    """Return name, Spark type and nullability of each column of a dimension, in order."""
+    columns = [(dimension.surrogate_key, "bigint", False)]
+    # Only the row of the unknown member has NULL here (S23): a row with NULL in its business key is a bad row (S26).
+    columns += [(key.name, parse_type(key.type).ddl(), True) for key in dimension.business_key]
+    for attribute, data_type in zip(dimension.attributes, attribute_types(dimension).values(), strict=True):
+        columns += [(name, ddl, True) for name, ddl in _attribute_columns(attribute, data_type.ddl())]
+    if dimension.has_windows:
+        columns += [
+            (EFFECTIVE_FROM, "timestamp", False),
+            (EFFECTIVE_TO, "timestamp", False),
+            (CURRENT_FLAG, "boolean", False),
+            (VERSION, "int", False),
+        ]
+    elif dimension.deleted_at:
+        columns.append((DELETED_AT, "timestamp", True))
+    texts = [CHANGE_REASON, CHANGE_SOURCE, LOAD_RUN_ID]
+    return [*columns, *[(name, "string", True) for name in texts], (LAST_UPDATED, "timestamp", False)]
+
+
+def dimension_columns(dimension: Dimension) -> Sequence[str]:
+    """Return the names of a dimension's columns, in order."""
+    return [name for name, _, _ in dimension_schema(dimension)]
+
+
+def _attribute_columns(attribute: Attribute, ddl: str) -> list[tuple[str, str]]:
+    """Return name and type of an attribute's column and of the columns that its type adds (S9, S10)."""
+    name = attribute.name
+    columns = [(name, ddl)]
+    if attribute.scd is ScdType.HYBRID:
+        columns.append((f"current_{name}", ddl))
+    if attribute.scd is ScdType.ADD_ATTRIBUTE or attribute.previous:
+        columns.append((f"previous_{name}", ddl))
+    if attribute.scd is ScdType.ADD_ATTRIBUTE:
+        columns.append((f"{name}_changed_at", "timestamp"))
+    return columns
+
+
+def open_end(dimension: Dimension) -> Column:
+    """Return the declared open end as a timestamp."""
+    return declared_time(dimension.open_end)
+
+
+def declared_begin(begin: Begin) -> Column:
+    """Return the time at which the first version of an early entity begins (S29)."""
+    return declared_time(begin.at)
+
+
+def version_start(change_time: Column, dimension: Dimension) -> Column:
+    """Return the `effective_from` of a version: the time of its change, or the declared begin (S29).
+
+    The declared begin applies to the first version of an entity whose first change is early enough. Needs `version`.
+    """
+    if dimension.begin is None:
+        return change_time
+    is_early = (F.col(VERSION) == 1) & (change_time <= declared_time(dimension.begin.for_first_changes_until))
+    return F.when(is_early, declared_begin(dimension.begin)).otherwise(change_time)
+
+
+def declared_time(text: str) -> Column:
+    """Return a time of the declaration as a timestamp; the session's time zone is UTC."""
+    return F.lit(text).cast("timestamp")

@@ -1,0 +1,172 @@
+"""Snapshots as data: the keys that each one covers, and the stored ones that new batches can affect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import SOURCE
+from scd_pipeline.expressions import key_text
+from scd_pipeline.frames import local_frame
+from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.instants import to_utc
+
+_SCHEMA = (
+    "_source string, _channel string, _batch string, _delivery_rank string, _revision_rank string, "
+    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, "
+    "_reason string, _actor string, _correlation_id string, _scope_value string"
+)
+_SCOPE_VALUE = "_scope_value"
+_EVERYTHING = ""
+"""The scope value of a snapshot that covers all entities."""
+
+AuditTexts = tuple[str | None, str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchChanges:
+    """The batches by which a run changes the log.
+
+    Attributes:
+        new: Accepted batches.
+        removed: Batches of the log that the new ones supersede or withdraw.
+        stored_snapshots: Snapshots of the log that are and remain in effect.
+    """
+
+    new: tuple[Batch, ...]
+    removed: tuple[Batch, ...]
+    stored_snapshots: tuple[Batch, ...]
+
+    @property
+    def new_snapshots(self) -> tuple[Batch, ...]:
+        """The new snapshots, without withdrawals."""
+        return tuple(batch for batch in self.new if batch.is_snapshot and not batch.withdrawn)
+
+    @property
+    def row_timed(self) -> bool:
+        """Whether rows of any snapshot have times of their own (S4)."""
+        return any(batch.row_times for batch in (*self.new, *self.stored_snapshots))
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A stored snapshot that a run may affect.
+
+    Changes before `bound` do not affect it; None: any earlier change may.
+    """
+
+    snapshot: Batch
+    bound: datetime | None = None
+
+
+def audit_texts(batch: Batch) -> AuditTexts:
+    """Return reason, actor and correlation id of a batch: those of its change records that have none of their own."""
+    return (batch.reason, batch.actor, batch.correlation_id)
+
+
+def covered_by(spark: SparkSession, keys: DataFrame, probes: Sequence[Probe]) -> DataFrame:
+    """Join keys with the snapshots that cover them.
+
+    Args:
+        spark: The session.
+        keys: Rows with `_source` and the business key.
+        probes: The snapshots, and their bounds if they are known.
+
+    Returns:
+        One row per key and snapshot of its source that covers it: the columns of `keys`, the snapshot's columns of a
+        change record, and `_at`, `_bound`, `_retires`, `_columns`.
+    """
+    scopes = sorted({p.snapshot.scope_columns for p in probes if p.snapshot.scope is not None})
+    rows = [
+        (
+            b.source,
+            b.channel,
+            b.records_batch_id,
+            rank(b.delivery),
+            rank(b.revision),
+            b.at,
+            bound,
+            b.retires,
+            list(b.columns),
+            *audit_texts(b),
+            value,
+        )
+        for b, bound in ((probe.snapshot, probe.bound) for probe in probes)
+        for value in _scope_values(b, scopes)
+    ]
+    snapshots = F.broadcast(local_frame(spark, rows, _SCHEMA))
+    # A snapshot covers a key if they share a scope value; they share at most one.
+    return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scopes)).join(snapshots, [SOURCE, _SCOPE_VALUE])
+
+
+def _scope_values(snapshot: Batch, scopes: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the values that a snapshot covers, each with the number of its scope columns in front."""
+    if snapshot.scope is None:
+        return [_EVERYTHING]
+    return [f"{scopes.index(snapshot.scope_columns)}/{text}" for text in snapshot.scope]
+
+
+def _scope_values_of_key(scopes: Sequence[tuple[str, ...]]) -> Column:
+    """Return one row for each scope value that includes the key of a row."""
+    values = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scopes)]
+    return F.explode(F.array(F.lit(_EVERYTHING), *values))
+
+
+def snapshots_to_probe(batches: BatchChanges) -> list[Probe]:
+    """Return the stored snapshots whose implied records may have to be stored now.
+
+    A new or removed batch affects a later snapshot of its source only up to the next complete snapshot with the same
+    or a wider scope: that one provides all values of all entities in its scope, so that earlier changes have no
+    effect after it. The time of the latest complete snapshot in between is the probe's bound.
+
+    In a source with row times no snapshot is complete, because an absence deletes only what was asserted before (S4).
+    """
+    source_columns: dict[str, set[str]] = {}
+    for batch in (*batches.stored_snapshots, *batches.new, *batches.removed):
+        source_columns.setdefault(batch.source, set()).update(batch.columns)
+    probes: list[Probe] = []
+    spans = [(b.source, *_span(b)) for b in (*batches.new, *batches.removed)]
+    row_timed = {
+        batch.source for batch in (*batches.stored_snapshots, *batches.new, *batches.removed) if batch.row_times
+    }
+    for source in {span[0] for span in spans}:
+        ordered = sorted((b for b in batches.stored_snapshots if b.source == source), key=lambda b: b.position)
+        complete: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Batch] = {}
+        for snapshot in ordered:
+            bound = _bound(complete.values(), snapshot)
+            is_affected = any(
+                s == source and first <= _time(snapshot) and (bound is None or last >= bound)
+                for s, first, last in spans
+            )
+            if is_affected:
+                probes.append(Probe(snapshot, bound))
+            if source not in row_timed and _is_complete(snapshot, source_columns[source]):
+                complete[(snapshot.scope_columns, snapshot.scope)] = snapshot
+    return probes
+
+
+def _is_complete(snapshot: Batch, columns: set[str]) -> bool:
+    """Return whether the snapshot provides all `columns` of all entities in its scope; bad rows provide nothing."""
+    return snapshot.retires and not snapshot.bad_rows and columns <= set(snapshot.columns)
+
+
+def _bound(complete: Iterable[Batch], snapshot: Batch) -> datetime | None:
+    """Return the time of the latest complete snapshot that covers the scope of the given one."""
+    times = [_time(candidate) for candidate in complete if candidate.covers(snapshot)]
+    return max(times, default=None)
+
+
+def _time(batch: Batch) -> datetime:
+    return to_utc(batch.position[0])
+
+
+def _span(batch: Batch) -> tuple[datetime, datetime]:
+    """Return the earliest and the latest business time of a batch; an empty span if it has none."""
+    times = [to_utc(t) for t in (batch.at, batch.earliest, batch.latest) if t is not None]
+    if not times:
+        return (datetime.max.replace(tzinfo=timezone.utc), to_utc(datetime.min))
+    return (min(times), max(times))
