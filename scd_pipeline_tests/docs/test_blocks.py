@@ -93,6 +93,12 @@ def test_a_component_file_is_valid(block: Block) -> None:
     assert {name: getattr(component, name) for name in attributes} == attributes
 
 
+def test_every_option_of_the_component_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "reference" / "dagster.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [name for name in ScdDimension.model_fields if not any(f"`{name}`" in row for row in rows)] == []
+
+
 @pytest.mark.parametrize("block", RUN_CONFIGURATIONS, ids=named)
 def test_run_configuration_names_a_rule_that_can_be_overridden(block: Block) -> None:
     ((step, content),) = yaml.safe_load(block.text)["ops"].items()
