@@ -1,7 +1,8 @@
 """Slowly changing dimensions on Spark, Delta Lake and Dagster.
 
-Declarations and errors are imported with the package; names that need Spark are imported on first use, so that a
-declaration can be read and validated without Spark. Functions are in `scd_pipeline.load` and `scd_pipeline.reading`.
+Everything public can be imported from here. `Pipeline` loads and queries the tables of a warehouse; `Dimension`, `Fact`
+and their parts declare them; `load_declarations` reads declarations from YAML. The names that need Spark are imported
+at their first use, so that a declaration can be read and checked without it.
 """
 
 from __future__ import annotations
@@ -13,29 +14,46 @@ from scd_pipeline.declaration import (
     Attribute,
     Begin,
     Column,
+    Declarations,
     Dimension,
+    Fact,
     Feed,
+    KeyColumn,
     RetireGuard,
+    Role,
     ScdType,
     Snapshot,
     Source,
     describe,
+    load_declarations,
     load_dimension,
     load_dimensions,
 )
-from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, SetupError, SourceDataError
+from scd_pipeline.errors import (
+    BatchRejected,
+    DeclarationError,
+    LoadError,
+    ScdError,
+    SetupError,
+    SourceDataError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from scd_pipeline.deliveries.delivery import Delivery as Delivery
+    from scd_pipeline.deliveries.read import BatchResult as BatchResult
     from scd_pipeline.delta.warehouse import Warehouse as Warehouse
     from scd_pipeline.load.dimension import LoadPlan as LoadPlan
     from scd_pipeline.load.dimension import LoadResult as LoadResult
     from scd_pipeline.load.dimension import Retry as Retry
+    from scd_pipeline.pipeline import Pipeline as Pipeline
 
 _NEEDS_SPARK = {
+    "BatchResult": "scd_pipeline.deliveries.read",
     "Delivery": "scd_pipeline.deliveries.delivery",
     "LoadPlan": "scd_pipeline.load.load_plan",
     "LoadResult": "scd_pipeline.load.dimension",
+    "Pipeline": "scd_pipeline.pipeline",
     "Retry": "scd_pipeline.load.dimension",
     "Warehouse": "scd_pipeline.delta.warehouse",
 }
@@ -47,28 +65,40 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(_NEEDS_SPARK[name]), name)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "Attribute",
     "BatchRejected",
+    "BatchResult",
     "Begin",
     "Column",
     "DeclarationError",
+    "Declarations",
     "Delivery",
     "Dimension",
+    "Fact",
     "Feed",
+    "KeyColumn",
     "LoadError",
     "LoadPlan",
     "LoadResult",
+    "Pipeline",
     "RetireGuard",
     "Retry",
+    "Role",
     "ScdError",
     "ScdType",
     "SetupError",
     "Snapshot",
     "Source",
     "SourceDataError",
+    "UsageError",
     "Warehouse",
     "describe",
+    "load_declarations",
     "load_dimension",
     "load_dimensions",
 ]

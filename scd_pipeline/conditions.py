@@ -29,6 +29,36 @@ CONDITIONS: Mapping[str, Condition] = {
         "{path} is not a {format} table: {cause}; expected one, or a path that does not exist yet",
         "correct `path` or `format` of the channel",
     ),
+    "DELIVERY_NAME": Condition(
+        "the name {value} is not a text, a whole number or a date",
+        "name the delivery, as '2024-01-31' or 7; the same name always means the same delivery",
+    ),
+    "DELIVERY_TIME": Condition(
+        "at={value} is not a time; expected a datetime, a date, or ISO text",
+        "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
+    ),
+    "DELIVERY_REVISION": Condition(
+        "revision={value} cannot be compared; expected a number from 0 on, a datetime, or text without `/`",
+        "number the revisions of a delivery 0, 1, 2",
+    ),
+    "DELIVERY_PATH": Condition("path={value} is not a path", "give a text or a pathlib.Path"),
+    "UNKNOWN_FORMAT": Condition(
+        "cannot infer the format of {path}; expected a name that ends in .csv, .json, .jsonl or .parquet",
+        "write `format` at the channel of the declaration",
+    ),
+    "DELIVERY_ALLOW": Condition(
+        "allow={value} is not a name or a list of names",
+        'write allow={{"bad_rows"}}, {{"retire_guard"}} or both',
+    ),
+    "DELIVERY_TEXT": Condition("{field}={value} is not text", "write it in quotes, or leave it out"),
+    "DELIVERY_FRAME": Condition(
+        "its rows are of type {type}; expected a frame of Spark, pandas or Arrow, or a list of dicts",
+        "convert them, as with pandas.DataFrame(rows)",
+    ),
+    "DELIVERY_SCOPE": Condition(
+        "scope={value} is not a list of lists",
+        "list the values of each part of the scope in the order of the scope's columns, as [['EU'], ['US']]",
+    ),
     # Tables
     # Loads
     # Queries
@@ -72,5 +102,58 @@ CONDITIONS: Mapping[str, Condition] = {
     "SCAFFOLD_FORMAT": Condition("the format is {format}; expected yaml", "run the command with --format yaml"),
     "DECLARATION_FILE_EXISTS": Condition(
         "the file exists; expected a new file", "choose another name for the dimension with --dimension"
+    ),
+    # Pipeline
+    "NOT_A_WAREHOUSE": Condition(
+        "{value} is not a folder; expected a path, or the address of a bucket", "write it as Pipeline('warehouse')"
+    ),
+    "NOT_A_SPARK_SESSION": Condition(
+        "it is of type {type}; expected a SparkSession", "pass your session, or leave `spark` out to start one"
+    ),
+    "TWO_SPARK_SESSIONS": Condition(
+        "it has both `spark` and `remote`; expected one of them",
+        "leave `remote` out: your session is connected to its server already",
+    ),
+    "NOT_A_MAPPING": Condition("{value} is not a dict of texts", "write it as {{'audit': 'sales_audit'}}"),
+    "NOT_A_TEXT": Condition("{value} is not text", "write it in quotes"),
+    "NOT_A_LIST": Condition("{value} is not a list", "put it in brackets"),
+    "NOT_A_TIME": Condition(
+        "{value} is not a time; expected ISO text, a date or a datetime",
+        "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
+    ),
+    "NOT_A_DECLARATION": Condition(
+        "{value} is not a declaration; expected a Dimension or a Fact",
+        "read it from YAML with load_declarations(path), or create it with Dimension(...) or Fact(...)",
+    ),
+    "NOT_A_DIMENSION": Condition(
+        "{value} is not a Dimension", "read it from YAML with load_dimension(path), or create it with Dimension(...)"
+    ),
+    "NOT_A_TABLE_NAME": Condition(
+        "{value} is not a table; expected a Dimension, a Fact or the name of one", "write it as 'dim_customer'"
+    ),
+    "NOT_A_SPARK_FRAME": Condition(
+        "they are of type {type}; expected a Spark frame", "convert them with pipeline.spark.createDataFrame(rows)"
+    ),
+    "NO_SUCH_COLUMN": Condition(
+        "no column {names}; expected some of {columns}", "name the columns in `time` and `keys`, or rename them"
+    ),
+    "NOT_DELIVERIES": Condition(
+        "the deliveries are of type {type}; expected Deliveries, a frame of Spark, pandas or Arrow, a list of dicts, "
+        "or the path of a file",
+        "convert them, as with pandas.DataFrame(rows)",
+    ),
+    "DELIVERY_NOT_NAMED": Condition(
+        "the rows have neither `name` nor `at`; expected one of them, by which a retry is recognized",
+        "add at='2024-01-31', the time of the delivery, or name=7, its number",
+    ),
+    "SOURCE_NOT_NAMED": Condition(
+        "the rows have no source, and several are declared: {sources}", "add source= with the name of one of them"
+    ),
+    "DELIVERY_DESCRIBED_TWICE": Condition(
+        "{arguments} cannot be combined with a Delivery, which has them itself", "set them in Delivery(...)"
+    ),
+    "DELIVERY_WITHOUT_ROWS": Condition(
+        "{arguments} describe the delivery of given rows, and no rows are given",
+        "pass the rows, or leave the arguments out to load all deliveries at the declared paths",
     ),
 }

@@ -136,14 +136,14 @@ def wrap(frame: DataFrame, names: Iterable[str]) -> DataFrame:
         names: The attributes.
     """
     wrapped = {n: F.when(F.array_contains(PROVIDED, n), F.struct(col(n).alias("v"))) for n in names}
-    return frame.withColumns(wrapped).drop(PROVIDED)
+    return with_columns(frame, wrapped).drop(PROVIDED)
 
 
 def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Undo `wrap`: return the plain attributes, and `_provided` with the names of those that each row provides."""
     provided = F.array_compact(F.array(*[F.when(col(n).isNotNull(), F.lit(n)) for n in names]))
     plain = {n: F.col(f"{quote_name(n)}.v") for n in names}
-    return frame.withColumn(PROVIDED, provided.cast("array<string>")).withColumns(plain)
+    return with_columns(frame.withColumn(PROVIDED, provided.cast("array<string>")), plain)
 
 
 def position_order(*, with_presence: bool = False) -> list[Column]:

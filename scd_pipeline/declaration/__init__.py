@@ -3,10 +3,11 @@
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.describe import describe
-from scd_pipeline.declaration.dimension import OPEN_END, Dimension
+from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
+from scd_pipeline.declaration.times import OPEN_END
 from scd_pipeline.declaration.types import Array, DataType, Decimal, Map, Primitive, Struct, parse_type
 from scd_pipeline.declaration.yaml.load import (
     Declarations,

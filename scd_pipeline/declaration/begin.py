@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.declaration.times import canonical_time, moment
+from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Begin:
-    """Start of the first version of entities whose first change is early enough (S29).
+    """An earlier beginning of the first version of each entity (S29).
 
-    An entity whose first change is at or before `for_first_changes_until` begins at `at`.
+    Args:
+        at: The beginning, as ISO text in UTC, date or datetime.
+        for_first_changes_until: Only entities whose first change is at or before this time begin at `at`; by default
+            all do.
     """
 
     at: str
-    for_first_changes_until: str
+    for_first_changes_until: str = OPEN_END
 
-    def __post_init__(self) -> None:
-        set_frozen_fields(self, at=canonical_time(self.at))
-        set_frozen_fields(self, for_first_changes_until=canonical_time(self.for_first_changes_until))
+    def __init__(self, at: str | date, for_first_changes_until: str | date = OPEN_END) -> None:
+        set_frozen_fields(self, at=canonical_time(at))
+        set_frozen_fields(self, for_first_changes_until=canonical_time(for_first_changes_until))
 
     @property
     def at_time(self) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
@@ -14,9 +14,7 @@ from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.source import Source
-from scd_pipeline.declaration.times import canonical_time, moment
-
-OPEN_END = "9999-12-31 23:59:59"
+from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -60,7 +58,7 @@ class Dimension:
         sources: Source | Sequence[Source] = (),
         surrogate_key: str | None = None,
         key_salt: str = "",
-        open_end: str = OPEN_END,
+        open_end: str | date = OPEN_END,
         begin: Begin | None = None,
         deleted_rows: Literal["keep", "remove"] = "keep",
         deleted_at: bool = False,

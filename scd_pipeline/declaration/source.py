@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, get_args
 
@@ -194,8 +195,8 @@ class Source:
     def __init__(
         self,
         name: str,
-        snapshot: Snapshot | str | None = None,
-        feed: Feed | str | None = None,
+        snapshot: Snapshot | str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        feed: Feed | str | os.PathLike[str] | Mapping[str, Any] | None = None,
         attributes: str | Sequence[str] | None = None,
         existence: bool | None = None,
         timezone: str = "UTC",
@@ -205,8 +206,7 @@ class Source:
         overdue_after_hours: float | None = None,
     ) -> None:
         set_frozen_fields(self, name=name, attributes=as_tuple(attributes), existence=existence, timezone=timezone)
-        set_frozen_fields(self, snapshot=Snapshot(snapshot) if isinstance(snapshot, str) else snapshot)
-        set_frozen_fields(self, feed=Feed(feed) if isinstance(feed, str) else feed)
+        set_frozen_fields(self, snapshot=_channel(Snapshot, snapshot), feed=_channel(Feed, feed))
         set_frozen_fields(self, columns=_columns({} if columns is None else columns))
         set_frozen_fields(self, bad_row_limit=bad_row_limit, overdue_after_hours=overdue_after_hours)
         set_frozen_fields(self, retire_guard=_retire_guard(retire_guard))
@@ -225,6 +225,16 @@ class Source:
         """How the attribute or key column is read: where nothing is said, from the column of its name."""
         found = self.columns.get(name, Column())
         return found if found.from_ or found.expression else replace(found, from_=(name,))
+
+
+def _channel(kind: type[Snapshot] | type[Feed], declared: Any) -> Any:
+    """Return a path, or a mapping of options, as a channel; anything else unchanged, for the checks to reject."""
+    if isinstance(declared, (str, os.PathLike)):
+        return kind(str(declared))
+    names = {field.name for field in fields(kind)}
+    if isinstance(declared, Mapping) and names.issuperset(declared):
+        return kind(**declared)
+    return declared
 
 
 def _retire_guard(declared: Any) -> Any:

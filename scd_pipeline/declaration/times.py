@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
+from typing import Any
 
+from scd_pipeline.instants import to_instant
+
+OPEN_END = "9999-12-31 23:59:59"
 TIME_FORM = "write a UTC time as 2024-01-31 or 2024-01-31 23:59:59"
 
 _TIME = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?(?:Z|\+00:00)?)?", re.ASCII)
@@ -23,10 +27,13 @@ def parse_time(text: object) -> datetime | None:
         return None
 
 
-def canonical_time(text: str) -> str:
-    """The text as all declarations of that moment store it; other text as it is."""
-    found = parse_time(text)
-    return text if found is None else found.replace(tzinfo=None).isoformat(" ")
+def canonical_time(value: Any) -> Any:
+    """Return a time, given as text, date or datetime, as the one text that all declarations of it store.
+
+    Any other value is returned unchanged, for the checks to reject.
+    """
+    time = to_instant(value) if isinstance(value, date) else parse_time(value)
+    return value if time is None else time.replace(tzinfo=None).isoformat(" ")
 
 
 def moment(text: str) -> datetime:

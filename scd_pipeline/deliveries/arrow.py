@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,14 +10,16 @@ if TYPE_CHECKING:
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the names of the columns of a Spark, pandas or Arrow frame, in order."""
+    """Return the names of the columns of a Spark, pandas or Arrow frame, or of a list of dicts, in order."""
     import pyarrow
 
+    if isinstance(frame, list | tuple):
+        return list(dict.fromkeys(name for row in frame for name in row))
     return [str(name) for name in (frame.column_names if isinstance(frame, pyarrow.Table) else frame.columns)]
 
 
 def to_arrow(frame: Any) -> pyarrow.Table:
-    """Convert a pandas or Arrow frame to an Arrow table that Spark can read.
+    """Convert a pandas or Arrow frame, or a list of dicts, to an Arrow table that Spark can read.
 
     pandas is converted by Arrow, so that the time zone of the process has no effect (S1).
 
@@ -32,8 +34,25 @@ def to_arrow(frame: Any) -> pyarrow.Table:
     """
     import pyarrow
 
-    table = frame if isinstance(frame, pyarrow.Table) else pyarrow.Table.from_pandas(frame, preserve_index=False)
+    if isinstance(frame, list | tuple):
+        table = _from_dicts(frame)
+    else:
+        table = frame if isinstance(frame, pyarrow.Table) else pyarrow.Table.from_pandas(frame, preserve_index=False)
     return pyarrow.table([_to_spark_column(column) for column in table.columns], names=table.column_names)
+
+
+def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    """Return the rows as an Arrow table; a column that a row lacks is NULL there."""
+    import pyarrow
+
+    columns = {}
+    for name in column_names(rows):
+        try:
+            columns[name] = pyarrow.array([row.get(name) for row in rows])
+        except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+            error.args = (*error.args, f"Conversion failed for column {name} with type list")  # as pandas' frames do
+            raise
+    return pyarrow.table(columns)
 
 
 def _to_spark_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.declaration.frozen import set_frozen_fields
+from scd_pipeline.declaration.names import shown
+from scd_pipeline.declaration.source import format_of
+from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, revision_token
 from scd_pipeline.instants import to_utc
@@ -47,7 +51,9 @@ class Delivery:
     channel: str | None = None
     at: datetime | None = None
     revision: str | int | datetime = 0
-    frame: DataFrame | pandas.DataFrame | pyarrow.Table | None = field(default=None, repr=False)
+    frame: DataFrame | pandas.DataFrame | pyarrow.Table | Sequence[Mapping[str, Any]] | None = field(
+        default=None, repr=False
+    )
     path: str | None = None
     scope: Sequence[Sequence[Any]] | None = None
     actor: str | None = None
@@ -61,22 +67,26 @@ class Delivery:
     is_latest: bool = False
 
     def __post_init__(self) -> None:
-        """Errors: SourceDataError for a time or a revision that is none, or a scope that is no list of lists."""
-        if self.at is not None and not isinstance(self.at, datetime):
-            raise SourceDataError(
-                f"delivery {self.source}/{self.name}: at={self.at!r} is no datetime; expected one, as "
-                f"datetime(2024, 1, 31, tzinfo=timezone.utc)"
-            )
-        if "/" in str(self.revision) or (isinstance(self.revision, int) and self.revision < 0):
-            raise SourceDataError(
-                f"delivery {self.source}/{self.name}: revision={self.revision!r} cannot be one; expected a number from "
-                f"0 on, a datetime, or a text without `/`"
-            )
-        if self.scope is not None and not all(isinstance(values, list | tuple) for values in self.scope):
-            raise SourceDataError(
-                f"delivery {self.source}/{self.name}: scope={self.scope!r} is no list of lists; expected for each part "
-                f"of the scope its values in the order of the scope's columns, as [['EU'], ['US']]"
-            )
+        """Store each field in one form.
+
+        Raises:
+            SourceDataError: A field has a value that cannot be used.
+        """
+        set_frozen_fields(self, name=to_name(self.name))
+        location = f"delivery {self.source}/{self.name}"
+        set_frozen_fields(
+            self,
+            at=to_time(location, self.at),
+            revision=to_revision(location, self.revision),
+            path=to_path(location, self.path),
+            allow=to_names(location, self.allow),
+        )
+        texts = ("source", "channel", "actor", "reason", "correlation_id", "partition")
+        check_texts(location, {name: getattr(self, name) for name in texts})
+        check_frame(location, self.frame)
+        is_scope = isinstance(self.scope, list | tuple) and all(isinstance(v, list | tuple) for v in self.scope)
+        if self.scope is not None and not is_scope:
+            raise SourceDataError("DELIVERY_SCOPE", location, value=shown(self.scope))
 
     def channel_of(self, dimension: Dimension) -> Snapshot | Feed:
         """The declared channel.  Errors: SourceDataError if the dimension has none of that name."""
@@ -93,7 +103,20 @@ class Delivery:
                 f"delivery {self.source}/{self.name}: channel {self.channel or 'not given'}; expected "
                 f"{' or '.join(channels)}"
             )
-        return channels[kind]
+        channel = channels[kind]
+        if self.path is None or channel.format is not None:
+            return channel
+        return replace(channel, format=self._format())
+
+    def _format(self) -> str:
+        """Return the format of a file whose channel declares none.
+
+        Raises:
+            SourceDataError: UNKNOWN_FORMAT if the ending of the path does not tell it.
+        """
+        if inferred := format_of(self.path):
+            return inferred
+        raise SourceDataError("UNKNOWN_FORMAT", f"delivery {self.source}/{self.name}", path=self.path)
 
     def lacks_time(self, dimension: Dimension) -> str:
         """What is wrong where neither the delivery nor its rows have a time (S4); nothing where one of them has."""

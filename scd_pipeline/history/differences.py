@@ -46,7 +46,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import col, quote_name, to_comparable
+from scd_pipeline.expressions import col, quote_name, to_comparable, with_columns
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
@@ -264,12 +264,11 @@ def _with_state_before(records: DataFrame, in_effect: Column, batches: BatchChan
         exists = F.when(is_upsert, True).when(in_effect & (F.col(KIND) == "delete"), False)
         records = records.withColumn(EXISTED_BEFORE, last_flag(exists, window))
         records = records.withColumn(ASSERTED_BEFORE, F.col(EXISTED_BEFORE))
-    return records.withColumns(
-        {
-            _before(name): F.last(F.when(is_upsert, col(name)), ignorenulls=True).over(window)
-            for name in attribute_types(dimension)
-        }
-    )
+    before = {
+        _before(name): F.last(F.when(is_upsert, col(name)), ignorenulls=True).over(window)
+        for name in attribute_types(dimension)
+    }
+    return with_columns(records, before)
 
 
 def _differs(types: Mapping[str, DataType], *, not_provided_is_null: bool = False) -> Column:

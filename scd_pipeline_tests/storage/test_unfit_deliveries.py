@@ -542,23 +542,11 @@ def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
 
 @pytest.mark.rule("S34")
 @pytest.mark.parametrize("revision", [-1, "1/2"])
-def test_a_revision_that_cannot_be_one_is_told(revision: int | str) -> None:
+def test_a_revision_that_cannot_be_one_is_rejected(revision: int | str) -> None:
     """Below 0 it would rank above all numbers; and two deliveries could share one name."""
-    with pytest.raises(SourceDataError, match=rf"delivery crm/d1: revision={revision!r} .*; expected"):
+    with pytest.raises(SourceDataError) as caught:
         Delivery("crm", "d1", at=utc(2024, 1, 1), revision=revision)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"at": date(2024, 1, 1)}, "is no datetime; expected one"),
-        ({"at": "2024-01-01"}, "is no datetime; expected one"),
-        ({"scope": ["EU"]}, "is no list of lists; expected"),
-    ],
-)
-def test_a_delivery_is_told_what_it_cannot_be(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(SourceDataError, match=rf"delivery crm/d1: .* {told}"):
-        Delivery("crm", "d1", **wrong)  # type: ignore[arg-type]
+    assert caught.value.code == "DELIVERY_REVISION"
 
 
 BY_REGION = Dimension(

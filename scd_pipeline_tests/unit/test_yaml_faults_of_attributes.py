@@ -17,14 +17,6 @@ ONE | email: 1 | customer_id: {scd: 1, personal: true}
 8: attributes.customer_id: is personal and in the business key; a key outlives an erasure: take a key that
 is not personal, or remove `personal`
 
-# no attributes
-FLAT | attributes:\n  name: 1\n | <nothing>
-1: attributes: is missing; declare at least one attribute, as `city: 2`
-
-# attributes empty
-FLAT | \n  name: 1\n |  {}\n
-5: attributes: is missing; declare at least one attribute, as `city: 2`
-
 # attribute name underscore
 ONE | email: | _email:
 8: attributes._email: '_email' cannot be a name; <a name's rule>

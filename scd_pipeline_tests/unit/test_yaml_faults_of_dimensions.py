@@ -112,8 +112,8 @@ FLAT | attributes: | begin: {at: 2000-01-01, for_first_changes_until: 2020-01-01
 already; remove it
 
 # begin missing
-ONE | attributes: | begin: {at: 2020-01-01}\nattributes:
-6: begin.for_first_changes_until: is missing; write a UTC time as 2024-01-31 or 2024-01-31 23:59:59
+ONE | attributes: | begin: {for_first_changes_until: 2020-01-01}\nattributes:
+6: begin.at: is missing; write a UTC time as 2024-01-31 or 2024-01-31 23:59:59
 
 # begin time
 ONE | attributes: | begin: {at: 2020-02-30, for_first_changes_until: 2021-01-01}\nattributes:

@@ -63,9 +63,6 @@ def _is_key_column(faults: Faults, column: Any) -> bool:
 
 def check_attributes(faults: Faults, attributes: Any) -> tuple[Attribute, ...]:
     """The attributes that later checks can rely on."""
-    if attributes is None or attributes == ():
-        faults.add("attributes", "is missing", "declare at least one attribute, as `city: 2`")
-        return ()
     if not isinstance(attributes, tuple):
         faults.add("attributes", f"{shown(attributes)} has no attributes", "give attributes by their names")
         return ()

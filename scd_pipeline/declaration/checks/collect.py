@@ -26,6 +26,10 @@ class Faults:
     def add(self, field: str, wrong: str, right: str) -> None:
         self.found.append(Fault(self.where, field, wrong, right))
 
+    def has(self, field: str) -> bool:
+        """Return whether the field itself has a fault."""
+        return any(fault.field == field for fault in self.found)
+
     def raise_if_any(self) -> None:
         if self.found:
             raise DeclarationError(self.found)

@@ -231,7 +231,7 @@ def _check_scopes(faults: Faults, draft: Dimension) -> None:
 
 
 def _check_source_columns(faults: Faults, draft: Dimension) -> None:
-    if not draft.business_key or not draft.attributes:  # told: what the names stand for is not known
+    if not draft.business_key or faults.has("attributes"):  # the names cannot be resolved
         return
     types = _column_types(draft)
     for source in draft.sources:
@@ -312,7 +312,7 @@ def _check_times(faults: Faults, draft: Dimension) -> None:
     begin: Any = draft.begin
     if begin is None:
         return
-    if draft.attributes and all(attribute.scd in _WITHOUT_WINDOWS for attribute in draft.attributes):
+    if not faults.has("attributes") and all(attribute.scd in _WITHOUT_WINDOWS for attribute in draft.attributes):
         wrong = "without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already"
         faults.add("begin", wrong, "remove it")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import zoneinfo
 from collections.abc import Iterable, Mapping
@@ -105,6 +106,11 @@ def _check_channels(faults: Faults, path: str, draft: Source) -> None:
             continue
         if isinstance(channel, of):
             set_frozen_fields(draft, **{kind: _check_channel(faults, f"{path}.{kind}", channel)})
+        elif isinstance(channel, Mapping):
+            known = [field.name for field in dataclasses.fields(of)]
+            for word in (word for word in channel if word not in known):
+                faults.add(joined(f"{path}.{kind}", word), "is not an option", did_you_mean(word, known))
+            set_frozen_fields(draft, **{kind: None})
         else:
             faults.add(f"{path}.{kind}", f"{shown(channel)} is not a {kind}", f"give a path or a {of.__name__}")
             set_frozen_fields(draft, **{kind: None})

@@ -92,15 +92,16 @@ class DimensionReader:
         for word, read in readers.items():
             if word in given:
                 given[word] = read(word, given[word])
+        if "attributes" in self.spoilt:
+            given["attributes"] = None  # not empty, which would be a dimension of keys alone
         if "begin" in given:
             given["begin"] = self.begin(self.words("begin", given["begin"], words.BEGIN))
         return given
 
     def begin(self, given: dict[str, Any]) -> Begin:
-        for word in words.BEGIN:
-            if word not in given and not self.spoilt & {"begin", f"begin.{word}"}:
-                self.tell(f"begin.{word}", "is missing", TIME_FORM)
-        return Begin(**{word: given.get(word, "") for word in words.BEGIN})
+        if "at" not in given and not self.spoilt & {"begin", "begin.at"}:
+            self.tell("begin.at", "is missing", TIME_FORM)
+        return Begin(**{"at": "", **given})
 
     def key(self, path: str, node: Node) -> Any:
         if not isinstance(node, MappingNode):

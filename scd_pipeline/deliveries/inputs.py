@@ -1,0 +1,117 @@
+"""Accept the fields of a delivery as people write them, and reject all other values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from scd_pipeline.declaration.names import shown
+from scd_pipeline.errors import SourceDataError
+from scd_pipeline.instants import to_instant
+
+
+def to_name(value: Any) -> str:
+    """Return the name of a delivery: a text as it is, a whole number or a date as text.
+
+    Raises:
+        SourceDataError: DELIVERY_NAME for any other value.
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise SourceDataError("DELIVERY_NAME", "delivery", value=shown(value))
+    return value
+
+
+def to_time(location: str, value: Any) -> datetime | None:
+    """Return the time of a delivery in UTC, None for None.
+
+    Raises:
+        SourceDataError: DELIVERY_TIME for a value that is not a time.
+    """
+    time = to_instant(value)
+    if time is None and value is not None:
+        raise SourceDataError("DELIVERY_TIME", location, value=shown(value))
+    return time
+
+
+def to_revision(location: str, value: Any) -> str | int | datetime:
+    """Return the revision: a text, a number or a datetime; a date is the time at its beginning.
+
+    Raises:
+        SourceDataError: DELIVERY_REVISION for any other value, a negative number, and a text that is empty or has `/`.
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    is_text = isinstance(value, str) and bool(value) and "/" not in value
+    if is_number or is_text or isinstance(value, datetime):
+        return value  # type: ignore[no-any-return]
+    raise SourceDataError("DELIVERY_REVISION", location, value=shown(value))
+
+
+def to_path(location: str, value: Any) -> str | None:
+    """Return a path as text, None for None.
+
+    Raises:
+        SourceDataError: DELIVERY_PATH for any other value.
+    """
+    if value is None:
+        return None
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(path, str) or not path:
+        raise SourceDataError("DELIVERY_PATH", location, value=shown(value))
+    return path
+
+
+def to_names(location: str, value: Any) -> frozenset[str]:
+    """Return one name or several as a set.
+
+    Raises:
+        SourceDataError: DELIVERY_ALLOW for a value that is neither.
+    """
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, Iterable) or isinstance(names, Mapping):
+        raise SourceDataError("DELIVERY_ALLOW", location, value=shown(value))
+    names = list(names)
+    if not all(isinstance(name, str) for name in names):
+        raise SourceDataError("DELIVERY_ALLOW", location, value=shown(value))
+    return frozenset(names)
+
+
+def check_texts(location: str, fields: Mapping[str, Any]) -> None:
+    """Check fields that are texts or None.
+
+    Raises:
+        SourceDataError: DELIVERY_TEXT for any other value.
+    """
+    for name, value in fields.items():
+        if value is not None and not isinstance(value, str):
+            raise SourceDataError("DELIVERY_TEXT", location, field=name, value=shown(value))
+
+
+def check_frame(location: str, frame: Any) -> None:
+    """Check that the rows of a delivery are a frame of Spark, pandas or Arrow, or a list of dicts.
+
+    Raises:
+        SourceDataError: DELIVERY_FRAME for any other value.
+    """
+    if frame is not None and not (is_frame(frame) or is_rows(frame)):
+        raise SourceDataError("DELIVERY_FRAME", location, type=type(frame).__name__)
+
+
+def is_frame(value: object) -> bool:
+    """Return whether the value is a frame of Spark, pandas or Arrow."""
+    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(value).__mro__}
+    return not kinds.isdisjoint({"pyspark.DataFrame", "pandas.DataFrame", "pyarrow.Table"})
+
+
+def is_rows(value: object) -> bool:
+    """Return whether the value is a list of dicts, each from column names to values."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    return all(isinstance(row, Mapping) and all(isinstance(name, str) for name in row) for row in value)

@@ -1,0 +1,522 @@
+"""The front door of the library: load and query the tables of one warehouse."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from scd_pipeline import reading
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.names import is_table_name, listed, shown
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.discovery import select_deliveries
+from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import UsageError
+from scd_pipeline.instants import to_instant
+from scd_pipeline.load.audit import load_and_record
+from scd_pipeline.load.dimension import LoadResult, plan
+from scd_pipeline.load.facts import load_fact, plan_fact
+from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.operations import check, status
+from scd_pipeline.spark import session, setup
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+    Rows: TypeAlias = DataFrame | pandas.DataFrame | pyarrow.Table | Sequence[Mapping[str, Any]]
+    Deliveries: TypeAlias = Delivery | Sequence[Delivery] | Rows | str | os.PathLike[str]
+
+Time: TypeAlias = str | date | datetime
+"""A time as people write it: ISO text, a date or a datetime; in UTC without a zone."""
+
+_log = logging.getLogger("scd_pipeline")
+
+
+class Pipeline:
+    """Loads deliveries into the dimensions and facts of a warehouse, and queries them.
+
+    Without `spark` and `remote` it starts Spark in this process; the first use on a machine downloads Delta's jars.
+    As a context manager it closes itself at the end.
+
+    Args:
+        warehouse: The folder of the tables, or the address of a bucket; it is created by the first load.
+        spark: A session of your own, with Delta and the time zone UTC.
+        remote: The address of a Spark Connect server, as `sc://host:port`.
+        schema: The schema of the session's catalog that has the tables, as `sales` or `main.sales`; by default they
+            are in the folder.
+        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `keys`.
+
+    Raises:
+        SetupError: Java, jars or a server are missing, or the session's time zone is not UTC.
+        UsageError: An argument has a value that cannot be used.
+
+    Example:
+        from scd_pipeline import Dimension, Pipeline, Source
+
+        customer = Dimension("dim_customer", "id", {"name": 1, "city": 2}, Source("crm", snapshot={}))
+
+        with Pipeline("warehouse") as pipeline:
+            pipeline.load(customer, [{"id": "7", "name": "Ada", "city": "Rome"}], at="2024-01-31")
+            pipeline.load(customer, [{"id": "7", "name": "Ada", "city": "Oslo"}], at="2024-02-29")
+            pipeline.as_of(customer, "2024-02-01").show()
+    """
+
+    def __init__(
+        self,
+        warehouse: str | os.PathLike[str] = "warehouse",
+        *,
+        spark: SparkSession | None = None,
+        remote: str = "",
+        schema: str | None = None,
+        schemas: Mapping[str, str] | None = None,
+    ) -> None:
+        _check_arguments(warehouse, spark, remote, schema, schemas)
+        self._stop: Callable[[], None] | None = None
+        if spark is None:
+            spark, self._stop = _connect(remote) if remote else _start()
+        try:
+            self.warehouse = Warehouse(spark, os.fspath(warehouse), schema=schema, schemas=schemas)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session."""
+        return self.warehouse.spark
+
+    def close(self) -> None:
+        """Stop the Spark session if this pipeline has started it."""
+        stop, self._stop = self._stop, None
+        if stop is not None:
+            stop()
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # Loads
+
+    def load(
+        self,
+        table: Dimension | Fact,
+        deliveries: Deliveries | None = None,
+        *,
+        name: str | int | date | None = None,
+        at: Time | None = None,
+        source: str | None = None,
+        channel: str | None = None,
+        revision: str | int | datetime | None = None,
+        allow: str | Collection[str] = (),
+        run_id: str = "",
+        raise_on_rejection: bool = True,
+    ) -> LoadResult:
+        """Load deliveries into a dimension, with its audit and its list of keys, or into a fact.
+
+        A load may be repeated: a delivery that was loaded before changes nothing.
+
+        Args:
+            table: The declaration of the dimension or fact.
+            deliveries: One Delivery or several; or the rows of one delivery as a frame of Spark, pandas or Arrow, as a
+                list of dicts, or as the path of a file. By default all deliveries at the paths of the declaration.
+            name: The name of the delivery whose rows are given; by default its time.
+            at: The time of that delivery; by default its name, if that is a date.
+            source: The source of that delivery; by default the only one that is declared.
+            channel: The channel of that delivery, `snapshot` or `feed`; by default the only one of the source.
+            revision: The revision of that delivery, 0 by default; a higher one replaces a lower one of the same name.
+            allow: The rules that may not reject these deliveries: `bad_rows`, `retire_guard`.
+            run_id: A name for this load, stored with every row that it writes.
+            raise_on_rejection: Raise if a delivery is rejected, after all others are loaded. Otherwise
+                `LoadResult.rejected` has the rejected ones.
+
+        Returns:
+            The outcome of each delivery, and the number of rows that were changed.
+
+        Raises:
+            BatchRejected: A delivery breaks a rule, such as the retire guard; all others are loaded.
+            SourceDataError: A delivery does not fit the declaration; nothing was written.
+            LoadError: The tables are damaged, or another writer kept committing first.
+            UsageError: An argument has a value that cannot be used; nothing was written.
+        """
+        declared = _declared(table)
+        described = _Description(name, at, source, channel, revision, allow)
+        selected = _select(declared, deliveries, described, self.spark)
+        result = _load(self.warehouse, declared, selected, _text("run_id", run_id))
+        facts = [declared] if isinstance(declared, Fact) else []
+        reading.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
+        if raise_on_rejection:
+            result.raise_if_rejected()
+        return result
+
+    def plan(
+        self,
+        table: Dimension | Fact,
+        deliveries: Deliveries | None = None,
+        *,
+        name: str | int | date | None = None,
+        at: Time | None = None,
+        source: str | None = None,
+        channel: str | None = None,
+        revision: str | int | datetime | None = None,
+        allow: str | Collection[str] = (),
+    ) -> LoadPlan:
+        """Compute what `load` would change, and write nothing; `LoadPlan.explain()` is a summary.
+
+        Args:
+            table: The declaration of the dimension or fact.
+            deliveries: As for `load`.
+            name, at, source, channel, revision, allow: As for `load`.
+
+        Raises:
+            SourceDataError: A delivery does not fit the declaration.
+            UsageError: An argument has a value that cannot be used.
+        """
+        declared = _declared(table)
+        described = _Description(name, at, source, channel, revision, allow)
+        selected = _select(declared, deliveries, described, self.spark)
+        return _plan(self.warehouse, declared, selected)
+
+    # Queries of one table
+
+    def current(self, table: Dimension | Fact | str) -> DataFrame:
+        """Return the current version of each entity that exists, or the rows of a fact.
+
+        Args:
+            table: A dimension or fact, or its name.
+
+        Raises:
+            SetupError: The table does not exist.
+        """
+        return reading.current(self.warehouse, _readable(table))
+
+    def history(self, table: Dimension | Fact | str) -> DataFrame:
+        """Return every version of every entity; `effective_to` is NULL in a current version.
+
+        Args:
+            table: A dimension or fact, or its name.
+
+        Raises:
+            SetupError: The table does not exist.
+        """
+        return reading.history(self.warehouse, _readable(table))
+
+    def as_of(self, table: Dimension | Fact | str, time: Time, *, known_at: Time | None = None) -> DataFrame:
+        """Return the versions in force at a time.
+
+        Args:
+            table: A dimension or fact, or its name; with `known_at` a declared dimension.
+            time: The business time, as ISO text, date or datetime; in UTC without a zone.
+            known_at: The system time: the dimension is rebuilt from its audit as it was known then; by default now.
+
+        Raises:
+            SetupError: The table does not exist, or it has no audit.
+            UsageError: A value is not a time.
+        """
+        known = None if known_at is None else _time("known_at", known_at)
+        return reading.as_of(self.warehouse, _readable(table), _time("time", time), known_at=known)
+
+    def audit(self, dimension: Dimension | str) -> DataFrame:
+        """Return every transition of every entity: what changed, when, by which delivery, and when it was recorded.
+
+        Args:
+            dimension: A dimension, or its name.
+
+        Raises:
+            SetupError: The dimension has no audit.
+        """
+        return reading.audit(self.warehouse, _readable(dimension))
+
+    def batches(self, table: Dimension | Fact | str) -> DataFrame:
+        """Return every revision of every delivery that was accepted, with its state and its counts of rows.
+
+        Args:
+            table: A dimension or fact, or its name.
+
+        Raises:
+            SetupError: The table does not exist.
+        """
+        return reading.batches(self.warehouse, _readable(table))
+
+    def quarantine(self, table: Dimension | Fact | str) -> DataFrame:
+        """Return the bad rows of all deliveries, each with its reason and its content as JSON.
+
+        Args:
+            table: A dimension or fact, or its name.
+
+        Raises:
+            SetupError: The table does not exist.
+        """
+        return reading.quarantine(self.warehouse, _readable(table))
+
+    # Queries of several tables
+
+    def join_as_of(
+        self,
+        rows: DataFrame,
+        dimension: Dimension,
+        *,
+        time: str,
+        keys: str | Sequence[str] | None = None,
+        known_at: Time | None = None,
+    ) -> DataFrame:
+        """Return the rows with the attributes of a dimension in force at the time of each row.
+
+        Args:
+            rows: A Spark frame with the business key and a time.
+            dimension: The declaration of the dimension.
+            time: The column of the rows with their time.
+            keys: The columns of the rows with the business key; by default they have the dimension's names.
+            known_at: The system time, as for `as_of`.
+
+        Returns:
+            As many rows, with the surrogate key (-1 if no version is in force) and `<dimension>_<attribute>`.
+
+        Raises:
+            SetupError: The dimension does not exist.
+            UsageError: An argument has a value that cannot be used.
+        """
+        if not isinstance(dimension, Dimension):
+            raise UsageError("NOT_A_DIMENSION", "dimension", value=shown(dimension))
+        if not (is_frame(rows) and hasattr(rows, "sparkSession")):
+            raise UsageError("NOT_A_SPARK_FRAME", "rows", type=type(rows).__name__)
+        names = [keys] if isinstance(keys, str) else keys
+        _check_columns(rows, [_text("time", time), *_texts("keys", names or dimension.key_names)])
+        known = None if known_at is None else _time("known_at", known_at)
+        return reading.as_of_join(self.warehouse, rows, dimension, time=time, keys=names, known_at=known)
+
+    def sql(self, query: str, *, facts: Sequence[Fact] = ()) -> DataFrame:
+        """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.
+
+        Beside the tables each dimension has the views `<dimension>_current`, `_in_force`, `_batches` and `_quarantine`,
+        and the table function `<dimension>_as_of(time)`.
+
+        Args:
+            query: The query.
+            facts: Facts for which `<fact>_joined` has the attributes of their dimensions.
+
+        Raises:
+            UsageError: An argument has a value that cannot be used.
+            pyspark.errors.AnalysisException: The query names a table or column that does not exist.
+        """
+        declared = [_declared(fact) for fact in _listed("facts", facts)]
+        reading.register(
+            self.warehouse, facts=[f for f in declared if isinstance(f, Fact)], query=_text("query", query)
+        )
+        return self.spark.sql(query)
+
+    # Operations
+
+    def check(self, *tables: Dimension | Fact) -> tuple[check.Finding, ...]:
+        """Check all invariants of dimensions and facts.
+
+        Args:
+            tables: The declarations.
+
+        Returns:
+            The result of each check; `passed` is False for one with violations.
+
+        Raises:
+            UsageError: An argument is not a dimension or fact.
+        """
+        return tuple(result for table in tables for result in _check(self.warehouse, _declared(table)))
+
+    def status(self, *tables: Dimension | Fact, now: Time | None = None) -> status.Status:
+        """Report the last and the pending deliveries of each source, and how far each table is behind.
+
+        Args:
+            tables: The declarations.
+            now: The time from which the age of the deliveries is counted; by default the clock.
+
+        Raises:
+            UsageError: An argument is not a dimension or fact, or `now` is not a time.
+        """
+        time = datetime.now(timezone.utc) if now is None else _time("now", now)
+        declared = [_declared(table) for table in tables]
+        dimensions = [table for table in declared if isinstance(table, Dimension)]
+        facts = [table for table in declared if isinstance(table, Fact)]
+        return status.status(self.warehouse, dimensions, facts, now=time)
+
+
+# Dispatch on the kind of table
+
+
+def _load(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Delivery], run_id: str) -> LoadResult:
+    if isinstance(table, Fact):
+        return load_fact(warehouse, table, deliveries, run_id=run_id, progress=_log.info)
+    return load_and_record(warehouse, table, deliveries, run_id=run_id, progress=_log.info)[0]
+
+
+def _plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Delivery]) -> LoadPlan:
+    return plan_fact(warehouse, table, deliveries) if isinstance(table, Fact) else plan(warehouse, table, deliveries)
+
+
+def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.Finding]:
+    return check.check_fact(warehouse, table) if isinstance(table, Fact) else check.check_dimension(warehouse, table)
+
+
+def _shape(table: Dimension | Fact) -> Dimension:
+    return table.as_dimension() if isinstance(table, Fact) else table
+
+
+# Spark
+
+
+def _start() -> tuple[SparkSession, Callable[[], None] | None]:
+    """Return a session in this process, and what stops it; an existing session is used and not stopped."""
+    from pyspark.sql import SparkSession
+
+    found = setup.run(os.environ, progress=_log.info)
+    scratch = setup.cache_folder(os.environ) / "spark-warehouse"
+    existing = SparkSession.getActiveSession()
+    spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home)
+    return spark, spark.stop if existing is None else None
+
+
+def _connect(remote: str) -> tuple[SparkSession, Callable[[], None]]:
+    """Return a session at a Spark Connect server, and what stops it."""
+    spark = session.connect_spark(remote)
+    return spark, spark.stop
+
+
+# Arguments
+
+
+def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schemas: Any) -> None:
+    if not isinstance(warehouse, (str, os.PathLike)) or not str(warehouse).strip():
+        raise UsageError("NOT_A_WAREHOUSE", "warehouse", value=shown(warehouse))
+    if spark is not None and not (hasattr(spark, "createDataFrame") and hasattr(spark, "conf")):
+        raise UsageError("NOT_A_SPARK_SESSION", "spark", type=type(spark).__name__)
+    if spark is not None and remote:
+        raise UsageError("TWO_SPARK_SESSIONS", "Pipeline")
+    _text("remote", remote)
+    if schema is not None:
+        _text("schema", schema)
+    if schemas is not None and not (isinstance(schemas, Mapping) and _texts("schemas", [*schemas, *schemas.values()])):
+        raise UsageError("NOT_A_MAPPING", "schemas", value=shown(schemas))
+
+
+def _declared(table: Any) -> Dimension | Fact:
+    if not isinstance(table, (Dimension, Fact)):
+        raise UsageError("NOT_A_DECLARATION", "table", value=shown(table))
+    return table
+
+
+def _readable(table: Any) -> Dimension | str:
+    """Return the dimension, a fact as one, or a name of either."""
+    if isinstance(table, str) and is_table_name(table):
+        return table
+    if not isinstance(table, (Dimension, Fact)):
+        raise UsageError("NOT_A_TABLE_NAME", "table", value=shown(table))
+    return _shape(table)
+
+
+def _time(argument: str, value: Any) -> datetime:
+    time = to_instant(value)
+    if time is None:
+        raise UsageError("NOT_A_TIME", argument, value=shown(value))
+    return time
+
+
+def _text(argument: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError("NOT_A_TEXT", argument, value=shown(value))
+    return value
+
+
+def _texts(argument: str, values: Any) -> list[str]:
+    return [_text(argument, value) for value in _listed(argument, values)]
+
+
+def _listed(argument: str, values: Any) -> list[Any]:
+    if not isinstance(values, (list, tuple)):
+        raise UsageError("NOT_A_LIST", argument, value=shown(values))
+    return list(values)
+
+
+def _check_columns(rows: DataFrame, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in rows.columns]
+    if missing:
+        raise UsageError("NO_SUCH_COLUMN", "rows", names=listed(missing), columns=", ".join(rows.columns))
+
+
+# Deliveries
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What a load is told of the one delivery whose rows it is given; None for what is not told."""
+
+    name: Any
+    at: Any
+    source: Any
+    channel: Any
+    revision: Any
+    allow: Any
+
+    def arguments(self) -> list[str]:
+        """Return the names of the arguments that were given."""
+        values = {**vars(self), "allow": self.allow or None}
+        return [name for name, value in values.items() if value is not None]
+
+
+def _select(table: Dimension | Fact, given: Any, described: _Description, spark: SparkSession) -> list[Delivery]:
+    """Return the deliveries that the arguments of a load mean.
+
+    Raises:
+        UsageError: The arguments exclude each other, or are of no known kind.
+    """
+    if given is None:
+        if unused := [name for name in described.arguments() if name != "allow"]:
+            raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=listed(unused))
+        allowed = to_names(table.name, described.allow)
+        return select_deliveries(_shape(table), spark, allow=allowed)
+    deliveries = [given] if isinstance(given, Delivery) else given
+    if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
+        return [_delivery(table, given, described)]
+    if not deliveries and (described.name is not None or described.at is not None):
+        return [_delivery(table, given, described)]
+    if unused := described.arguments():
+        raise UsageError("DELIVERY_DESCRIBED_TWICE", table.name, arguments=listed(unused))
+    return list(deliveries)
+
+
+def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> Delivery:
+    """Return the delivery of these rows.
+
+    Raises:
+        UsageError: The rows are of no known kind, or the delivery has neither a name nor a time, or no source is given
+            for a table with several.
+    """
+    is_path = isinstance(rows, (str, os.PathLike))
+    if not (is_path or is_frame(rows) or is_rows(rows)):
+        raise UsageError("NOT_DELIVERIES", table.name, type=type(rows).__name__)
+    name, at, source = described.name, described.at, described.source
+    if name is None and at is None:
+        raise UsageError("DELIVERY_NOT_NAMED", table.name)
+    sources = _shape(table).sources
+    if source is None and len(sources) > 1:
+        raise UsageError("SOURCE_NOT_NAMED", table.name, sources=listed(each.name for each in sources))
+    return Delivery(
+        sources[0].name if source is None else source,
+        name=_name_of(_time("at", at)) if name is None else name,
+        channel=described.channel,
+        at=to_instant(name) if at is None else at,
+        revision=0 if described.revision is None else described.revision,
+        frame=None if is_path else rows,
+        path=rows if is_path else None,
+        allow=described.allow,
+    )
+
+
+def _name_of(time: datetime) -> str:
+    """Return a time as the name of a delivery: a date where it is one."""
+    return time.replace(tzinfo=None).isoformat().removesuffix("T00:00:00")
