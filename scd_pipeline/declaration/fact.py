@@ -37,7 +37,11 @@ class Role:
         """Errors: DeclarationError for what is no dimension."""
         if not isinstance(dimension, Dimension):
             raise DeclarationError([Fault("role", "dimension", *_no_dimension(dimension))])
-        set_frozen_fields(self, dimension=dimension, key=dimension.key_names if key is None else as_tuple(key))
+        names = dimension.key_names if key is None else as_tuple(key)
+        if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+            wrong = f"{shown(key)} is not a name or a list of names"
+            raise DeclarationError([Fault("role", "key", wrong, "name the fact's columns of the business key")])
+        set_frozen_fields(self, dimension=dimension, key=names)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -83,7 +87,7 @@ class Fact:
         group: str = "",
         origin: str = "",
     ) -> None:
-        _check_kinds(str(origin or name), grain, dimensions, source, measures)
+        _check_kinds(str(origin or name), grain, event_time, dimensions, source, measures)
         roles = {role: Role(of) if isinstance(of, Dimension) else of for role, of in dimensions.items()}
         set_frozen_fields(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
         set_frozen_fields(
@@ -161,7 +165,7 @@ def _no_dimension(given: object) -> tuple[str, str]:
     return f"{shown(given)} is no dimension", "give a Dimension, or a Role of one"
 
 
-def _check_kinds(where: str, grain: Any, dimensions: Any, source: Any, measures: Any) -> None:
+def _check_kinds(where: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
     """Raise one DeclarationError with all parts of a fact that are not of their kind."""
     faults = [
         Fault(where, name, f"{shown(given)} is not names with values", "give a mapping")
@@ -174,6 +178,8 @@ def _check_kinds(where: str, grain: Any, dimensions: Any, source: Any, measures:
         for role, of in roles
         if not isinstance(of, (Dimension, Role))
     ]
+    if not isinstance(event_time, str):
+        faults.append(Fault(where, "event_time", f"{shown(event_time)} is not text", "name the column of the time"))
     if not isinstance(source, Source):
         faults.append(Fault(where, "source", f"{shown(source)} is no source", "give a Source with a feed"))
     if faults:

@@ -10,6 +10,7 @@ from yaml.nodes import MappingNode, Node
 
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.names import is_text, shown
 from scd_pipeline.declaration.yaml.fact import FactReader, is_fact
 from scd_pipeline.declaration.yaml.nodes import documents
 from scd_pipeline.declaration.yaml.reader import DimensionReader
@@ -50,7 +51,15 @@ def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
     return load_declarations(path).dimensions
 
 
-def _files(place: Path) -> list[Path]:
+def _files(path: str | Path) -> list[Path]:
+    """Return the file, or the files of the folder.
+
+    Raises:
+        DeclarationError: The path is not a path, or the folder has no declarations.
+    """
+    if not isinstance(path, (str, Path)) or not is_text(str(path)):
+        raise DeclarationError([Fault("declarations", "path", f"{shown(path)} is not a path", "name a file or folder")])
+    place = Path(path)
     if not place.is_dir():
         return [place]
     files = sorted(file for file in place.iterdir() if _may_declare(file))
@@ -74,9 +83,9 @@ def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()
     Raises:
         DeclarationError: As for `load_dimensions`, with the faults of all files.
     """
-    files = _files(Path(path))
+    files = _files(path)
     own = {file.resolve() for file in files}
-    further = [file for place in dimensions for file in _files(Path(place)) if file.resolve() not in own]
+    further = [file for place in dimensions for file in _files(place) if file.resolve() not in own]
     return _parsed(files, {file.resolve(): file for file in further}.values())
 
 
