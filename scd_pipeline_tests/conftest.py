@@ -18,8 +18,11 @@ import pytest
 
 from scd_pipeline.delta import capabilities
 from scd_pipeline.delta.table import Table
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import session, setup
+from scd_pipeline.spark import server, session
+from scd_pipeline.spark.configuration import INTERPRETED
+from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline_tests import servers
 
 if TYPE_CHECKING:
@@ -62,10 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def installation() -> setup.Installation:
+def installation() -> Installation:
     """Java and jars, as the set-up left them."""
     try:
-        return setup.find(os.environ)
+        return find_installation(Environment.from_env())
     except SetupError as error:
         pytest.exit(f"{error}", returncode=error.exit_code)
 
@@ -78,20 +81,20 @@ def _kind() -> str:
 
 
 @pytest.fixture(scope="session")
-def spark(installation: setup.Installation) -> Iterator[SparkSession]:
+def spark(installation: Installation) -> Iterator[SparkSession]:
     """The Spark session of all tests."""
     yield from _embedded(installation) if _kind() == "embedded" else _connected(installation)
 
 
 @pytest.fixture(scope="session")
-def remote(spark: SparkSession, installation: setup.Installation) -> str:
+def remote(spark: SparkSession, installation: Installation) -> str:
     """The address of the tests' Spark Connect server; empty where Spark is embedded in this process."""
     assert spark
     if _kind() == "embedded":
         return ""
-    server = session.find_server(servers.folder(), servers.settings(installation))
-    assert server is not None
-    return server.url
+    running = server.find_server(servers.folder(), servers.settings(installation))
+    assert running is not None
+    return running.url
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -143,19 +146,19 @@ def warehouse(tmp_path: Path) -> Path:
     return folder
 
 
-def _embedded(installation: setup.Installation) -> Iterator[SparkSession]:
+def _embedded(installation: Installation) -> Iterator[SparkSession]:
     spark = session.local_spark(
         jars=installation.jars,
         java_home=installation.java_home,
         cores=2,
         shuffle_partitions=2,
-        extra=session.INTERPRETED,
+        extra=INTERPRETED,
     )
     yield spark
     spark.stop()
 
 
-def _connected(installation: setup.Installation) -> Iterator[SparkSession]:
+def _connected(installation: Installation) -> Iterator[SparkSession]:
     conf = servers.settings(installation)
     with session.shared_spark(servers.folder(), conf, java_home=installation.java_home) as spark:
         yield spark

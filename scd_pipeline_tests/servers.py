@@ -6,7 +6,6 @@ Without `start` the first test run starts it and the last one stops it.
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -16,7 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scd_pipeline.spark import session, setup
+from scd_pipeline.environment import Environment
+from scd_pipeline.spark.configuration import INTERPRETED, spark_conf
+from scd_pipeline.spark.installation import Installation, find_installation
+from scd_pipeline.spark.server import start_server, stop_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,16 +31,16 @@ _PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParalle
 
 def folder() -> Path:
     """Return the folder of the tests' servers."""
-    return setup.cache_folder(os.environ) / "servers" / "tests"
+    return Environment.from_env().cache_folder / "servers" / "tests"
 
 
-def settings(installation: setup.Installation) -> dict[str, str]:
+def settings(installation: Installation) -> dict[str, str]:
     """Return the settings of the tests' server: for loads of a few rows, see `several_partitions`."""
-    conf = session.spark_conf(
+    conf = spark_conf(
         jars=installation.jars,
         cores=2,
         driver_memory="4g",
-        extra={**session.INTERPRETED, **dict.fromkeys(_PARTITIONS, "1")},
+        extra={**INTERPRETED, **dict.fromkeys(_PARTITIONS, "1")},
     )
     conf["spark.driver.extraJavaOptions"] += f" {_MEMORY}"
     return conf
@@ -80,12 +82,12 @@ def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -
 def main(arguments: list[str]) -> int:
     """Start or stop; return the exit code."""
     if arguments == ["start"]:
-        found = setup.find(os.environ)
-        server = session.start_server(folder(), settings(found), java_home=found.java_home)
+        found = find_installation(Environment.from_env())
+        server = start_server(folder(), settings(found), java_home=found.java_home)
         print(f"{server.url} (log: {server.log})")
         return 0
     if arguments == ["stop"]:
-        print(f"servers stopped: {session.stop_server(folder())}")
+        print(f"servers stopped: {stop_server(folder())}")
         return 0
     print("usage: python -m scd_pipeline_tests.servers start|stop", file=sys.stderr)
     return 2

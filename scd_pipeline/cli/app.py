@@ -15,7 +15,7 @@ from pathlib import Path
 from scd_pipeline.cli import commands
 from scd_pipeline.cli import progress as watching
 from scd_pipeline.cli import queries as asking
-from scd_pipeline.environment import declarations_folder
+from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import OVERRIDABLE_RULES, ScdError
 
 INTERRUPTED = 130
@@ -66,12 +66,13 @@ def _is_condition(argument: str) -> bool:
 
 def settings(options: argparse.Namespace, environ: Mapping[str, str]) -> commands.Settings:
     """What holds for every command: options first, then the environment, then what is usual."""
+    environment = Environment.from_env(environ)
     declarations = options.declarations and Path(options.declarations).absolute()
     return commands.Settings(
-        environ=environ,
-        warehouse=options.warehouse or environ.get("SCD_WAREHOUSE") or "warehouse",
-        remote=environ.get("SCD_REMOTE", "") if options.remote is None else options.remote,
-        declarations=declarations or declarations_folder(environ),
+        environment=environment,
+        warehouse=options.warehouse or environment.warehouse or DEFAULT_WAREHOUSE,
+        remote=environment.remote if options.remote is None else options.remote,
+        declarations=declarations or environment.declarations,
         program=_program(Path(sys.argv[0])),
         terminal_width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None,
     )

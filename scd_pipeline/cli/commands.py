@@ -11,16 +11,18 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scd_pipeline.environment import EXAMPLE
+from scd_pipeline.environment import DEFAULT_WAREHOUSE, EXAMPLE, Environment
 from scd_pipeline.errors import UsageError, value_error_name
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.deliveries.delivery import Delivery
     from scd_pipeline.delta.warehouse import Warehouse
@@ -35,7 +37,7 @@ _STOPPED, _NOT_SET_UP = 3, 5
 class Settings:
     """What holds for every command. `terminal_width` is None where no terminal shows the results."""
 
-    environ: Mapping[str, str]
+    environment: Environment
     warehouse: str
     remote: str
     declarations: Path | None
@@ -55,7 +57,7 @@ class Settings:
     @property
     def again(self) -> str:
         """How the user may call this program again, on the same tables."""
-        usual = Path(self.environ.get("SCD_WAREHOUSE") or "warehouse").absolute()
+        usual = Path(self.environment.warehouse or DEFAULT_WAREHOUSE).absolute()
         return self.program if self.folder == usual else f"{self.program} --warehouse {self.warehouse}"
 
     @contextlib.contextmanager
@@ -65,24 +67,28 @@ class Settings:
         `declared` are names of dimensions and facts whose tables may be there.
         Errors: SetupError.
         """
-        from scd_pipeline.delta.warehouse import Warehouse
-        from scd_pipeline.environment import schemas
         from scd_pipeline.spark import session
-        from scd_pipeline.spark import setup as installation
+        from scd_pipeline.spark.installation import find_installation
 
         if not self.remote:
-            found = installation.find(self.environ)
-            scratch = installation.cache_folder(self.environ) / "spark-warehouse"
+            found = find_installation(self.environment)
+            scratch = self.environment.cache_folder / "spark-warehouse"
             # It ends with this process, whose one session it is.
             spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home, quick=quick)
-            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ), declared=declared)
+            yield self._warehouse(spark, declared)
             return
         spark = session.connect_spark(self.remote)
         try:
-            yield Warehouse(spark, self.warehouse_path, **schemas(self.environ), declared=declared)
+            yield self._warehouse(spark, declared)
         finally:
             with contextlib.suppress(Exception):
                 spark.stop()
+
+    def _warehouse(self, spark: SparkSession, declared: Sequence[str]) -> Warehouse:
+        from scd_pipeline.delta.warehouse import Warehouse
+
+        schema, schemas = self.environment.schema, self.environment.schemas
+        return Warehouse(spark, self.warehouse_path, schema=schema, schemas=schemas, declared=declared)
 
 
 Command = Callable[[Namespace, Settings], "int | None"]
@@ -121,24 +127,24 @@ def failure_message(error: BaseException) -> str | None:
 
 def setup(options: Namespace, settings: Settings) -> None:
     """`scd setup`"""
-    from scd_pipeline.spark import setup as installation
+    from scd_pipeline.spark.installation import install
 
-    installation.run(settings.environ, progress=say, repository=options.repository)
+    install(settings.environment, progress=say, repository=options.repository)
     print("ready")
 
 
 def doctor(options: Namespace, settings: Settings) -> int:
     """`scd doctor`"""
-    from scd_pipeline.spark import doctor as examination
+    from scd_pipeline.spark.doctor import diagnose, render
 
     with contextlib.ExitStack() as stack:
-        found = examination.report(
-            settings.environ,
+        diagnoses = diagnose(
+            settings.environment,
             warehouse=settings.folder or settings.warehouse,
             capabilities=(lambda: stack.enter_context(settings.open()).capabilities) if options.spark else None,
         )
-    print(examination.render(found))
-    return 0 if all(finding.ok for finding in found) else _NOT_SET_UP
+    print(render(diagnoses))
+    return 0 if all(diagnosis.is_ok for diagnosis in diagnoses) else _NOT_SET_UP
 
 
 def demo(_options: Namespace, settings: Settings) -> None:
@@ -152,7 +158,7 @@ def demo(_options: Namespace, settings: Settings) -> None:
             f"the demo loads the example, and {settings.declarations} is what the declarations are to be read from; "
             "unset SCD_DECLARATIONS and leave --declarations out, or load your own: `scd load`"
         )
-    home = dagster_home(settings.environ, Path.cwd())
+    home = dagster_home(settings.environment.variables, Path.cwd())
     play.introduce(declared, settings.warehouse_path, play.to_stdout)
     with play.progress(play.to_stdout) as tell, play.dagster_instance(home) as instance:
         tell("starting Dagster")

@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import session, setup
+from scd_pipeline.spark.configuration import spark_conf
+from scd_pipeline.spark.installation import find_installation
+from scd_pipeline.spark.remote import redacted_address, require_server
+from scd_pipeline.spark.server import connect_server
 
 if TYPE_CHECKING:
     from dagster._core.remote_origin import CodeLocationOrigin
@@ -43,10 +46,10 @@ nux:
 
 def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
     """Serve until the user has had enough (Ctrl-C).  Out: Dagster's exit code, 0 after Ctrl-C."""
-    home = dagster_home(settings.environ, Path.cwd())
+    home = dagster_home(settings.environment.variables, Path.cwd())
     with _spark(settings, say) as url:
         environ = environment(settings, url, home)
-        place = session.without_secrets(url)
+        place = redacted_address(url)
         say(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {place}")
         if not settings.remote:
             say(f"in other terminals: export SCD_REMOTE={place}")
@@ -86,7 +89,7 @@ def environment(settings: Settings, url: str, home: Path) -> dict[str, str]:
     told = {"DAGSTER_HOME": str(home), "SCD_REMOTE": url, "SCD_WAREHOUSE": settings.warehouse_path}
     if settings.declarations:
         told["SCD_DECLARATIONS"] = str(settings.declarations)
-    return {**settings.environ, **told}
+    return {**settings.environment.variables, **told}
 
 
 def command(folder: Path, port: int, code_location: str) -> list[str]:
@@ -118,14 +121,14 @@ def _workspace(folder: Path) -> Path | None:
 def _spark(settings: Settings, say: Say) -> Iterator[str]:
     """The server that is named, or one that is started, and stopped after its last user."""
     if settings.remote:
-        session.expect_server(settings.remote)
+        require_server(settings.remote)
         yield settings.remote
         return
-    installed = setup.find(settings.environ)
+    installed = find_installation(settings.environment)
     say("starting a Spark Connect server")
-    conf = session.spark_conf(jars=installed.jars)
-    servers = setup.cache_folder(settings.environ) / "servers" / "dev"
-    with session.connect_server(servers, conf, java_home=installed.java_home) as url:
+    conf = spark_conf(jars=installed.jars)
+    servers = settings.environment.cache_folder / "servers" / "dev"
+    with connect_server(servers, conf, java_home=installed.java_home) as url:
         yield url
         say("stopping the Spark Connect server")
 

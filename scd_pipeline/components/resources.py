@@ -20,12 +20,13 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field, PrivateAttr
 
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.environment import schemas
+from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import session, setup
+from scd_pipeline.spark import session
+from scd_pipeline.spark.installation import find_installation
+from scd_pipeline.spark.remote import redacted_address
 
 REMOTE_VARIABLE = "SCD_REMOTE"
-DEFAULT_WAREHOUSE = "warehouse"
 _REMOTE = (
     "Address of a Spark Connect server, sc://host:port; one with a token as dg.EnvVar. Empty: an embedded Spark "
     "session in the process of the run."
@@ -83,9 +84,10 @@ class DeltaSparkResource(LazyPySparkResource):
             self._spark_session = session.connect_spark(self.remote) if self.remote else self._embedded()
 
     def _embedded(self) -> Any:
-        installed = setup.find(os.environ)
+        environment = Environment.from_env()
+        installed = find_installation(environment)
         return session.local_spark(
-            setup.cache_folder(os.environ) / "spark-warehouse",
+            environment.cache_folder / "spark-warehouse",
             jars=installed.jars,
             java_home=installed.java_home,
             extra={str(name): _setting(value) for name, value in self.spark_config.items()},
@@ -128,11 +130,11 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
             environ: The variables; those of the process by default.
             path: The folder if SCD_WAREHOUSE is not set; `warehouse` in the current folder by default.
         """
-        variables = os.environ if environ is None else environ
-        configured = variables.get("SCD_WAREHOUSE") or str(path or DEFAULT_WAREHOUSE)
+        environment = Environment.from_env(environ)
+        configured = environment.warehouse or str(path or DEFAULT_WAREHOUSE)
         absolute = configured if "://" in configured else str(Path(configured).absolute())
-        remote = dg.EnvVar(REMOTE_VARIABLE) if variables.get(REMOTE_VARIABLE) else None
-        return cls(path=absolute, remote=remote, **schemas(variables))
+        remote = dg.EnvVar(REMOTE_VARIABLE) if environment.remote else None
+        return cls(path=absolute, remote=remote, schema=environment.schema, schemas=environment.schemas)
 
     def get_resource_definition(self) -> Any:
         """Return Dagster's definition of the resource, whose configuration Dagster stores.
@@ -149,7 +151,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     @property
     def address(self) -> str:
         """The address of the Spark Connect server, which may contain a token; empty for an embedded session."""
-        return os.environ.get(REMOTE_VARIABLE, "") if self.remote is None else self.remote
+        return Environment.from_env().remote if self.remote is None else self.remote
 
     def open(self) -> Warehouse:
         """Return the warehouse; the first call starts the Spark session.
@@ -163,7 +165,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     @property
     def spark_description(self) -> str:
         """The kind of the Spark session and its server without a token, for the log of a run."""
-        server = session.without_secrets(self.address)
+        server = redacted_address(self.address)
         return f"the Spark Connect server {server}" if server else "an embedded Spark session"
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002

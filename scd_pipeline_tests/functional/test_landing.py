@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Dimension, Source, load_dimension
 from scd_pipeline.deliveries.discovery import declaration_folder, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import matching_partition_keys, partition_key
-from scd_pipeline.environment import EXAMPLE, declarations_folder
+from scd_pipeline.environment import EXAMPLE, Environment
 from scd_pipeline.errors import SourceDataError
 
 TEXT = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'in/x_{date}.csv'}}\nattributes: {a: 2}\n"
@@ -79,5 +79,5 @@ def test_a_delivery_is_named_with_its_channel_where_there_are_several(
 
 
 def test_declarations_are_those_named_else_the_example(tmp_path: Path) -> None:
-    assert declarations_folder({"SCD_DECLARATIONS": str(tmp_path)}) == tmp_path
-    assert declarations_folder({}) == EXAMPLE
+    assert Environment.from_env({"SCD_DECLARATIONS": str(tmp_path)}).declarations == tmp_path
+    assert Environment.from_env({}).declarations == EXAMPLE

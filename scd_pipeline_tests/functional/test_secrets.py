@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline.spark import session, setup
+from scd_pipeline.spark.installation import Installation
+from scd_pipeline.spark.server import find_server
 from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +93,7 @@ def run_dagster() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("spark_of", "commands"), [("server", "load plan status check dagster"), ("embedded", "load")])
 def test_nothing_planted_is_written(
-    spark_of: str, commands: str, remote: str, installation: setup.Installation, tmp_path: Path
+    spark_of: str, commands: str, remote: str, installation: Installation, tmp_path: Path
 ) -> None:
     if spark_of == "server" and not remote:
         pytest.skip("the tests have no server")
@@ -129,7 +130,7 @@ def test_nothing_planted_is_written(
         for file in folder.rglob("*"):
             if file.is_file():
                 written[str(file)] = file.read_bytes().decode("utf-8", "replace")
-    if server := session.find_server(servers.folder(), servers.settings(installation)):
+    if server := find_server(servers.folder(), servers.settings(installation)):
         written[server.log] = Path(server.log).read_text(encoding="utf-8", errors="replace")
     leaks = [
         f"{name}: {line[max(0, line.index(planted) - 200) : line.index(planted) + 50]}"

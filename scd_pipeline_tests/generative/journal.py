@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from scd_pipeline.spark import session, setup
+from scd_pipeline.environment import Environment
+from scd_pipeline.spark import session
+from scd_pipeline.spark.installation import find_installation
 from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,6 @@ class Journal:
 @contextmanager
 def spark_of_tests() -> Iterator[SparkSession]:
     """A session at the server of the tests."""
-    found = setup.find(os.environ)
+    found = find_installation(Environment.from_env())
     with session.shared_spark(servers.folder(), servers.settings(found), java_home=found.java_home) as spark:
         yield spark

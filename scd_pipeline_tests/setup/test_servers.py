@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import session
+from scd_pipeline.spark import server
 
 SERVER = """
 import pathlib, re, socket, sys, time
@@ -49,7 +49,7 @@ def mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     submit = home / "bin" / "spark-submit"
     submit.write_text(f'#!/bin/sh\nenv > {home}/environ\nexec {sys.executable} {home}/server.py "$@"\n')
     submit.chmod(0o755)
-    monkeypatch.setattr(session, "spark_home", lambda: home)
+    monkeypatch.setattr(server, "spark_home", lambda: home)
     file = home / "mode"
     file.write_text("works")
     return file
@@ -60,116 +60,120 @@ def servers(tmp_path: Path, mode: Path) -> Iterator[Path]:
     """A folder of servers; none is left running."""
     folder = tmp_path / "servers"
     yield folder
-    session.stop_server(folder)
+    server.stop_server(folder)
 
 
 def test_a_server_lives_as_long_as_its_user(servers: Path) -> None:
-    with session.connect_server(servers, CONF, java_home=None) as url:
-        running = session.find_server(servers)
+    with server.connect_server(servers, CONF, java_home=None) as url:
+        running = server.find_server(servers)
         assert running is not None
         assert running.url == url
         assert url == f"sc://127.0.0.1:{running.port}"
-    assert session.find_server(servers) is None
-    assert session.stop_server(servers) == 0
+    assert server.find_server(servers) is None
+    assert server.stop_server(servers) == 0
 
 
 def test_the_last_user_stops_it(servers: Path) -> None:
-    with session.connect_server(servers, CONF, java_home=None) as url:
-        with session.connect_server(servers, CONF, java_home=None) as same:
+    with server.connect_server(servers, CONF, java_home=None) as url:
+        with server.connect_server(servers, CONF, java_home=None) as same:
             assert same == url
-        assert session.find_server(servers) is not None
-    assert session.find_server(servers) is None
+        assert server.find_server(servers) is not None
+    assert server.find_server(servers) is None
 
 
 def test_it_is_stopped_after_a_user_that_failed(servers: Path) -> None:
-    with pytest.raises(ZeroDivisionError), session.connect_server(servers, CONF, java_home=None):
+    with pytest.raises(ZeroDivisionError), server.connect_server(servers, CONF, java_home=None):
         raise ZeroDivisionError
-    assert session.find_server(servers) is None
+    assert server.find_server(servers) is None
 
 
 def test_a_started_server_stays_until_it_is_stopped(servers: Path) -> None:
-    started = session.start_server(servers, CONF, java_home=None)
-    with session.connect_server(servers, CONF, java_home=None) as url:
+    started = server.start_server(servers, CONF, java_home=None)
+    with server.connect_server(servers, CONF, java_home=None) as url:
         assert url == started.url
-    assert session.find_server(servers) == started == session.start_server(servers, CONF, java_home=None)
-    assert session.stop_server(servers) == 1
-    assert session.find_server(servers) is None
+    assert server.find_server(servers) == started == server.start_server(servers, CONF, java_home=None)
+    assert server.stop_server(servers) == 1
+    assert server.find_server(servers) is None
 
 
 def test_a_server_in_use_can_be_kept(servers: Path) -> None:
-    with session.connect_server(servers, CONF, java_home=None):
-        session.start_server(servers, CONF, java_home=None)
-    assert session.find_server(servers) is not None
+    with server.connect_server(servers, CONF, java_home=None):
+        server.start_server(servers, CONF, java_home=None)
+    assert server.find_server(servers) is not None
 
 
 def test_other_settings_are_another_server(servers: Path) -> None:
-    one = session.start_server(servers, CONF, java_home=None)
-    with session.connect_server(servers, OTHER, java_home=None) as url:
+    one = server.start_server(servers, CONF, java_home=None)
+    with server.connect_server(servers, OTHER, java_home=None) as url:
         assert url != one.url
-        assert session.find_server(servers, CONF) == one
-    assert session.find_server(servers, OTHER) is None
-    assert session.find_server(servers) == one
+        assert server.find_server(servers, CONF) == one
+    assert server.find_server(servers, OTHER) is None
+    assert server.find_server(servers) == one
 
 
 def test_another_process_shares_it_and_its_death_frees_it(servers: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from scd_pipeline.spark import session\n"
-        "session.spark_home = lambda: Path(sys.argv[2])\n"
-        f"with session.connect_server(Path(sys.argv[1]), {CONF!r}, java_home=None) as url:\n"
+        "import sys, time; from pathlib import Path; from scd_pipeline.spark import server\n"
+        "server.spark_home = lambda: Path(sys.argv[2])\n"
+        f"with server.connect_server(Path(sys.argv[1]), {CONF!r}, java_home=None) as url:\n"
         "    print(url, flush=True); time.sleep(60)\n"
     )
     arguments = [sys.executable, "-c", program, str(servers), str(servers.parent / "spark")]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         url = other.stdout.readline().strip()
-        with session.connect_server(servers, CONF, java_home=None) as same:
+        with server.connect_server(servers, CONF, java_home=None) as same:
             assert same == url
-        assert session.find_server(servers) is not None, "the other process still uses it"
+        assert server.find_server(servers) is not None, "the other process still uses it"
         other.kill()
-    with session.connect_server(servers, CONF, java_home=None) as same:
+    with server.connect_server(servers, CONF, java_home=None) as same:
         assert same == url
-    assert session.find_server(servers) is None
+    assert server.find_server(servers) is None
 
 
 def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
     mode.write_text("fails")
-    with pytest.raises(SetupError, match=r"(?s)ended while starting.*server\.log.*one line.*no such jar"):
-        session.start_server(servers, CONF, java_home=None)
-    assert session.find_server(servers) is None
+    with pytest.raises(SetupError) as error:
+        server.start_server(servers, CONF, java_home=None)
+    assert error.value.code == "SERVER_ENDED" and error.value.location.endswith("server.log")
+    assert error.value.details == {"log": "one line of the log\nno such jar"}
+    assert server.find_server(servers) is None
 
 
 def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> None:
     mode.write_text("mute")
-    with pytest.raises(SetupError, match=r"(?s)did not answer at sc://127.* was stopped.*one line of the log"):
-        session.start_server(servers, CONF, java_home=None, wait_seconds=1)
-    assert session.find_server(servers) is None
+    with pytest.raises(SetupError) as error:
+        server.start_server(servers, CONF, java_home=None, wait_seconds=1)
+    assert error.value.code == "SERVER_TIMEOUT" and error.value.location.endswith("server.log")
+    assert error.value.details["log"] == "one line of the log"
+    assert server.find_server(servers) is None
 
 
 def test_a_port_lost_to_a_rival_is_another_port(servers: Path, mode: Path) -> None:
     mode.write_text("taken")
-    assert session.find_server(servers) is None
-    assert session.start_server(servers, CONF, java_home=None) == session.find_server(servers)
+    assert server.find_server(servers) is None
+    assert server.start_server(servers, CONF, java_home=None) == server.find_server(servers)
 
 
 def test_a_process_that_is_no_server_is_left_alone(servers: Path) -> None:
-    started = session.start_server(servers, CONF, java_home=None)
+    started = server.start_server(servers, CONF, java_home=None)
     (state,) = servers.glob("*/server.json")
     noted = state.read_text()
     state.write_text(noted.replace(str(started.pid), str(os.getpid())))
-    assert session.find_server(servers) is None
-    assert session.stop_server(servers) == 0
+    assert server.find_server(servers) is None
+    assert server.stop_server(servers) == 0
     state.write_text(noted)
 
 
 def test_a_damaged_state_file_is_no_server(servers: Path) -> None:
-    started = session.start_server(servers, CONF, java_home=None)
+    started = server.start_server(servers, CONF, java_home=None)
     (state,) = servers.glob("*/server.json")
     noted = state.read_text()
     for damage in ("", "{", "[]", '{"pid": 1}'):
         state.write_text(damage)
-        assert session.find_server(servers) is None
+        assert server.find_server(servers) is None
     state.write_text(noted)
-    assert session.find_server(servers) == started
+    assert server.find_server(servers) == started
 
 
 def test_the_environment_of_the_server(
@@ -177,7 +181,7 @@ def test_the_environment_of_the_server(
 ) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere:1")
     monkeypatch.setenv("SPARK_HOME", "/elsewhere")
-    with session.connect_server(servers, CONF, java_home=tmp_path):
+    with server.connect_server(servers, CONF, java_home=tmp_path):
         environ = dict(line.split("=", 1) for line in mode.with_name("environ").read_text().splitlines())
     assert environ["JAVA_HOME"] == str(tmp_path)
     assert environ["PYSPARK_PYTHON"] == sys.executable
@@ -188,11 +192,11 @@ def test_the_environment_of_the_server(
 def test_it_ends_politely_though_its_starter_ignores_the_signal(servers: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        server = session.start_server(servers, CONF, java_home=None)
+        running = server.start_server(servers, CONF, java_home=None)
     finally:
         signal.signal(signal.SIGTERM, before)
-    os.kill(server.pid, signal.SIGTERM)
+    os.kill(running.pid, signal.SIGTERM)
     deadline = time.monotonic() + 60
-    while session.find_server(servers, CONF) is not None and time.monotonic() < deadline:
+    while server.find_server(servers, CONF) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert session.find_server(servers, CONF) is None
+    assert server.find_server(servers, CONF) is None

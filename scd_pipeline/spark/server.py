@@ -1,0 +1,260 @@
+"""Spark Connect servers that several processes share.
+
+A server belongs to a folder. Processes that name the same folder and settings share one server. The last one to leave
+stops it, unless `start_server` started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from scd_pipeline.errors import SetupError
+from scd_pipeline.spark.configuration import LOOPBACK
+from scd_pipeline.spark.launch import launch_environment, spark_home
+
+_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_STOP_SECONDS = 20
+_PORT_ATTEMPTS = 3
+_LOG_LINES = 20
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running Spark Connect server. One that is `kept` outlives its last user."""
+
+    pid: int
+    url: str
+    log: str
+    kept: bool = False
+
+    @property
+    def port(self) -> int:
+        """The port at which it listens."""
+        return int(self.url.rsplit(":", 1)[1])
+
+
+@contextlib.contextmanager
+def connect_server(
+    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
+) -> Iterator[str]:
+    """Yield the URL of the folder's server with these settings. Start a server if none runs.
+
+    Users hold a lock that ends with their process. The last one stops the server unless it is kept.
+
+    Raises:
+        SetupError: The server ended while it started, or did not answer within `wait_seconds`.
+    """
+    state_folder = _state_folder(folder, conf)
+    with (state_folder / "users.lock").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        try:
+            yield _find_or_launch(state_folder, conf, java_home, wait_seconds, kept=False).url
+        finally:
+            fcntl.flock(users, fcntl.LOCK_UN)
+            _stop_if_unused(state_folder, users.fileno())
+
+
+def start_server(folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120) -> Server:
+    """Return the folder's server with these settings, which runs until `stop_server`. Start it if it does not run.
+
+    Raises:
+        SetupError: The server ended while it started, or did not answer within `wait_seconds`.
+    """
+    return _find_or_launch(_state_folder(folder, conf), conf, java_home, wait_seconds, kept=True)
+
+
+def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> Server | None:
+    """Return the folder's running server, or None; with settings, only a server with these settings."""
+    state_folders = [_state_folder(folder, conf)] if conf is not None else sorted(folder.glob("*/"))
+    running = [server for state_folder in state_folders if (server := _running_server(state_folder))]
+    return running[0] if running else None
+
+
+def stop_server(folder: Path) -> int:
+    """Stop all servers of the folder, also those in use. Return how many ran."""
+    running = [(path, server) for path in sorted(folder.glob("*/")) if (server := _running_server(path))]
+    for state_folder, server in running:
+        _stop(state_folder, server)
+    return len(running)
+
+
+# -- the state of a server
+
+
+def _state_folder(folder: Path, conf: Mapping[str, str]) -> Path:
+    """Return the sub-folder for these settings: each combination of settings has its own server."""
+    settings = json.dumps(dict(conf), sort_keys=True)
+    state_folder = folder / hashlib.sha256(settings.encode()).hexdigest()[:16]
+    state_folder.mkdir(parents=True, exist_ok=True)
+    return state_folder
+
+
+def _running_server(state_folder: Path) -> Server | None:
+    try:
+        server = Server(**json.loads((state_folder / "server.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return server if _is_server_process(server.pid) and _accepts_connections(server.port) else None
+
+
+def _write_state(state_folder: Path, server: Server) -> None:
+    draft = state_folder / f"server.json.{os.getpid()}"
+    draft.write_text(json.dumps(asdict(server)), encoding="utf-8")
+    draft.replace(state_folder / "server.json")
+
+
+def _find_or_launch(
+    state_folder: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float, *, kept: bool
+) -> Server:
+    with (state_folder / "start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = _running_server(state_folder) or _launch(state_folder, conf, java_home, wait_seconds)
+        if kept and not server.kept:
+            server = replace(server, kept=True)
+        _write_state(state_folder, server)
+        return server
+
+
+# -- start
+
+
+def _launch(state_folder: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
+    """Start a server and wait until it answers. Use another port if another process has taken the first one."""
+    log = state_folder / "server.log"
+    deadline = time.monotonic() + wait_seconds
+    for _ in range(_PORT_ATTEMPTS):
+        port = _free_port()
+        server = Server(_spawn(state_folder, conf, java_home, port, log), f"sc://{LOOPBACK}:{port}", str(log))
+        if _wait_until_ready(server, deadline):
+            return server
+        if "Address already in use" not in _read_log(log):
+            break
+    raise SetupError("SERVER_ENDED", str(log), log=_log_tail(log))
+
+
+def _wait_until_ready(server: Server, deadline: float) -> bool:
+    """Return whether the server answers; False if it has ended.
+
+    Raises:
+        SetupError: The server neither answered nor ended before the deadline. It is stopped.
+    """
+    while time.monotonic() < deadline:
+        if _has_ended(server.pid):
+            return False
+        if _accepts_connections(server.port):
+            return True
+        time.sleep(0.1)
+    _end_process(server.pid)
+    raise SetupError("SERVER_TIMEOUT", server.log, url=server.url, log=_log_tail(Path(server.log)))
+
+
+def _spawn(state_folder: Path, conf: Mapping[str, str], java_home: Path | None, port: int, log: Path) -> int:
+    """Start the process of a server, detached from this process. Return its id."""
+    command = [str(spark_home() / "bin" / "spark-submit"), "--class", _SERVER_CLASS]
+    connect_conf = {
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.port.maxRetries": "0",
+    }
+    for name, value in {**conf, **connect_conf}.items():
+        command += ["--conf", f"{name}={value}"]
+    # The shell ends at once, so that no process has to wait for the end of the server.
+    background = '"$@" >"$0" 2>&1 </dev/null & echo $!'
+    shell = subprocess.run(
+        ["/bin/sh", "-c", background, str(log), *command, "spark-internal"],
+        cwd=state_folder,
+        env=launch_environment(os.environ, java_home),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        start_new_session=True,
+        preexec_fn=_restore_termination,
+    )
+    return int(shell.stdout)
+
+
+def _restore_termination() -> None:
+    """Let SIGTERM end a child even if its parent ignores the signal, as Dagster's background runs do."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _read_log(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+
+
+def _log_tail(log: Path) -> str:
+    lines = [line for line in _read_log(log).splitlines() if line.strip()]
+    return "\n".join(lines[-_LOG_LINES:]) or "(empty)"
+
+
+# -- end
+
+
+def _stop_if_unused(state_folder: Path, users: int) -> None:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    server = _running_server(state_folder)
+    if server and not server.kept:
+        _stop(state_folder, server)
+
+
+def _stop(state_folder: Path, server: Server) -> None:
+    _end_process(server.pid)
+    (state_folder / "server.json").unlink(missing_ok=True)
+
+
+def _end_process(pid: int) -> None:
+    """Terminate a server's process, and kill it if it has not ended in time."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal_number)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while _is_server_process(pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if not _is_server_process(pid):
+            return
+
+
+def _is_server_process(pid: int) -> bool:
+    """Return whether the process is a Connect server: ids are reused, and ended processes may remain as zombies."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        if Path("/proc/self").exists():
+            return False
+        ps = ["ps", "-p", str(pid), "-o", "command="]
+        command = subprocess.run(ps, capture_output=True, text=True, check=False).stdout
+    return _SERVER_CLASS in command
+
+
+def _has_ended(pid: int) -> bool:
+    """Return whether the process has ended, by two checks: while it becomes Java it has no command line."""
+    if _is_server_process(pid):
+        return False
+    time.sleep(0.1)
+    return not _is_server_process(pid)
+
+
+def _accepts_connections(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0
