@@ -1,4 +1,4 @@
-"""The description of each column of change logs, dimensions, audits and facts, for the pages of their assets."""
+"""Descriptions of the columns of change logs, dimensions, audits and facts, for the pages of their assets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TYPES = {
     ScdType.RETAIN_ORIGINAL: "Type 0: the first value is kept",
     ScdType.OVERWRITE: "Type 1: every version has the latest value",
     ScdType.ADD_ROW: "Type 2: a different value opens a version",
-    ScdType.ADD_ATTRIBUTE: "Type 3: every version has the latest value and the value before it",
-    ScdType.HYBRID: "Type 6: a different value opens a version, and every version has the latest value too",
+    ScdType.ADD_ATTRIBUTE: "Type 3: every version has the latest and the previous value",
+    ScdType.HYBRID: "Type 6: a different value opens a version, and every version also has the latest value",
 }
 _SHARED = {
     c.CHANGE_REASON: "Reason of the change that opened this row, as delivered.",
@@ -25,47 +25,47 @@ _SHARED = {
 }
 _DIMENSION = {
     **_SHARED,
-    c.EFFECTIVE_FROM: "Start of the validity window, inclusive, in UTC.",
-    c.EFFECTIVE_TO: "End of the validity window, exclusive, in UTC; the open end for a current version.",
-    c.CURRENT_FLAG: "Whether this is the current version, the one whose window has no end.",
-    c.VERSION: "Number of the version of its entity, from 1 in order of time.",
-    c.DELETED_AT: "Time since which the entity is deleted; NULL while it exists.",
+    c.EFFECTIVE_FROM: "Start of the validity window in UTC, inclusive.",
+    c.EFFECTIVE_TO: "End of the validity window in UTC, exclusive; the open end for a current version.",
+    c.CURRENT_FLAG: "Whether this is the current version: its validity window has no end.",
+    c.VERSION: "Number of the version within its entity, counted from 1 in order of time.",
+    c.DELETED_AT: "Business time at which the entity was deleted; NULL while it exists.",
 }
 _LOG = {
-    c.KIND: "Kind of the row: `batch`, or the kind of a change record (values, gone, nothing), or a bad row.",
+    c.KIND: "Kind of the row: a batch, a change record (`upsert`, `delete` or `no_op`), or a bad row.",
     c.COMMIT: "Number of the pipeline commit that added the row.",
     c.EFFECTIVE_AT: "Business time of the change.",
-    c.BATCH: "Batch (source/channel/delivery/revision) that the row is part of.",
-    c.SOURCE: "Source that delivered it.",
+    c.BATCH: "Batch (source/channel/delivery/revision) to which the row belongs.",
+    c.SOURCE: "Source that delivered the row.",
     c.CHANNEL: "Channel of the source: snapshot or feed.",
     "_delivery": "Name of the delivery.",
     "_revision": "Revision of the delivery.",
-    c.DELIVERY_RANK: "Sort order of the delivery's name.",
-    c.REVISION_RANK: "Sort order of the revision.",
-    c.SEQUENCE: "Order of changes of one time, where the source declares a sequence.",
+    c.DELIVERY_RANK: "Sort key of the name of the delivery.",
+    c.REVISION_RANK: "Sort key of the revision.",
+    c.SEQUENCE: "Order of changes with equal business times, if the source declares a sequence.",
     c.ASSERTED_AT: "Business time at which the source asserted the change.",
-    c.PROVIDED: "Attributes that the change record provides; the columns of all others mean nothing.",
+    c.PROVIDED: "Attributes that the change record provides; the values of all other attributes have no meaning.",
     c.REASON: "Reason of the change, as delivered.",
     c.ACTOR: "Person or system that made the change, as delivered.",
     c.CORRELATION_ID: "Correlation id, as delivered.",
-    c.BAD_REASON: "Why the row is in quarantine; NULL for a good row.",
-    c.BAD_ROW: "Text of the row in quarantine; NULL for a good row.",
+    c.BAD_REASON: "Reason for which the row is quarantined; NULL for a valid row.",
+    c.BAD_ROW: "The quarantined row as text; NULL for a valid row.",
     c.INFO: "Properties of the batch: times, columns, scope, counts, fingerprint, run; NULL for a change record.",
 }
 _AUDIT = {
-    a.AUDIT_ID: "Identifies the row of the audit.",
+    a.AUDIT_ID: "Identifier of the audit row.",
     t.CHANGE_TYPE: f"Kind of the transition: {', '.join(t.CHANGE_TYPES)}.",
-    t.CHANGED_COLUMNS: "Attributes whose values differ.",
-    t.OLD_VALUES: "Values before the transition, as text, by attribute; without an entry where none was provided.",
-    t.NEW_VALUES: "Values after the transition, as text, by attribute; without an entry where none was provided.",
+    t.CHANGED_COLUMNS: "Attributes whose values the transition changes.",
+    t.OLD_VALUES: "Values before the transition, as text, by attribute; without an entry if none was provided.",
+    t.NEW_VALUES: "Values after the transition, as text, by attribute; without an entry if none was provided.",
     t.CHANGE_TS: "Business time of the transition.",
-    t.AUDIT_ACTOR: "Person or system that made the change, as delivered; else the pipeline.",
+    t.AUDIT_ACTOR: "Person or system that made the change, as delivered; otherwise the pipeline.",
     t.AUDIT_REASON: "Reason of the change, as delivered.",
     t.SOURCE_BATCH: "Delivery (source/channel/name) that caused the transition.",
     t.CORRELATION: "Correlation id, as delivered.",
-    a.RECORDED_AT: "System time: commit time since which readers see the transition.",
-    a.RECORDED_VERSION: "Version of the dimension's Delta table that first contains the transition.",
-    a.WITHDRAWS: "For WITHDRAWN: `audit_id` of the transition that is no longer true.",
+    a.RECORDED_AT: "System time: the time of the commit that made the transition visible.",
+    a.RECORDED_VERSION: "First Delta version of the dimension that contains the transition.",
+    a.WITHDRAWS: "For WITHDRAWN: `audit_id` of the transition that is withdrawn.",
 }
 
 
@@ -91,7 +91,7 @@ def dimension_columns(dimension: Dimension) -> dict[str, str]:
     for attribute in dimension.attributes:
         texts |= _generated(attribute)
         texts[attribute.name] = _described(attribute, _TYPES[attribute.scd])
-    surrogate_key = "Surrogate key: permanently identifies one version; facts store it."
+    surrogate_key = "Surrogate key: permanent identifier of one version, stored in facts."
     return {**texts, **_business_key(dimension), dimension.surrogate_key: surrogate_key}
 
 
@@ -99,35 +99,35 @@ def fact_columns(fact: Fact) -> dict[str, str]:
     """Return the descriptions of a fact's columns, by column; one column may have several roles."""
     texts: dict[str, list[str]] = {}
     for column in fact.grain:
-        texts.setdefault(column.name, []).append("Grain: identifies a row")
+        texts.setdefault(column.name, []).append("Grain: identifies a row of the fact")
     texts.setdefault(fact.event_time, []).append("Event time: business time of the event")
     for role_name, key, role in fact.keyed_roles:
         dimension = role.dimension.name
-        text = f"Surrogate key of the version of {dimension} in force at `{fact.event_time}`; -1 if none is"
+        text = f"Surrogate key of the version of {dimension} in force at `{fact.event_time}`, or -1 if none is"
         texts.setdefault(key, []).append(text)
         for name in role.key:
             texts.setdefault(name, []).append(f"Business key of {dimension}, in the role {role_name}")
     for name, _ in fact.measures:
         texts.setdefault(name, []).append("Measure")
-    row_key = {fact.row_key: "Row key: permanently identifies one row."}
+    row_key = {fact.row_key: "Row key: permanent identifier of one row."}
     return {**_SHARED, **{name: f"{'. '.join(parts)}." for name, parts in texts.items()}, **row_key}
 
 
 def _business_key(dimension: Dimension) -> Mapping[str, str]:
-    return {key.name: "Business key: identifies an entity across its versions." for key in dimension.business_key}
+    return {key.name: "Business key: identifies an entity in its sources." for key in dimension.business_key}
 
 
 def _generated(attribute: Attribute) -> dict[str, str]:
     name = attribute.name
     return {
-        f"current_{name}": f"Latest value of `{name}`, in every version.",
-        f"previous_{name}": f"Value of `{name}` before the one in this row.",
-        f"{name}_changed_at": f"Time since which the value of `{name}` holds.",
+        f"current_{name}": f"Latest value of `{name}`, the same in every version.",
+        f"previous_{name}": f"Value of `{name}` before its value in this row.",
+        f"{name}_changed_at": f"Business time of the last change of `{name}`.",
     }
 
 
 def _value(attribute: Attribute) -> str:
-    return _described(attribute, f"Value of `{attribute.name}` that the change record provides")
+    return _described(attribute, f"Value of `{attribute.name}` in the change record")
 
 
 def _described(attribute: Attribute, text: str) -> str:

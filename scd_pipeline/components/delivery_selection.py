@@ -68,7 +68,7 @@ def resolve_partitions(
     logged = _logged_deliveries(warehouse, dimension) if set(names) - available.keys() else {}
     candidates = [*({key: delivery for key, (delivery, _) in logged.items()} | available).values()]
     matches = {name: matching_partition_keys(name, candidates, dimension) for name in names}
-    keys = {name: found[0] for name, found in matches.items() if len(found) == 1}
+    keys = {name: matching[0] for name, matching in matches.items() if len(matching) == 1}
     is_everything = has_everything(partitions)
     requested_keys = set(keys.values())
     selected = {
@@ -80,7 +80,7 @@ def resolve_partitions(
         selected,
         available=len(available),
         keys=keys,
-        unresolved={name: found for name, found in matches.items() if name not in keys},
+        unresolved={name: matching for name, matching in matches.items() if name not in keys},
         loaded_before={key: result for key, (_, result) in logged.items()},
         is_everything=is_everything,
     )

@@ -1,7 +1,7 @@
-"""Plots for the metadata of a materialization: SVG by matplotlib, embedded in Markdown as a data address.
+"""Plots for the metadata of a materialization: SVG by matplotlib, embedded in Markdown as a data URI.
 
-Each plot has a light background of its own, so that it is legible on a light and on a dark page. Text stays text, which
-keeps a plot small and lets the browser choose a font that has its letters.
+Each plot has its own light background, so that it is legible on light and on dark pages. Text is stored as text, not as
+outlines: plots stay small, and the browser chooses a font that contains the characters.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH, _DOTS = 720, 72
-"""Width of a plot in pixels, of which an inch of an SVG has 72."""
-_FONT_SIZE, _LETTER = 11.0, 0.62
-"""Size of the letters in pixels, and the width of most of them as a part of it."""
+"""Width of a plot in pixels, and pixels per inch of an SVG."""
+_FONT_SIZE, _CHARACTER_WIDTH = 11.0, 0.62
+"""Size of the font in pixels, and the width of most characters as a share of it."""
 _LABEL_WIDTH, _MAX_LANES = 250.0, 12
 _PADDING, _ROW, _TOP, _AXIS, _LINE = 14, 26, 36, 46, 14
-"""Heights in pixels: around a plot, of a row, above the rows, of the time axis, and of a line of the caption."""
-_CAPTION_LETTERS, _CAPTION_LINES = 115, 3
+"""Heights in pixels: padding, a row, the title above the rows, the time axis, and a line of the caption."""
+_CAPTION_WIDTH, _CAPTION_LINES = 115, 3
 _BACKGROUND, _INK, _MUTED, _GRID = "#fcfcfd", "#22313f", "#55636f", "#d5dce2"
 _OPENED, _CLOSED, _NULL, _VERSIONS = "#2f6f9f", "#d1703c", "#eef1f4", ("#c3d3e2", "#dfe8f0")
 _BANDS = ("#8fb8de", "#f2b880", "#a3cfa0", "#d7a9d3", "#e6d27a", "#93d0cf", "#e59a96", "#c3b4e8", "#bfc7cd", "#c9b199")
 _EARLIEST, _LATEST = (datetime(year, 7, 1, tzinfo=timezone.utc) for year in (1, 9998))
-"""Between them the axis has room for its ticks; a window that begins earlier has no known beginning."""
+"""Limits of the time axis, which leave room for its ticks; a window that begins earlier has no known start."""
 _STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -48,7 +48,7 @@ _STYLE = {
     "figure.facecolor": _BACKGROUND,
     "axes.facecolor": _BACKGROUND,
     "svg.fonttype": "none",
-    "svg.hashsalt": "scd_pipeline",  # the same plot is the same text
+    "svg.hashsalt": "scd_pipeline",  # equal plots are equal texts
 }
 
 
@@ -56,7 +56,7 @@ _STYLE = {
 class Version:
     """A version of an entity: its number, its half-open validity window, and the values of the attributes to plot.
 
-    `start` is None where the window has no known beginning, `end` where it has no end.
+    `start` is None if the start of the window is unknown, `end` if the window has the open end.
     """
 
     number: int
@@ -66,10 +66,10 @@ class Version:
 
 
 def as_markdown(svg: str, text: str) -> str:
-    """Return the plot as Markdown, with `text` as its description for screen readers."""
+    """Return a plot as Markdown, with `text` as the alternative text for screen readers."""
     data = base64.b64encode(svg.encode()).decode()
-    description = "".join(letter for letter in _printable(text) if letter not in "[]")
-    return f"![{description}](data:image/svg+xml;base64,{data})"
+    alternative = "".join(character for character in _printable(text) if character not in "[]")
+    return f"![{alternative}](data:image/svg+xml;base64,{data})"
 
 
 def versions_per_delivery(table: str, deliveries: Sequence[tuple[str, int, int]]) -> str:
@@ -80,7 +80,7 @@ def versions_per_delivery(table: str, deliveries: Sequence[tuple[str, int, int]]
         deliveries: Name, versions opened and versions closed of each, from top to bottom.
 
     Returns:
-        An SVG with a bar to the right for versions opened and one to the left for versions closed.
+        An SVG with a row for each delivery: a bar to the left for closed versions, one to the right for opened ones.
     """
     names = [_shortened(name) for name, _, _ in deliveries]
     counts = {"closed": [-closed for _, _, closed in deliveries], "opened": [opened for _, opened, _ in deliveries]}
@@ -103,22 +103,22 @@ def versions_per_delivery(table: str, deliveries: Sequence[tuple[str, int, int]]
 
 
 def _draw_count(axes: Axes, row: int, value: int, offset: int) -> None:
-    """Write a count at the end of its bar, `offset` pixels outside of it."""
+    """Draw a count at the end of its bar, at a distance of `offset` pixels."""
     side: Literal["left", "right"] = "right" if offset < 0 else "left"
-    place = {"xytext": (offset, 0), "textcoords": "offset pixels", "va": "center_baseline", "size": _FONT_SIZE - 1}
-    axes.annotate(f"{abs(value):,}", (value, row), ha=side, **place)
+    style = {"xytext": (offset, 0), "textcoords": "offset pixels", "va": "center_baseline", "size": _FONT_SIZE - 1}
+    axes.annotate(f"{abs(value):,}", (value, row), ha=side, **style)
 
 
 def timeline(title: str, versions: Sequence[Version], caption: str = "") -> str:
-    """Plot the history of one entity: a lane for each attribute, a band for each period in which it has one value.
+    """Plot the history of one entity: a lane for each attribute, and in it a band for each value.
 
     Args:
-        title: What is plotted.
+        title: The title of the plot.
         versions: At least one version, in the order of their windows; all have the same attributes.
-        caption: A sentence for the end of the caption.
+        caption: A sentence to add to the caption.
 
     Returns:
-        An SVG. Of more than twelve attributes it shows those that differ between versions.
+        An SVG. If there are more than twelve attributes, it contains those that differ between versions.
     """
     names, omitted = _lanes(versions)
     rows = ["version", *(_shortened(name) for name in names)]
@@ -126,7 +126,7 @@ def timeline(title: str, versions: Sequence[Version], caption: str = "") -> str:
     pixels_per_second = _axes_width(rows) / (axis[1] - axis[0]).total_seconds()
     lanes = [_versions(versions), *(_bands(versions, name) for name in names)]
     drawn = [[_drawn(band, axis, pixels_per_second) for band in lane] for lane in lanes]
-    notes = ["A band is a period with one value. Equal colors in a lane: equal values. A gap: the entity is deleted."]
+    notes = ["Equal colors in a lane mean equal values. In a gap between the bands the entity is deleted."]
     notes += _in_full(names, drawn[1:])
     notes += [f"{omitted} further attributes are not shown."] if omitted else []
     notes += [caption] if caption else []
@@ -136,7 +136,7 @@ def timeline(title: str, versions: Sequence[Version], caption: str = "") -> str:
         for row, bands in enumerate(drawn):
             for band in bands:
                 _draw_band(axes, row, band)
-        if _known_times(versions):
+        if _axis_times(versions):
             _time_ticks(axes)
         else:
             axes.set_xticks([])
@@ -149,7 +149,7 @@ def timeline(title: str, versions: Sequence[Version], caption: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """A period with one value; its end is None where it has no known beginning or no end."""
+    """A time span with one value; `start` is None if it is unknown, `end` if the span has no end."""
 
     start: datetime | None
     end: datetime | None
@@ -158,7 +158,7 @@ class _Band:
 
 
 def _lanes(versions: Sequence[Version]) -> tuple[list[str], int]:
-    """Return the attributes to plot, and how many are omitted."""
+    """Return the attributes to plot, and the number of omitted ones."""
     names = list(versions[0].values)
     if len(names) <= _MAX_LANES:
         return names, 0
@@ -172,7 +172,7 @@ def _versions(versions: Sequence[Version]) -> list[_Band]:
 
 
 def _bands(versions: Sequence[Version], name: str) -> list[_Band]:
-    """Return the bands of an attribute; versions that adjoin and have the same value are one band."""
+    """Return the bands of an attribute; adjoining versions with the same value are one band."""
     values = dict.fromkeys(version.values[name] for version in versions if version.values[name] is not None)
     colors: dict[str | None, str] = {value: _BANDS[number % len(_BANDS)] for number, value in enumerate(values)}
     bands: list[_Band] = []
@@ -188,7 +188,7 @@ def _bands(versions: Sequence[Version], name: str) -> list[_Band]:
 
 @dataclass(frozen=True, slots=True)
 class _DrawnBand:
-    """A band with the times between which it is drawn, and as much of its text as it has room for."""
+    """A band with its limits on the time axis, and as much of its text as fits."""
 
     band: _Band
     start: datetime
@@ -209,7 +209,7 @@ def _draw_band(axes: Axes, row: int, drawn: _DrawnBand) -> None:
 
 
 def _in_full(names: Sequence[str], lanes: Sequence[Sequence[_DrawnBand]]) -> list[str]:
-    """Return lines of the caption with the values that their bands have no room for, in order of time."""
+    """Return lines of the caption with the values that do not fit into their bands, in order of time."""
     hidden: dict[str, list[str]] = {}
     for name, lane in zip(names, lanes, strict=True):
         written = {drawn.band.text for drawn in lane if drawn.text == _printable(drawn.band.text)}
@@ -218,20 +218,23 @@ def _in_full(names: Sequence[str], lanes: Sequence[Sequence[_DrawnBand]]) -> lis
             hidden[name] = [_fitting(value, _LABEL_WIDTH) for value in values]
     text = "; ".join(f"{name}: {', '.join(values)}" for name, values in hidden.items())
     return (
-        textwrap.wrap(f"In full: {text}.", _CAPTION_LETTERS, max_lines=_CAPTION_LINES, placeholder=" …") if text else []
+        textwrap.wrap(f"Shortened values: {text}.", _CAPTION_WIDTH, max_lines=_CAPTION_LINES, placeholder=" …")
+        if text
+        else []
     )
 
 
 def _time_axis(versions: Sequence[Version]) -> tuple[datetime, datetime]:
-    """Return the first and the last time of the axis: all known times, with room for windows that are open."""
-    known = _known_times(versions)
-    first, last = (min(known), max(known)) if known else (_EARLIEST, _LATEST)
+    """Return the first and the last time of the axis, with room for windows that have no start or no end."""
+    times = _axis_times(versions)
+    first, last = (min(times), max(times)) if times else (_EARLIEST, _LATEST)
     room = max((last - first) / 7, timedelta(microseconds=1)) if last > first else timedelta(days=1)
-    has_beginning = all(version.start in known for version in versions)
-    return first if has_beginning else first - min(room, first - _EARLIEST), last + min(room, _LATEST - last)
+    has_start = all(version.start in times for version in versions)
+    return first if has_start else first - min(room, first - _EARLIEST), last + min(room, _LATEST - last)
 
 
-def _known_times(versions: Sequence[Version]) -> list[datetime]:
+def _axis_times(versions: Sequence[Version]) -> list[datetime]:
+    """Return the starts and ends of the windows that the axis can show."""
     times = [time for version in versions for time in (version.start, version.end)]
     return [time for time in times if time is not None and _EARLIEST <= time <= _LATEST]
 
@@ -246,18 +249,18 @@ def _time_ticks(axes: Axes) -> None:
     axes.set_xlabel("business time (UTC)")
 
 
-# -- what all plots share
+# -- shared by all plots
 
 
 def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption: str) -> str:
-    """Return a plot with labeled rows as SVG. It leaves matplotlib's global state as it was."""
+    """Return a plot with labeled rows as SVG, without an effect on matplotlib's global settings."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     below = _AXIS + _LINE * len(caption.splitlines()) + _PADDING / 2
     height = _TOP + _ROW * max(len(rows), 1) + below
     with mpl.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of letters that its own font lacks and the browser's has
+        warnings.simplefilter("ignore")  # matplotlib warns about characters that its own font lacks
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
         figure = Figure(figsize=(_WIDTH / _DOTS, height / _DOTS), dpi=_DOTS)
@@ -277,36 +280,36 @@ def _plot(title: str, rows: Sequence[str], draw: Callable[[Axes], None], caption
         figure.text(_PADDING / _WIDTH, _LINE / 2 / height, caption, size=_FONT_SIZE - 1, color=_MUTED, va="bottom")
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    # In points it would be a third larger on the page.
+    # In points the plot would be a third larger on the page.
     return re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', file.getvalue(), count=2)
 
 
 def _axes_width(rows: Sequence[str]) -> float:
-    """Return the pixels that the labels of the rows leave for the axes."""
+    """Return the width of the axes: what the labels of the rows leave, in pixels."""
     label = max(_width(name) for name in [*rows, "0" * 6])
     return _WIDTH - label - 30 - 2 * _PADDING
 
 
 def _printable(text: str) -> str:
     """Return the text as one line without control characters, which an SVG may not contain."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def _width(text: str) -> float:
-    """Return about how many pixels a text is wide."""
-    wide = sum(unicodedata.east_asian_width(letter) in "FW" for letter in text)
-    return _FONT_SIZE * (_LETTER * len(text) + (1 - _LETTER) * wide)
+    """Return an estimate of the width of a text in pixels."""
+    wide = sum(unicodedata.east_asian_width(character) in "FW" for character in text)
+    return _FONT_SIZE * (_CHARACTER_WIDTH * len(text) + (1 - _CHARACTER_WIDTH) * wide)
 
 
 def _shortened(text: str, pixels: float = _LABEL_WIDTH) -> str:
-    """Return the end of a name that is too wide: deliveries of one source begin alike."""
+    """Return the end of a name that is too wide: names of deliveries of one source often have the same start."""
     name = _printable(text)
     start = next((n for n in range(len(name)) if _width(name[n:]) <= pixels), len(name))
     return name if start == 0 else f"…{name[start + 1 :]}"
 
 
 def _fitting(text: str, pixels: float) -> str:
-    """Return as much of a value as has room, or nothing if that would be less than two letters."""
+    """Return as much of a value as fits, or nothing if that is less than two characters."""
     value = _printable(text)
     if _width(value) <= pixels:
         return value

@@ -71,11 +71,11 @@ def test_the_columns_of_a_fact_are_told_as_what_they_are_to_it(specs: dict[dg.As
     told = {column.name: column.description for column in specs[SEATS].metadata["dagster/column_schema"].columns}
     generated = {"change_reason", "change_source", "load_run_id", "last_updated"}
     assert {name: text for name, text in told.items() if name not in generated} == {
-        "committee_seat_row": "Row key: permanently identifies one row.",
-        "committee": "Grain: identifies a row.",
-        "bioguide": "Grain: identifies a row. Business key of dim_legislator, in the role legislator.",
-        "seat_on": "Grain: identifies a row. Event time: business time of the event.",
-        "legislator_key": "Surrogate key of the version of dim_legislator in force at `seat_on`; -1 if none is.",
+        "committee_seat_row": "Row key: permanent identifier of one row.",
+        "committee": "Grain: identifies a row of the fact.",
+        "bioguide": "Grain: identifies a row of the fact. Business key of dim_legislator, in the role legislator.",
+        "seat_on": "Grain: identifies a row of the fact. Event time: business time of the event.",
+        "legislator_key": "Surrogate key of the version of dim_legislator in force at `seat_on`, or -1 if none is.",
         **dict.fromkeys(("rank", "title", "side"), "Measure."),
     }
 

@@ -44,7 +44,7 @@ def test_a_timeline_has_a_lane_for_each_attribute_a_time_axis_and_a_caption() ->
     assert {"2014", "2018"} <= set(shown), "the time axis"
     assert {"1", "2", "3", "rep", "sen", "NULL"} <= set(shown)
     assert shown.count("Democrat") == 2
-    assert any(text.startswith("A band is a period with one value.") for text in shown)
+    assert any(text.startswith("Equal colors in a lane mean equal values.") for text in shown)
     assert "Personal attributes are not shown." in shown
 
 
@@ -130,7 +130,7 @@ def test_a_value_without_room_is_in_the_caption() -> None:
     shown = texts(timeline("t", versions))
     (shortened,) = [text for text in shown if text.startswith("long period")]
     assert shortened.endswith("…")
-    (caption,) = [text for text in shown if text.startswith("In full: a: short period, long period with")]
+    (caption,) = [text for text in shown if text.startswith("Shortened values: a: short period, long period with")]
     assert caption.endswith("; b: x; c: Graz.")
     assert shown.count("same") == 1
 
