@@ -16,6 +16,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import UsageError
 from scd_pipeline.instants import to_instant
 from scd_pipeline.load.audit import load_and_record
@@ -23,7 +24,8 @@ from scd_pipeline.load.dimension import LoadResult, plan
 from scd_pipeline.load.facts import load_fact, plan_fact
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.operations import check, status
-from scd_pipeline.spark import session, setup
+from scd_pipeline.spark import session
+from scd_pipeline.spark.installation import install
 
 if TYPE_CHECKING:
     import pandas
@@ -374,10 +376,11 @@ def _start() -> tuple[SparkSession, Callable[[], None] | None]:
     """Return a session in this process, and what stops it; an existing session is used and not stopped."""
     from pyspark.sql import SparkSession
 
-    found = setup.run(os.environ, progress=_log.info)
-    scratch = setup.cache_folder(os.environ) / "spark-warehouse"
+    environment = Environment.from_env()
+    installation = install(environment, progress=_log.info)
+    scratch = environment.cache_folder / "spark-warehouse"
     existing = SparkSession.getActiveSession()
-    spark = session.local_spark(scratch, jars=found.jars, java_home=found.java_home)
+    spark = session.local_spark(scratch, jars=installation.jars, java_home=installation.java_home)
     return spark, spark.stop if existing is None else None
 
 
