@@ -41,20 +41,20 @@ from scd_pipeline.errors import (
 
 if TYPE_CHECKING:
     from scd_pipeline.deliveries.delivery import Delivery as Delivery
-    from scd_pipeline.deliveries.read import BatchResult as BatchResult
+    from scd_pipeline.deliveries.result import BatchResult as BatchResult
     from scd_pipeline.delta.warehouse import Warehouse as Warehouse
-    from scd_pipeline.load.dimension import LoadPlan as LoadPlan
-    from scd_pipeline.load.dimension import LoadResult as LoadResult
-    from scd_pipeline.load.dimension import Retry as Retry
+    from scd_pipeline.load.load_plan import LoadPlan as LoadPlan
+    from scd_pipeline.load.retry import Retry as Retry
+    from scd_pipeline.load.run import LoadResult as LoadResult
     from scd_pipeline.pipeline import Pipeline as Pipeline
 
 _NEEDS_SPARK = {
-    "BatchResult": "scd_pipeline.deliveries.read",
+    "BatchResult": "scd_pipeline.deliveries.result",
     "Delivery": "scd_pipeline.deliveries.delivery",
     "LoadPlan": "scd_pipeline.load.load_plan",
-    "LoadResult": "scd_pipeline.load.dimension",
+    "LoadResult": "scd_pipeline.load",
     "Pipeline": "scd_pipeline.pipeline",
-    "Retry": "scd_pipeline.load.dimension",
+    "Retry": "scd_pipeline.load",
     "Warehouse": "scd_pipeline.delta.warehouse",
 }
 

@@ -21,6 +21,94 @@ class Condition:
 CONDITIONS: Mapping[str, Condition] = {
     # Declarations
     # Deliveries
+    "BAD_ROWS": Condition(
+        "{bad} of {rows} rows are bad ({share}); expected at most {limit}; for example: {example}",
+        "fix the rows and deliver a higher revision, or allow `bad_rows` (`scd load --allow bad-rows`, `allow` in "
+        "Dagster's run configuration, `Delivery(allow=...)`)",
+    ),
+    "RETIRE_GUARD": Condition(
+        "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
+        "{limit}",
+        "deliver the whole snapshot again, or allow `retire_guard` (`scd load --allow retire-guard`, `allow` in "
+        "Dagster's run configuration, `Delivery(allow=...)`)",
+    ),
+    "UNORDERED_CHANGES": Condition(
+        "several changes of {keys} have the same time; expected one change per key and time, or an order",
+        "declare a `sequence` column that orders the changes, or `ties` that decide between them, or deliver one "
+        "change per key",
+    ),
+    "NO_ROW_ORDER": Condition(
+        "{of} has no order of rows; expected one, because `ties: last_row` is declared",
+        "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `last_row`",
+    ),
+    "NO_TIME": Condition(
+        "{reason}; expected `at`, a date in the name, or a feed with `effective_at`",
+        "deliver it under a date, as 2024-01-31, or as a feed whose rows have times",
+    ),
+    "AT_OPEN_END": Condition(
+        "its time {at} is not before the open end {open_end}; expected an earlier time, as no entity can be deleted "
+        "then",
+        "deliver it under its business time, or declare a later `open_end`",
+    ),
+    "REVISION_CONTENT": Condition(
+        "revision {revision} of this delivery was accepted with other content, time or scope; expected the same",
+        "deliver it under a higher revision, or withdraw the delivery first",
+    ),
+    "LOWER_REVISION": Condition(
+        "revision {revision} is not loaded: revision {current} is higher and {state}",
+        "if this is the corrected content, deliver it under a higher revision",
+    ),
+    "UNREADABLE_DELIVERY": Condition(
+        "it cannot be read: {reason}; expected a complete delivery in the declared format",
+        "deliver it whole under a higher revision, or withdraw it",
+    ),
+    "DELIVERY_MISSING": Condition(
+        "its files no longer exist: {reason}; expected every file that was listed",
+        "deliver it again, or do nothing: the next load does not list it",
+    ),
+    "TABLE_VERSION_MISSING": Condition(
+        "the files of this table version no longer exist: {reason}; nothing was loaded for it",
+        "keep the versions of the source table for longer than the time between two loads",
+    ),
+    "COLUMN_TYPE": Condition(
+        "a column does not fit the declaration: {reason}",
+        "deliver the column as the declared type or as text, or declare an `expression` that converts it",
+    ),
+    "DUPLICATE_COLUMN": Condition(
+        "it has several columns with the same name: {columns}; expected distinct names, as case is ignored",
+        "deliver each column under a name of its own",
+    ),
+    "COLUMN_MISSING": Condition(
+        "columns are missing: {missing}; it has {existing}",
+        "deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be missing",
+    ),
+    "EXPRESSION_FAILED": Condition(
+        "an expression of the declaration fails for a row ({error})",
+        "fix the row, or write the expression so that it accepts such a value, as with try_cast",
+    ),
+    "UNKNOWN_SOURCE": Condition(
+        "the source is not declared for {table}; expected one of {sources}", "pass the name of a declared source"
+    ),
+    "UNKNOWN_CHANNEL": Condition("{problem_text}; expected {channels}", "pass the channel that the source declares"),
+    "UNKNOWN_RULE": Condition(
+        "`allow` has unknown rules: {rules}; expected some of {expected}", "pass the names of overridable rules"
+    ),
+    "UNDECLARED_SCOPE": Condition(
+        "scope={value}, but its {channel} declares no scope; expected a snapshot with `scope`",
+        "remove the scope, or declare `scope` with columns of the business key",
+    ),
+    "SCOPE_LENGTH": Condition(
+        "{value} in its scope has {count} values; expected {expected}, one for each of {columns}",
+        "pass one value for each scope column",
+    ),
+    "SCOPE_VALUE": Condition(
+        "{value} in its scope is not a {type}; expected a value of the key column {column}; nothing was written",
+        "correct the scope",
+    ),
+    "UNASSIGNED_FILES": Condition(
+        "{rows} rows are in files of no delivery; expected the paths of the deliveries; nothing was written",
+        "pass each file by its plain path",
+    ),
     "UNREADABLE_CSV": Condition("{problem}; expected whole records in the declared encoding", "correct the file"),
     "DELIVERY_NOT_FOUND": Condition(
         "no delivery {names} at {paths}; expected one of {keys}", "name an available delivery, or deliver it"
@@ -60,7 +148,55 @@ CONDITIONS: Mapping[str, Condition] = {
         "list the values of each part of the scope in the order of the scope's columns, as [['EU'], ['US']]",
     ),
     # Tables
+    "FOREIGN_COMMIT": Condition(
+        "version {version} ({operation}) is a foreign commit that changed rows after commit {commit} (version "
+        "{commit_version}); expected only commits of this package; nothing was written",
+        "list the damage by `scd check`; {repair}",
+    ),
+    "PIPELINE_COMMIT_MISSING": Condition(
+        "its history has no commit of this package left, so the next commit number is unknown; expected the last one "
+        "to be within the retention of the Delta log; nothing was written",
+        "restore the `_delta_log` of the table, or rebuild the table",
+    ),
+    "LOG_LOST": Condition(
+        "it has applied commit {applied} of {log}, which does not exist; expected a log with every commit that was "
+        "applied; nothing was written",
+        "{repair}",
+    ),
+    "LOG_COMMITS_LOST": Condition(
+        "it has applied commit {applied} of {log}, whose last commit is {last}; expected a log with every commit that "
+        "was applied; nothing was written",
+        "{repair}",
+    ),
+    "LOG_REPLACED": Condition(
+        "it has applied commit {applied} of a table {log} that was dropped; the last commit of the table that has this "
+        "name now is {last}; expected the log whose commits were applied; nothing was written",
+        "{repair}",
+    ),
+    "KEYS_LOST": Condition(
+        "it has lost surrogate keys that {audit} records as assigned; expected every key that was ever assigned",
+        "load the dimension, which rebuilds the list of keys from the audit",
+    ),
+    "DIMENSION_BEHIND_FACT": Condition(
+        "its keys are those of {dimension} after commit {used} of {log}, and {dimension} {state}; expected the "
+        "dimension that the keys come from, or a later one; nothing was written",
+        "load {dimension} first, which rebuilds it from {log}",
+    ),
     # Loads
+    "RETRIES_EXHAUSTED": Condition(
+        "{attempts} attempts lost against concurrent writers; the last error: {last}; nothing of the last attempt was "
+        "written",
+        "run the load again when the other writers are done",
+    ),
+    "KEY_COLLISION": Condition(
+        "two versions have the same surrogate key ({violations}); expected a distinct key for each version; nothing "
+        "was written",
+        "declare another `key_salt`",
+    ),
+    "INVARIANT_VIOLATED": Condition(
+        "the result would violate {violations}; expected no violation; nothing was written",
+        "report it with the declaration and the deliveries: it is a fault of this package",
+    ),
     # Queries
     # Spark and set-up
     "CACHE_NOT_WRITABLE": Condition(

@@ -90,82 +90,55 @@ class DeclarationError(ScdError):
 
 
 class SourceDataError(ScdError):
-    """A delivery cannot be taken; the message names source, delivery and keys."""
+    """A delivery cannot be loaded."""
 
     exit_code = 3
 
 
-_LET_THROUGH = (
-    'let it through by allow "{}": `scd load --allow`, `allow` in Dagster\'s run configuration, or of the Delivery'
-)
-# What a steward does about a stopped batch, where the rule alone decides it.
-_REMEDIES = {
-    "bad_rows": f"mend the rows and deliver a higher revision, or {_LET_THROUGH.format('bad_rows')}",
-    "retire_guard": f"deliver the whole snapshot again, or {_LET_THROUGH.format('retire_guard')}",
-    "unordered changes": (
-        "declare a `sequence` column that orders the changes, or `ties` that decide between them, or deliver one "
-        "change per key"
-    ),
-    "row order": "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `last_row`",
-    "no time": "deliver it under a date, as 2024-01-31, or as a feed whose rows have times of their own",
-    "open end": "deliver it under the time that it is of, or declare a later `open_end`",
-    "revision": "give a revision higher than the standing one, or withdraw the delivery first",
-    "unreadable": "deliver it whole under a higher revision, or withdraw it",
-    "missing": "deliver it again, or leave it: the next load no longer finds it",
-    "lower revision": "if it is the corrected one, deliver it under a higher revision",
-    "other type": "deliver the column as the declared type, or as text; or give an `expression` that makes it one",
-    "repeated column": "deliver each column under a name of its own",
-    "expression": "mend the row, or write the expression so that it bears such a value, as with try_cast",
-    "missing column": "deliver the column; an attribute that may lack it is declared `missing: not_provided` or `null`",
-}
-
-
 class BatchRejected(SourceDataError):
-    """A batch was stopped by a rule before anything was written (S4, S5, S20, S26, S27, S29, S34)."""
+    """A batch is rejected before anything of it is written (S4, S5, S20, S26, S27, S29, S34); `location` is its id."""
 
-    def __init__(self, batch: str, rule: str, wrong: str, remedy: str = "") -> None:
+    def __init__(self, code: str, batch: str, **details: object) -> None:
+        super().__init__(code, batch, **details)
         self.batch = batch
-        self.rule = rule
-        self.wrong = wrong
-        self.remedy = remedy or _REMEDIES.get(rule, "mend the delivery and load it again")
-        super().__init__("BATCH_REJECTED", batch)
+        self.others = 0
 
     def __str__(self) -> str:
-        return f"{self.batch}: stopped ({self.rule}): {self.wrong}; {self.remedy}"
+        return f"{super().__str__()} ({self.others} more batches were rejected)" if self.others else super().__str__()
 
 
 class LoadError(ScdError):
-    """The load failed, by our fault or by the store's."""
+    """A load failed, because of this package or of the storage."""
 
     exit_code = 4
 
 
 class ConflictError(LoadError):
-    """A rival committed first: plan anew from the table as it is now, and try again."""
+    """Another writer committed first; a load computes its plan again from the table as it is now."""
 
 
 class RetriesExhausted(LoadError):
-    """Rivals kept committing first, or the store kept failing, for as many tries as were allowed."""
+    """Each attempt of a load met a write conflict."""
 
 
 class KeyCollision(LoadError):
-    """Two versions hash to one surrogate key; nothing was written; declare a `key_salt` (S14)."""
+    """Two versions have the same surrogate key (S14)."""
 
 
-class InvariantBroken(LoadError):
-    """A result would break a promise of the tables (S2, S3); nothing was written."""
+class InvariantViolated(LoadError):
+    """A result would violate an invariant of the tables (S2, S3)."""
 
 
 class UnsupportedDelta(LoadError):
-    """This server's Delta can write neither in the fast nor in the slow way (S32)."""
+    """The server's Delta supports none of the ways to write rows (S32)."""
 
 
 class CommitStateUnknown(LoadError):
-    """It is not known whether a commit was made; look at the table before running again."""
+    """It is unknown whether a commit succeeded."""
 
 
 class ForeignCommitError(LoadError):
-    """A commit of another program changed the rows of a table; nothing was written on top of it."""
+    """Another program changed the rows of a table."""
 
 
 class HighWaterMarkError(LoadError):
@@ -173,17 +146,17 @@ class HighWaterMarkError(LoadError):
 
 
 class PipelineCommitMissing(LoadError):
-    """A commit that the log says was made is not in the table: it was restored or rewritten."""
+    """The history of a table has no pipeline commit left."""
 
 
 class UsageError(ScdError):
-    """What was asked for cannot be done; the message says what can."""
+    """A command or a call has an invalid argument."""
 
     exit_code = 2
 
 
 class SetupError(ScdError):
-    """Java, jars, a session or a setting is missing or names what is not ours; the message says what to do."""
+    """Java, jars, a session or a setting is missing or invalid."""
 
     exit_code = 5
 

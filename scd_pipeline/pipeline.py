@@ -19,10 +19,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import UsageError
 from scd_pipeline.instants import to_instant
-from scd_pipeline.load.audit import load_and_record
-from scd_pipeline.load.dimension import LoadResult, plan
-from scd_pipeline.load.facts import load_fact, plan_fact
 from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.run import LoadResult, load, plan
 from scd_pipeline.operations import check, status
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
@@ -152,7 +150,7 @@ class Pipeline:
         declared = _declared(table)
         described = _Description(name, at, source, channel, revision, allow)
         selected = _select(declared, deliveries, described, self.spark)
-        result = _load(self.warehouse, declared, selected, _text("run_id", run_id))
+        result = load(self.warehouse, declared, selected, run_id=_text("run_id", run_id), progress=_log.info)
         facts = [declared] if isinstance(declared, Fact) else []
         reading.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
         if raise_on_rejection:
@@ -185,7 +183,7 @@ class Pipeline:
         declared = _declared(table)
         described = _Description(name, at, source, channel, revision, allow)
         selected = _select(declared, deliveries, described, self.spark)
-        return _plan(self.warehouse, declared, selected)
+        return plan(self.warehouse, declared, selected)
 
     # Queries of one table
 
@@ -349,16 +347,6 @@ class Pipeline:
 
 
 # Dispatch on the kind of table
-
-
-def _load(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Delivery], run_id: str) -> LoadResult:
-    if isinstance(table, Fact):
-        return load_fact(warehouse, table, deliveries, run_id=run_id, progress=_log.info)
-    return load_and_record(warehouse, table, deliveries, run_id=run_id, progress=_log.info)[0]
-
-
-def _plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Delivery]) -> LoadPlan:
-    return plan_fact(warehouse, table, deliveries) if isinstance(table, Fact) else plan(warehouse, table, deliveries)
 
 
 def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.Finding]:

@@ -24,8 +24,8 @@ NO_TIME = "missing effective_at"
 TOO_EARLY = "before the beginning"
 TOO_LATE = "at or after the open end"
 OUTSIDE_SCOPE = "outside scope"
-UNORDERED = "unordered changes"
-RETIRE_GUARD = "retire_guard"
+UNORDERED = "UNORDERED_CHANGES"
+RETIRE_GUARD = "RETIRE_GUARD"
 
 
 class Unreadable(enum.Enum):

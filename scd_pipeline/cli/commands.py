@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.deliveries.delivery import Delivery
     from scd_pipeline.delta.warehouse import Warehouse
-    from scd_pipeline.load.dimension import LoadResult
+    from scd_pipeline.load.run import LoadResult
     from scd_pipeline.operations.texts import Texts
 
 CODE_LOCATION = "scd_pipeline.definitions"
@@ -189,8 +189,7 @@ def load(options: Namespace, settings: Settings) -> int:
     """`scd load`"""
     from scd_pipeline.declaration import Dimension
     from scd_pipeline.deliveries.partitions import partition_key
-    from scd_pipeline.load.audit import load_and_record
-    from scd_pipeline.load.facts import load_fact
+    from scd_pipeline.load.run import load as load_table
     from scd_pipeline.reading import create_views
 
     code = 0
@@ -199,14 +198,14 @@ def load(options: Namespace, settings: Settings) -> int:
         for of, lying in _deliveries(declared, warehouse, options):
             say(f"{of.name}: {len(lying)} deliveries")
             if isinstance(of, Dimension):
-                result, _ = load_and_record(warehouse, of, lying, progress=say)
+                result = load_table(warehouse, of, lying, progress=say)
                 create_views(warehouse, [of.name], failed=warn)
             else:
-                result = load_fact(warehouse, of, lying, progress=say)
+                result = load_table(warehouse, of, lying, progress=say)
                 create_views(warehouse, [of.name], [of], failed=warn)
             print(_result_text(result, [partition_key(delivery, _shape(of)) for delivery in lying]))
             for batch in result.batches:
-                if batch.rule and batch.outcome != "rejected":
+                if batch.code and batch.outcome != "rejected":
                     warn(str(batch))
             for batch in result.rejected:
                 say(f"error: {batch}")
@@ -236,16 +235,14 @@ def _shape(of: Dimension | Fact) -> Dimension:
 
 def plan(options: Namespace, settings: Settings) -> int:
     """`scd plan`"""
-    from scd_pipeline.declaration import Dimension
-    from scd_pipeline.load.dimension import plan as plan_load
-    from scd_pipeline.load.facts import plan_fact
+    from scd_pipeline.load.run import plan as plan_load
     from scd_pipeline.operations import texts
 
     rejected = False
     declared = declared_of(options.what, settings)
     with settings.open(quick=False) as warehouse:
         for of, lying in _deliveries(declared, warehouse, options):
-            made = plan_load(warehouse, of, lying) if isinstance(of, Dimension) else plan_fact(warehouse, of, lying)
+            made = plan_load(warehouse, of, lying)
             print(made.explain())
             if made.has_actions:
                 print(f"  for example:\n{_examples_text(texts.collected(made.examples()), made.dimension)}")

@@ -16,8 +16,8 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.audit import load_and_record
-from scd_pipeline.load.facts import add_reserved_member, load_fact
+from scd_pipeline.load.facts import add_reserved_member
+from scd_pipeline.load.run import load as load_table
 from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.reading import create_views
 
@@ -58,9 +58,9 @@ def dimension_assets(
     def load(
         warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
     ) -> LoadReport:
-        result, audit = load_and_record(
-            warehouse, dimension, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES
-        )
+        result = load_table(warehouse, dimension, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
+        audit = result.audit
+        assert audit is not None, "the load of a dimension records its audit"
         if has_facts and (added := add_reserved_member(warehouse, dimension, run_id=run_id)):
             result = replace(result, table_version=added.newest)
         create_views(warehouse, [dimension.name], failed=log)
@@ -112,7 +112,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
     def load(
         warehouse: Warehouse, deliveries: Sequence[Delivery], run_id: str, log: Callable[[str], None]
     ) -> LoadReport:
-        result = load_fact(warehouse, fact, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
+        result = load_table(warehouse, fact, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
         create_views(warehouse, [fact.name], [fact], failed=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         return LoadReport(

@@ -10,8 +10,8 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import data_version, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import BatchResult
 from scd_pipeline.load.log import open_log
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.errors import ScdError, value_error_name
-from scd_pipeline.load.dimension import BatchResult
 
 _MAX_REASONS = 5
 """Number of rejected or missing deliveries that the headline of a failure lists."""
@@ -41,9 +41,7 @@ def load_failure(
         unresolved: Requested partitions that stand for no delivery or for several, with the keys of these.
         others: Number of deliveries that were loaded.
     """
-    reasons = {
-        key: f"rejected by rule {batch.rule!r}: {batch.error}; {batch.remedy}" for key, batch in rejected.items()
-    }
+    reasons = {key: f"rejected [{batch.code}]: {batch.problem}; {batch.fix}" for key, batch in rejected.items()}
     reasons |= {partition: _unresolved_reason(keys) for partition, keys in unresolved.items()}
     lines = [f"{partition}: {reason}" for partition, reason in list(reasons.items())[:_MAX_REASONS]]
     if len(reasons) > _MAX_REASONS:

@@ -22,13 +22,14 @@ from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.components import plots
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.transitions import CHANGE_TYPES, REFUSED
 from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
 from scd_pipeline.load.audit import AuditResult, versions
-from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.texts import telling
 
 TableMetadata = dict[str, dict[str, Any]]
@@ -71,7 +72,7 @@ def delivery_counts(
     log = {**outcome, **_batch_counts([batch], entities)}
     if audit is None:
         return {LOG_SUFFIX: log, "": {**outcome, **_batch_counts([batch], entities)}}
-    transitions = audit.of_batch(batch)
+    transitions = audit.changes_of(batch)
     table = {**outcome, **_transition_effect(transitions)}
     return {LOG_SUFFIX: log, "": table, AUDIT_SUFFIX: _transition_counts(transitions)}
 
@@ -179,7 +180,7 @@ def _delivery_labels(batches: Sequence[BatchResult]) -> list[str]:
 
 
 def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:
-    return versions(audit.of_batch(batch)) if audit else (batch.versions_opened, batch.versions_closed)
+    return versions(audit.changes_of(batch)) if audit else (batch.versions_opened, batch.versions_closed)
 
 
 def _example_record(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:

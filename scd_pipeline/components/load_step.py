@@ -28,8 +28,8 @@ from scd_pipeline.components.partitions import delivery_partitions, has_everythi
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import BatchResult
 from scd_pipeline.operations.texts import summary
 
 LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]

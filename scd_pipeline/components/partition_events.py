@@ -14,8 +14,9 @@ from scd_pipeline.components.dagster_internals import plan_materialization, plan
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.errors import ScdError
-from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.check import Finding
 
 Batches = Mapping["str | None", "BatchResult | None"]
@@ -122,7 +123,7 @@ def record_rejected(
     """
     context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
     for key, batch in sorted(rejected.items()):
-        reason = {"outcome": "rejected", "rule": batch.rule, "problem": batch.error, "fix": batch.remedy}
+        reason = {"outcome": "rejected", "code": batch.code, "problem": batch.problem, "fix": batch.fix}
         for suffix in report.suffixes:
             asset = dg.AssetKey(report.table + suffix)
             if key not in planned or asset not in context.selected_asset_keys:

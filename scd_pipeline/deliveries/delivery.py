@@ -73,7 +73,7 @@ class Delivery:
             SourceDataError: A field has a value that cannot be used.
         """
         set_frozen_fields(self, name=to_name(self.name))
-        location = f"delivery {self.source}/{self.name}"
+        location = self.location
         set_frozen_fields(
             self,
             at=to_time(location, self.at),
@@ -88,20 +88,26 @@ class Delivery:
         if self.scope is not None and not is_scope:
             raise SourceDataError("DELIVERY_SCOPE", location, value=shown(self.scope))
 
+    @property
+    def location(self) -> str:
+        """The delivery, as error messages name it."""
+        return f"delivery {self.source}/{self.name}"
+
     def channel_of(self, dimension: Dimension) -> Snapshot | Feed:
-        """The declared channel.  Errors: SourceDataError if the dimension has none of that name."""
+        """Return the declared channel.
+
+        Raises:
+            SourceDataError: The dimension does not have it.
+        """
         names = [source.name for source in dimension.sources]
         if self.source not in names:
-            raise SourceDataError(
-                f"delivery {self.name}: source '{self.source}' is not declared for {dimension.name}; "
-                f"expected one of {', '.join(names)}"
-            )
+            raise SourceDataError("UNKNOWN_SOURCE", self.location, table=dimension.name, sources=", ".join(names))
         channels = dict(dimension.source(self.source).channels)
         kind = self.channel or (next(iter(channels)) if len(channels) == 1 else None)
         if kind not in channels:
+            requested = f"channel {self.channel} is not declared" if self.channel else "the channel is missing"
             raise SourceDataError(
-                f"delivery {self.source}/{self.name}: channel {self.channel or 'not given'}; expected "
-                f"{' or '.join(channels)}"
+                "UNKNOWN_CHANNEL", self.location, problem_text=requested, channels=" or ".join(channels)
             )
         channel = channels[kind]
         if self.path is None or channel.format is not None:
@@ -116,37 +122,35 @@ class Delivery:
         """
         if inferred := format_of(self.path):
             return inferred
-        raise SourceDataError("UNKNOWN_FORMAT", f"delivery {self.source}/{self.name}", path=self.path)
+        raise SourceDataError("UNKNOWN_FORMAT", self.location, path=self.path)
 
-    def lacks_time(self, dimension: Dimension) -> str:
-        """What is wrong where neither the delivery nor its rows have a time (S4); nothing where one of them has."""
+    def missing_time(self, dimension: Dimension) -> str:
+        """Return why neither the delivery nor its rows have a time (S4); an empty text if one of them has."""
         channel = self.channel_of(dimension)
         if self.at is not None or self.withdrawn:
             return ""
-        if self.sealed and any(placeholder(word) in str(channel.path) for word in TIME_PLACEHOLDERS):
-            file = Path(str(self.path)).name
-            return f"{file} has {self.name} in its name, which is no date of the calendar; rename the file"
+        if self.sealed and any(placeholder(name) in str(channel.path) for name in TIME_PLACEHOLDERS):
+            return f"{self.name} in the name of {Path(str(self.path)).name} is not a date of the calendar"
         if isinstance(channel, Feed) and channel.effective_at:
             return ""
-        wrong = f"its rows have no value in {channel.partition}" if self.partition == NO_VALUE else "it has no time"
-        right = "expected `at`, a date in its name, or a feed with `effective_at`"
-        return f"{wrong}; {right}; the wall clock is never asked"
+        if self.partition == NO_VALUE:
+            return f"its rows have no value in {channel.partition}"
+        return "it has no time"
 
     def batch(self, dimension: Dimension) -> Batch:
-        """The batch that this delivery is, before its content is known.
+        """Return the batch of this delivery, before its content is known.
 
-        Errors: SourceDataError where it does not fit its channel: by its scope, by what it lets through, or as a frame
-        without a time. What was found somewhere may lack one: it is stopped later, and keeps no other out.
+        Raises:
+            SourceDataError: The scope or an override does not fit the channel, or a frame has no time. A discovered
+                delivery without a time is rejected later, so that the others are loaded.
         """
         channel = self.channel_of(dimension)
         self._check_scope(channel)
         if unknown := sorted(self.allow - set(OVERRIDABLE_RULES)):
-            raise SourceDataError(
-                f"delivery {self.source}/{self.name}: no rule {', '.join(unknown)} can be let through; "
-                f"expected some of {', '.join(OVERRIDABLE_RULES)}"
-            )
-        if self.path is None and (wrong := self.lacks_time(dimension)):
-            raise SourceDataError(f"delivery {self.source}/{self.name}: {wrong}")
+            expected = ", ".join(OVERRIDABLE_RULES)
+            raise SourceDataError("UNKNOWN_RULE", self.location, rules=", ".join(unknown), expected=expected)
+        if self.path is None and (reason := self.missing_time(dimension)):
+            raise SourceDataError("NO_TIME", self.location, reason=reason)
         return Batch(
             source=self.source,
             channel=channel.kind,
@@ -162,22 +166,18 @@ class Delivery:
         )
 
     def _check_scope(self, channel: Snapshot | Feed) -> None:
-        """Values that nobody asks for, or too few or too many of them, would cover nobody."""
+        """Check that the scope has a value for each scope column of the channel; else it would cover no entity."""
         if self.scope is None:
             return
         names = channel.scope if isinstance(channel, Snapshot) else ()
         if not names:
-            raise SourceDataError(
-                f"delivery {self.source}/{self.name}: scope={self.scope!r}, and its {channel.kind} declares no scope; "
-                f"expected none, or a snapshot with `scope` and columns of the business key"
-            )
+            raise SourceDataError("UNDECLARED_SCOPE", self.location, value=repr(self.scope), channel=channel.kind)
         for values in self.scope:
             if len(values) != len(names):
-                raise SourceDataError(
-                    f"delivery {self.source}/{self.name}: {values!r} in its scope has {len(values)} values; expected "
-                    f"{len(names)}, one for each of {', '.join(names)}"
-                )
+                details = {"value": repr(values), "count": len(values), "columns": ", ".join(names)}
+                raise SourceDataError("SCOPE_LENGTH", self.location, **details, expected=len(names))
 
 
-def placeholder(word: str) -> str:
-    return "{" + word + "}"
+def placeholder(name: str) -> str:
+    """Return the placeholder of a path, as `{date}`."""
+    return "{" + name + "}"

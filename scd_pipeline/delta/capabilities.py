@@ -81,7 +81,7 @@ def load_capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, 
     answer = [(found.server, found.engine, found.replaces, found.merges)]
     rows = local_frame(spark, answer, "server string, engine string, replaces boolean, merges boolean")
     with contextlib.suppress(ConflictError):  # another run found out the same just now
-        memory.append(rows, memory.last_commit().next(high_water_marks={}, batches=(), run_id=""))
+        memory.append(rows, memory.last_commit().next())
     return found
 
 
@@ -94,7 +94,7 @@ def current_engine(memory: Table) -> str:
     if not last.exists:
         return ""
     with contextlib.suppress(ConflictError):
-        return memory.mark(last.next(high_water_marks={}, batches=(), run_id="")).engine
+        return memory.commit_empty(last.next()).engine
     return ""
 
 
@@ -112,9 +112,9 @@ def _tries(spark: SparkSession, scratch: Table, way: str) -> bool:
     scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
     schema = "k bigint, v string, r boolean"
     try:
-        first = scratch.last_commit().next(high_water_marks={}, batches=(), run_id="")
+        first = scratch.last_commit().next()
         scratch.append(local_frame(spark, [(1, "a", False), (2, "b", False)], schema), first)
-        second = first.next(high_water_marks={}, batches=(), run_id="")
+        second = first.next()
         changed = local_frame(spark, [(2, "c", False)], schema)
         if way == "replace":
             scratch.replace(changed, second, key="k")

@@ -1,10 +1,10 @@
-"""Own commits: every write of this package is a compare and swap on its table's number of pipeline commits.
+"""Pipeline commits: every write of this package is a compare-and-swap on its table's last commit number.
 
-Delta's transaction begins inside a write, so a frame computed from an older version would overwrite a rival's rows
-unseen. Each of our commits therefore carries the table's name as `txnAppId` and 1 + the number of the pipeline commit
-that it was computed from as `txnVersion`: Delta skips it when a rival took that number, and reading the last own
-commit back tells whose it is. A foreign commit in between, such as OPTIMIZE, takes no number and does no harm.
-A foreign commit that left other rows is damage: no commit of this package follows it.
+Delta's transaction begins inside a write, so a frame computed from an older version could overwrite the rows of a
+concurrent writer unnoticed. Each pipeline commit therefore carries the table's name as `txnAppId` and, as `txnVersion`,
+1 + the number of the commit that it was computed from. Delta skips the write if another writer has used that number;
+the token of the commit that the history then has shows whose it is. A foreign commit in between, such as OPTIMIZE, uses
+no number and does no harm. A foreign commit that changed rows is damage: no pipeline commit follows it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,8 +23,11 @@ from scd_pipeline.delta.repair import repair_instructions
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
 from scd_pipeline.instants import from_micros
 
-MARK = "scd_pipeline"
+METADATA_KEY = "scd_pipeline"
+_FORMAT = 1
+_LISTED_BATCHES = 100
 _PAGES = (3, 50, 1000, 1_000_000)
+"""How many rows of a table's history are read at first, and how many if they do not reach back far enough."""
 CHANGES_NO_ROW = {
     "CREATE TABLE",
     "OPTIMIZE",
@@ -56,9 +59,13 @@ _RESTORE = "RESTORE"
 
 @dataclass(frozen=True, slots=True)
 class ForeignCommit:
-    """A commit that another program made and that left other rows than the last pipeline commit.
+    """A commit of another program that changed rows after the last pipeline commit.
 
-    `identifier` is the table's name in SQL, `restore_to` the version of the last pipeline commit.
+    Attributes:
+        version: Its table version.
+        operation: Delta's name of its operation.
+        identifier: The table's name in SQL.
+        restore_to: The table version of the last pipeline commit.
     """
 
     version: int
@@ -75,19 +82,57 @@ class ForeignCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineCommit:
-    """A commit of ours: its number, what the table had taken in by then, and a token that tells it from a rival's.
+class HighWaterMark:
+    """How far a table has applied an upstream table.
 
-    `at` is when it was made, by the server's clock; `newest` is the table's version when the commit was
-    looked for: the same rows, also where an OPTIMIZE or a VACUUM came after it. `table_id` identifies the table: its
-    first pipeline commit chooses it and each later one repeats it, so a table that was dropped and recreated has
-    another (0: not known). `engine` is Delta's `engineInfo`, the Spark and the Delta that made the commit. `foreign` is
-    a foreign commit after the last pipeline commit that left other rows.
+    Attributes:
+        commit: The number of the last pipeline commit of the upstream table that was applied.
+        table_id: The id of the upstream table, 0 if unknown.
+        version: The table version of that commit, -1 if it was not recorded.
+    """
+
+    commit: int = 0
+    table_id: int = 0
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedDimension:
+    """A statement in a commit of a change log: the dimension at `dimension_commit` equals the log up to `log_commit`.
+
+    A log commit that changes no row of its dimension needs no commit of the dimension.
+    """
+
+    dimension_commit: int
+    log_commit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCommit:
+    """A commit of this package in a table.
+
+    Attributes:
+        table: The name of the table.
+        number: The commit number, 1 for the first; 0 for a table without commits.
+        high_water_marks: How far the table has applied each upstream table, by the names of those tables.
+        unchanged: In a change log, up to which commit its dimension needs no change.
+        roles: In a fact, a checksum of the roles whose keys its rows have; 0 elsewhere.
+        token: A random text that identifies the commit.
+        batches: The ids of the batches that the commit brings, the first hundred of them.
+        run_id: The id of the run.
+        table_version: The table version of the commit.
+        at: The time of the commit, by the server's clock.
+        newest: The newest table version when the history was read, -1 if the table does not exist. Its rows are those
+            of the commit: only OPTIMIZE, VACUUM and the like may follow it.
+        table_id: The id of the table, which its first commit chooses and each later one repeats. A table that was
+            dropped and recreated has another one. 0 if unknown.
+        engine: Delta's `engineInfo`: the versions of Spark and Delta that made the commit.
+        foreign: A foreign commit that changed rows after this commit, if any.
     """
 
     table: str
     number: int
-    high_water_marks: Mapping[str, int] = field(default_factory=dict)
+    high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
     token: str = ""
     batches: tuple[str, ...] = ()
     run_id: str = ""
@@ -97,65 +142,99 @@ class PipelineCommit:
     table_id: int = 0
     engine: str = ""
     foreign: ForeignCommit | None = None
+    unchanged: UnchangedDimension | None = None
+    roles: int = 0
 
     @property
     def exists(self) -> bool:
-        """Whether the commit is of a table that exists; one that does not is at number 0."""
+        """Whether the table exists."""
         return self.newest >= 0
 
-    def next(self, *, high_water_marks: Mapping[str, int], batches: tuple[str, ...], run_id: str) -> PipelineCommit:
-        """Return the commit that follows this one, with a token of its own.
+    def applied(self, upstream: str) -> HighWaterMark:
+        """Return how far the table has applied an upstream table; commit 0 if it has not."""
+        return self.high_water_marks.get(upstream, HighWaterMark())
+
+    def next(
+        self,
+        *,
+        high_water_marks: Mapping[str, HighWaterMark] | None = None,
+        unchanged: UnchangedDimension | None = None,
+        roles: int = 0,
+        batches: tuple[str, ...] = (),
+        run_id: str = "",
+    ) -> PipelineCommit:
+        """Return the commit that follows this one, with a new token.
 
         Raises:
             ForeignCommitError: A foreign commit follows this one; a pipeline commit would hide it.
         """
         if self.foreign is not None:
             raise foreign_commit_error(self, self.foreign)
-        table_id = self.table_id or uuid.uuid4().int >> 66
-        token = uuid.uuid4().hex
         return PipelineCommit(
-            self.table, self.number + 1, dict(high_water_marks), token, batches, run_id, table_id=table_id
+            self.table,
+            self.number + 1,
+            dict(high_water_marks or {}),
+            token=uuid.uuid4().hex,
+            batches=batches,
+            run_id=run_id,
+            table_id=self.table_id or uuid.uuid4().int >> 66,
+            unchanged=unchanged,
+            roles=roles,
         )
 
     def metadata(self) -> str:
-        """The `userMetadata` of the commit."""
-        return json.dumps(
-            {
-                MARK: 1,
-                "table": self.table,
-                "table_id": self.table_id,
-                "own": self.number,
-                "took": dict(self.high_water_marks),
-                "token": self.token,
-                "batches": list(self.batches[:100]),
-                "run_id": self.run_id,
-            }
-        )
+        """Return the `userMetadata` of the commit, as JSON."""
+        values: dict[str, Any] = {
+            METADATA_KEY: _FORMAT,
+            "table": self.table,
+            "table_id": self.table_id,
+            "commit": self.number,
+            "high_water_marks": {name: asdict(mark) for name, mark in self.high_water_marks.items()},
+            "token": self.token,
+            "batches": list(self.batches[:_LISTED_BATCHES]),
+            "run_id": self.run_id,
+        }
+        if self.unchanged is not None:
+            values["unchanged"] = asdict(self.unchanged)
+        if self.roles:
+            values["roles"] = self.roles
+        return json.dumps(values)
 
 
 def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> ForeignCommitError:
     """Return the error of a table that another program changed after `commit`."""
     return ForeignCommitError(
-        f"table {commit.table}: version {foreign.version} ({foreign.operation}) is a foreign commit: it changed rows "
-        f"after commit {commit.number} (version {foreign.restore_to}); expected that only this package writes the "
-        f"table; nothing was written to it; `scd check` lists the damage; "
-        f"{repair_instructions(commit.table, foreign.restore_statement())}"
+        "FOREIGN_COMMIT",
+        f"table {commit.table}",
+        version=foreign.version,
+        operation=foreign.operation,
+        commit=commit.number,
+        commit_version=foreign.restore_to,
+        repair=repair_instructions(commit.table, foreign.restore_statement()),
     )
 
 
-def last_own_commit(spark: SparkSession, table: str, identifier: str) -> PipelineCommit:
-    """The table's last pipeline commit, number 0 right after its creation; reads no more of the history than it must.
+def last_pipeline_commit(spark: SparkSession, table: str, identifier: str) -> PipelineCommit:
+    """Return the table's last pipeline commit, number 0 right after the table was created.
 
-    Errors: OwnCommitMissing where the history no longer reaches back to a pipeline commit (its log's retention has
-    passed, or the table is not ours): starting at 1 again would let Delta skip every write.
+    Reads no more of the history than is needed.
+
+    Raises:
+        PipelineCommitMissing: The history does not reach back to a pipeline commit: the retention of the Delta log has
+            passed, or this package did not create the table. To start at 1 again would let Delta skip every write.
     """
-    return own_commits_since(spark, table, identifier, None)[-1]
+    return pipeline_commits_since(spark, table, identifier, None)[-1]
 
 
-def own_commits_since(spark: SparkSession, table: str, identifier: str, number: int | None) -> list[PipelineCommit]:
-    """The pipeline commits after that number, in order; the last one alone for None.  Errors: as of `last_own_commit`.
+def pipeline_commits_since(
+    spark: SparkSession, table: str, identifier: str, number: int | None
+) -> list[PipelineCommit]:
+    """Return the pipeline commits after `number` in order, only the last one for None.
 
-    Where the history no longer reaches back so far, those that are left.
+    If the history does not reach back to `number`, those that it has.
+
+    Raises:
+        PipelineCommitMissing: The history has no pipeline commit.
     """
 
     def reaches_back(commits: Sequence[PipelineCommit]) -> bool:
@@ -165,7 +244,7 @@ def own_commits_since(spark: SparkSession, table: str, identifier: str, number: 
     return commits[-1:] if number is None else [commit for commit in commits if commit.number > number]
 
 
-def own_commit_again(spark: SparkSession, commit: PipelineCommit, identifier: str) -> PipelineCommit | None:
+def find_commit(spark: SparkSession, commit: PipelineCommit, identifier: str) -> PipelineCommit | None:
     """Return `commit` as the table's history has it, None if another writer used its number.
 
     Another writer may have committed after it.
@@ -181,27 +260,23 @@ def own_commit_again(spark: SparkSession, commit: PipelineCommit, identifier: st
 def _newest_commits(
     spark: SparkSession, table: str, identifier: str, is_complete: Callable[[Sequence[PipelineCommit]], bool]
 ) -> list[PipelineCommit]:
-    """Return the newest pipeline commits, in order, at least as many as `is_complete` wants, given newest first."""
-    found: list[PipelineCommit] = []
+    """Return the newest pipeline commits in order, as many as `is_complete` needs; it gets them newest first."""
+    commits: list[PipelineCommit] = []
     for page in _PAGES:
         history = spark.sql(f"DESCRIBE HISTORY {identifier} LIMIT {page}").select(*_history_columns())
         rows = history.collect()
-        found = [commit for row in rows if (commit := _own(row, table)) is not None]
+        commits = [commit for row in rows if (commit := _parse_commit(row, table)) is not None]
         if any(row["version"] == 0 for row in rows):
-            found = found or [PipelineCommit(table, 0, table_version=0)]
+            commits = commits or [PipelineCommit(table, 0, table_version=0)]
             break
-        if found and is_complete(found):
+        if commits and is_complete(commits):
             break
         if len(rows) < page:
             break
-    if not found:
-        raise PipelineCommitMissing(
-            f"table {table}: no commit of this package is left in its history, so its next number is unknown; "
-            f"expected the last one to be within the log's retention; restore the table's `_delta_log`, or rebuild "
-            f"the table"
-        )
+    if not commits:
+        raise PipelineCommitMissing("PIPELINE_COMMIT_MISSING", f"table {table}")
     newest = max(row["version"] for row in rows)
-    in_order = [replace(commit, newest=newest) for commit in sorted(found, key=lambda commit: commit.number)]
+    in_order = [replace(commit, newest=newest) for commit in sorted(commits, key=lambda commit: commit.number)]
     in_order[-1] = replace(in_order[-1], foreign=_foreign_after(rows, in_order[-1], identifier))
     return in_order
 
@@ -219,7 +294,7 @@ def _history_columns() -> list[Column]:
 
 
 def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -> ForeignCommit | None:
-    """Return the newest foreign commit after the last own one that determines the table's rows, if any does.
+    """Return the newest foreign commit after the last pipeline commit that determines the table's rows, if any.
 
     A RESTORE to a version at or after the pipeline commit undoes the commits between. One to an earlier version, or
     to a time, is a foreign commit.
@@ -240,43 +315,47 @@ def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -
 
 
 def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[str]:
-    """The commits in the table's history that changed rows and are not ours: `version 7: DELETE`, newest first.
+    """Return the foreign commits in the table's history that changed rows, as `version 7: DELETE`, newest first.
 
-    Commits that a RESTORE has undone are left out, and so is a RESTORE that undid no commit of ours.
+    Commits that a RESTORE undid are skipped, and so is a RESTORE that undid no pipeline commit.
     """
     history = spark.sql(f"DESCRIBE HISTORY {identifier}").select(*_history_columns())
     by_version = {int(row["version"]): row for row in history.collect()}
-    own = {version for version, row in by_version.items() if _own(row, table) is not None}
-    found = []
+    pipeline_versions = {version for version, row in by_version.items() if _parse_commit(row, table) is not None}
+    commits = []
     version = max(by_version)
     while version in by_version:
         row, target = by_version[version], by_version[version]["restored"]
         undone = range(version if target is None else int(target) + 1, version)
-        if target is not None and own.isdisjoint(undone):
+        if target is not None and pipeline_versions.isdisjoint(undone):
             version = int(target)
             continue
-        if row["operation"] not in CHANGES_NO_ROW and version not in own:
-            found.append(f"version {version}: {row['operation']}")
+        if row["operation"] not in CHANGES_NO_ROW and version not in pipeline_versions:
+            commits.append(f"version {version}: {row['operation']}")
         version -= 1
-    return found
+    return commits
 
 
-def _own(row: Row, table: str) -> PipelineCommit | None:
+def _parse_commit(row: Row, table: str) -> PipelineCommit | None:
+    """Return the pipeline commit in a row of a table's history; None for a foreign commit."""
     try:
-        told: dict[str, Any] = json.loads(row["userMetadata"] or "{}")
+        values: Any = json.loads(row["userMetadata"] or "{}")
     except ValueError:
         return None
-    if not isinstance(told, dict) or told.get(MARK) != 1 or told.get("table") != table:
+    if not isinstance(values, dict) or values.get(METADATA_KEY) != _FORMAT or values.get("table") != table:
         return None
+    unchanged = values.get("unchanged")
     return PipelineCommit(
         table,
-        int(told["own"]),
-        {name: int(number) for name, number in told["took"].items()},
-        told["token"],
-        tuple(told.get("batches", ())),
-        told.get("run_id", ""),
+        int(values["commit"]),
+        {name: HighWaterMark(**mark) for name, mark in values["high_water_marks"].items()},
+        values["token"],
+        tuple(values["batches"]),
+        values["run_id"],
         int(row["version"]),
         from_micros(row["micros"]),
-        table_id=int(told.get("table_id", 0)),
+        table_id=int(values["table_id"]),
         engine=row["engineInfo"] or "",
+        unchanged=UnchangedDimension(**unchanged) if unchanged else None,
+        roles=int(values.get("roles", 0)),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
-from scd_pipeline.delta.commits import PipelineCommit, last_own_commit, own_commit_again, own_commits_since
+from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 from scd_pipeline.expressions import quote_name
 
@@ -146,7 +146,7 @@ class Table:
             raise
 
     def last_commit(self) -> PipelineCommit:
-        return last_own_commit(self.spark, self.name, self.identifier)
+        return last_pipeline_commit(self.spark, self.name, self.identifier)
 
     def last_commit_or_zero(self) -> PipelineCommit:
         """Return the last pipeline commit, and number 0 of no version if the table does not exist."""
@@ -167,14 +167,18 @@ class Table:
 
     def commits_since(self, number: int) -> list[PipelineCommit]:
         """The pipeline commits after that number, in order."""
-        return own_commits_since(self.spark, self.name, self.identifier, number)
+        return pipeline_commits_since(self.spark, self.name, self.identifier, number)
 
     def append(self, rows: DataFrame, commit: PipelineCommit) -> PipelineCommit:
         """Append the rows as `commit`.  Errors: ConflictError if a rival took its number."""
         return self._commit(commit, lambda: self._save(rows, "append", {}, commit))
 
-    def mark(self, commit: PipelineCommit) -> PipelineCommit:
-        """Make `commit` without any row, for what it tells.  Errors: ConflictError if a rival took its number."""
+    def commit_empty(self, commit: PipelineCommit) -> PipelineCommit:
+        """Make `commit` without any row, for its metadata.
+
+        Raises:
+            ConflictError: Another writer used the commit's number.
+        """
         return self.append(self.read().limit(0), commit)
 
     def replace(self, rows: DataFrame, commit: PipelineCommit, *, key: str) -> PipelineCommit:
@@ -224,7 +228,7 @@ class Table:
             if not is_conflict(error):
                 raise
             cause = error
-        done = own_commit_again(self.spark, commit, self.identifier)
+        done = find_commit(self.spark, commit, self.identifier)
         if done is None:
             raise self._conflict(commit) from cause
         return done

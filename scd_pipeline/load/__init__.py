@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scd_pipeline.load.audit import load_and_record
-from scd_pipeline.load.dimension import LoadResult, Retry, load, plan
-from scd_pipeline.load.facts import load_fact, plan_fact
 from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.load.run import LoadResult, load, plan, record
 
-__all__ = ["LoadPlan", "LoadResult", "Retry", "load", "load_and_record", "load_fact", "plan", "plan_fact"]
+__all__ = ["LoadPlan", "LoadResult", "Retry", "load", "plan", "record"]

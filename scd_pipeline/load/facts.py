@@ -1,14 +1,15 @@
-"""The use-case of facts: take deliveries in, and keep every stored key what a fresh as-of join would give (S23, S24).
+"""Facts: the surrogate keys of their rows are always those of a new as-of join (S23, S24).
 
-A fact's rows are entities that have only their latest values, so that deliveries, revisions and bad rows are treated as
-those of a dimension are. What is added are the surrogate keys, and a second look at the rows whose dimensions moved.
+The rows of a fact are entities that have only their latest values, so deliveries, revisions and bad rows follow the
+same rules as those of a dimension. In addition, each load looks up the surrogate keys at event time, and re-keys the
+rows that reference entities that have changed since the last load.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -28,11 +29,10 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import require_own_tables, to_declared_columns
 from scd_pipeline.delta.table import TableVersion
-from scd_pipeline.delta.upstream import LOG_MARK, damage, is_other_table, log_marks, require_sound
+from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col
@@ -41,51 +41,17 @@ from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.invariants.facts import Versions, without_their_versions
-from scd_pipeline.load.dimension import LoadResult, Progress, Retry, load, silent, with_retries
-from scd_pipeline.load.load_plan import LoadPlan, make_plan
 from scd_pipeline.load.log import changed_entities, log_high_water_mark, open_log
+from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
-
-_ROLES = "@roles"
-
-
-def load_fact(
-    warehouse: Warehouse,
-    fact: Fact,
-    deliveries: Sequence[Delivery] = (),
-    *,
-    run_id: str = "",
-    retry: Retry | None = None,
-    progress: Progress = silent,
-    examples: int = 0,
-) -> LoadResult:
-    """Take the deliveries into the fact, and bring the whole fact up to its dimensions, in one commit.
-
-    Without deliveries it only does the latter. The commit tells which version of each dimension was used.
-    Errors: as of `load.load`.
-    """
-    for dimension in fact.dimensions:
-        add_reserved_member(warehouse, dimension, run_id=run_id, retry=retry)
-    return load(
-        warehouse,
-        fact.as_dimension(),
-        deliveries,
-        run_id=run_id,
-        retry=retry,
-        progress=progress,
-        extension=lambda: extension(warehouse, fact),
-        examples=examples,
-    )
-
-
-def plan_fact(warehouse: Warehouse, fact: Fact, deliveries: Sequence[Delivery] = ()) -> LoadPlan:
-    """What a load of these deliveries would do; writes nothing."""
-    return make_plan(warehouse, fact.as_dimension(), deliveries, run_id="", extension=extension(warehouse, fact))
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
-    """A dimension as one run of a fact sees it: its rows at one version, and the last commits of table and log."""
+class PinnedDimension:
+    """A dimension at the version that one run of a fact reads, with the last commits of its table and its log.
+
+    `rows` is None if the dimension has no table.
+    """
 
     dimension: Dimension
     commit: PipelineCommit
@@ -94,166 +60,176 @@ class Pinned:
 
     @property
     def applied(self) -> int:
-        """The commit of the log up to which the rows are."""
-        return self.commit.high_water_marks.get(LOG_MARK, 0)
+        """The last commit of the change log that the rows contain."""
+        return self.commit.applied(self.log.table).commit
 
     @property
-    def high_water_marks(self) -> dict[str, int]:
-        """For the fact's commit."""
-        name = self.dimension.name
-        told = {name: self.applied, f"{name}@version": self.commit.table_version}
-        return {**told, f"{name}@id": self.commit.table_id}
+    def high_water_marks(self) -> dict[str, HighWaterMark]:
+        """The marks of a fact whose keys come from these rows."""
+        return {**log_mark(self.log, self.applied), **table_mark(self.commit)}
 
-    def is_made_anew(self, known: Mapping[str, int]) -> bool:
-        """Whether the table is another than the one that was used before, whose numbers say nothing of this one."""
-        return is_other_table(known.get(f"{self.dimension.name}@id", 0), self.commit.table_id)
+    def used_by(self, fact: PipelineCommit) -> int:
+        """Return the commit of the change log up to which the keys of a fact are."""
+        return fact.applied(self.log.table).commit
+
+    def is_recreated(self, fact: PipelineCommit) -> bool:
+        """Return whether this is another table than the one that the fact used: commit numbers do not compare."""
+        return is_other_table(fact.applied(self.dimension.name).table_id, self.commit.table_id)
+
+    def is_newer_than(self, fact: PipelineCommit) -> bool:
+        """Return whether the dimension has changed since the fact used it."""
+        return self.applied != self.used_by(fact) or self.is_recreated(fact)
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
-        """Return what keeps a fact, by its last commit, from being loaded with this dimension; none if it is sound."""
+        """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
         return [*damage(self.log, [self.commit]), *self._lost(fact)]
 
     def _lost(self, fact: PipelineCommit) -> list[LoadError]:
-        name, used = self.dimension.name, fact.high_water_marks.get(self.dimension.name, 0)
-        if used <= self.applied or self.is_made_anew(fact.high_water_marks):
+        used = self.used_by(fact)
+        if used <= self.applied or self.is_recreated(fact):
             return []
-        has = f"has applied only commit {self.applied}" if self.commit.exists else "does not exist"
-        return [
-            HighWaterMarkError(
-                f"table {fact.table}: its keys are those of {name} after commit {used} of {self.log.table}, and "
-                f"{name} {has}; expected the dimension that the keys are of, or a later one; nothing was written; "
-                f"load {name} first, which rebuilds it from {self.log.table}"
-            )
-        ]
+        state = f"has applied only commit {self.applied}" if self.commit.exists else "does not exist"
+        details = {"dimension": self.dimension.name, "used": used, "log": self.log.table, "state": state}
+        return [HighWaterMarkError("DIMENSION_BEHIND_FACT", f"table {fact.table}", **details)]
 
 
-def pin(warehouse: Warehouse, dimension: Dimension) -> Pinned:
-    """The dimension as it stands now; without rows where there is no table yet.
+def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
+    """Return the dimension at its newest version.
 
-    Read at its newest version: Delta refuses one before an OPTIMIZE or a VACUUM once its files' retention has passed.
+    Delta refuses a version from before an OPTIMIZE or a VACUUM once the retention of its files has passed.
     """
     newest = warehouse.table(dimension.name).newest()
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:
-        return Pinned(dimension, PipelineCommit(dimension.name, 0), log, None)
-    return Pinned(dimension, newest.commit, log, newest.rows)
+        return PinnedDimension(dimension, PipelineCommit(dimension.name, 0), log, None)
+    return PinnedDimension(dimension, newest.commit, log, newest.rows)
 
 
-def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, Pinned]:
-    """The dimensions of a fact as they stand now, by name."""
+def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, PinnedDimension]:
+    """Return the dimensions of a fact at their newest versions, by name."""
     return {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
 
 
-def extension(warehouse: Warehouse, fact: Fact) -> Extension:
-    """What a fact's rows get: the keys as of now, and a second look where a dimension has changed since the last.
+def fact_extension(warehouse: Warehouse, fact: Fact) -> Extension:
+    """Return how the rows of a fact get the current surrogate keys, and which stored rows are re-keyed.
 
-    Errors: ForeignCommitError, HighWaterMarkError if a dimension or its log was damaged or lost.
+    Raises:
+        ForeignCommitError: Another program changed the rows of a dimension or its change log.
+        HighWaterMarkError: A dimension or its change log was lost.
     """
-    # The fact is read before its dimensions, which a load between can only move ahead.
+    # The fact is read before its dimensions, which a load in between can only move ahead.
     last = warehouse.table(fact.name).last_commit_or_zero()
-    pinned, known = pin_dimensions(warehouse, fact), last.high_water_marks
-    for at in pinned.values():
-        for error in at.damage(last):
-            raise error
+    pinned = pin_dimensions(warehouse, fact)
+    raise_first([error for dimension in pinned.values() for error in dimension.damage(last)])
+    versions = {name: dimension.rows for name, dimension in pinned.items()}
 
-    def again(before: DataFrame) -> DataFrame | None:
-        if _all_again(fact, pinned, known):
-            return before
-        grain = _moved(warehouse, fact, before, pinned, known)
-        return None if grain is None else before.join(grain, [column.name for column in fact.grain], "left_semi")
+    def rows_to_recompute(stored: DataFrame) -> DataFrame | None:
+        if _is_rekeyed_whole(fact, pinned, last):
+            return stored
+        grain = _grain_to_rekey(warehouse, fact, stored, pinned, last)
+        return None if grain is None else stored.join(grain, [column.name for column in fact.grain], "left_semi")
 
-    versions = {name: at.rows for name, at in pinned.items()}
-
-    def finish(rows: DataFrame) -> DataFrame:
+    def add_columns(rows: DataFrame) -> DataFrame:
         return with_keys(rows, fact, versions)
 
-    def broken(rows: DataFrame) -> DataFrame:
+    def violations(rows: DataFrame) -> DataFrame:
         return without_their_versions(rows, fact, versions)
 
-    high_water_marks = {
-        _ROLES: _fingerprint(fact),
-        **{name: number for at in pinned.values() for name, number in at.high_water_marks.items()},
-    }
-    return Extension(again, finish, broken, high_water_marks)
+    marks = {name: mark for dimension in pinned.values() for name, mark in dimension.high_water_marks.items()}
+    return Extension(rows_to_recompute, add_columns, violations, marks, roles_checksum(fact))
 
 
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:
-    """The rows of the fact's table as declared, but without the keys of roles that its next load adds."""
+    """Return the rows of the fact's table as declared, without the keys of roles that its next load adds."""
     added = [column for column in fact.key_columns if column not in rows.columns]
     return to_declared_columns(rows, fact.as_dimension()).drop(*[col(column) for column in added])
 
 
-def standing_rows(warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, Pinned]) -> DataFrame:
-    """The fact's rows but those that its next load looks at again, as their dimensions have changed since the last.
+def rows_with_current_keys(
+    warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension]
+) -> DataFrame:
+    """Return the rows of a fact without those that its next load re-keys.
 
-    Until then their keys are those of before, which `<dimension>_keys` resolves (S24).
+    Until then those have the keys of earlier versions, which `<dimension>_keys` resolves (S24).
     """
-    rows, known = stored_rows(stored.rows, fact), stored.commit.high_water_marks
-    if _all_again(fact, pinned, known):
+    rows, last = stored_rows(stored.rows, fact), stored.commit
+    if _is_rekeyed_whole(fact, pinned, last):
         return rows.limit(0)
-    grain = _moved(warehouse, fact, rows, pinned, known)
+    grain = _grain_to_rekey(warehouse, fact, rows, pinned, last)
     return rows if grain is None else rows.join(grain, [column.name for column in fact.grain], "left_anti")
 
 
-def _all_again(fact: Fact, pinned: Mapping[str, Pinned], known: Mapping[str, int]) -> bool:
-    """Whether the next load looks at every row: the roles are others, or a dimension is another table than before."""
-    roles = _fingerprint(fact)
-    return known.get(_ROLES, roles) != roles or any(at.is_made_anew(known) for at in pinned.values())
+def _is_rekeyed_whole(fact: Fact, pinned: Mapping[str, PinnedDimension], last: PipelineCommit) -> bool:
+    """Return whether the next load re-keys every row: the roles have changed, or a dimension was recreated."""
+    has_other_roles = last.roles not in (0, roles_checksum(fact))
+    return has_other_roles or any(dimension.is_recreated(last) for dimension in pinned.values())
 
 
-def _moved(
-    warehouse: Warehouse, fact: Fact, rows: DataFrame, pinned: Mapping[str, Pinned], known: Mapping[str, int]
+def _grain_to_rekey(
+    warehouse: Warehouse,
+    fact: Fact,
+    rows: DataFrame,
+    pinned: Mapping[str, PinnedDimension],
+    last: PipelineCommit,
 ) -> DataFrame | None:
-    """The grain of the rows that name an entity that has changed since the fact last looked; None if none can."""
-    changed = {name: _changed(warehouse, at, known.get(name, 0)) for name, at in pinned.items()}
-    moved = [
-        _rows_of(rows, fact, role, keys) for _, role in fact.roles if (keys := changed[role.dimension.name]) is not None
+    """Return the grain of the rows that reference an entity that has changed since `last`; None if none can."""
+    changed = {name: _changed_since(warehouse, at, at.used_by(last)) for name, at in pinned.items()}
+    grains = [
+        _grain_of_entities(rows, fact, role, keys)
+        for _, role in fact.roles
+        if (keys := changed[role.dimension.name]) is not None
     ]
-    return union_all(moved).distinct() if moved else None
+    return union_all(grains).distinct() if grains else None
 
 
-def _fingerprint(fact: Fact) -> int:
-    """Tells other roles from these: another dimension, or other columns that name its entity."""
+def roles_checksum(fact: Fact) -> int:
+    """Return a checksum of the roles: it changes with their dimensions and with the columns of their keys."""
     roles = sorted((name, role.dimension.name, role.key) for name, role in fact.roles)
     return zlib.crc32(json.dumps(roles).encode())
 
 
-def _changed(warehouse: Warehouse, at: Pinned, looked: int) -> DataFrame | None:
-    """The entities that have changed since the fact last looked; None if none can have."""
-    upto = at.applied
-    if at.rows is None or upto <= looked:
+def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> DataFrame | None:
+    """Return the keys of the entities that have changed after the log commit `used`; None if none can have."""
+    if pinned.rows is None or pinned.applied <= used:
         return None
-    log = open_log(warehouse, at.dimension)
-    return changed_entities(log, log.committed_batches(), at.dimension, after=looked, upto=upto)
+    log = open_log(warehouse, pinned.dimension)
+    return changed_entities(log, log.committed_batches(), pinned.dimension, after=used, upto=pinned.applied)
 
 
-def _rows_of(before: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:
-    """The grain of the rows that name one of these entities in that role."""
-    names = [f"_moved_{number}" for number, _ in enumerate(role.key)]
+def _grain_of_entities(rows: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:
+    """Return the grain of the rows that reference one of these entities in that role."""
+    names = [f"_changed_{number}" for number, _ in enumerate(role.key)]
     pairs = zip(role.dimension.key_names, names, strict=True)
     keys = changed.select(*[col(key).alias(name) for key, name in pairs])
     same = [col(column) == F.col(name) for column, name in zip(role.key, names, strict=True)]
-    moved = before.join(F.broadcast(keys), reduce(and_, same), "left_semi")
-    return moved.select(*[col(column.name) for column in fact.grain])
+    return rows.join(F.broadcast(keys), reduce(and_, same), "left_semi").select(
+        *[col(column.name) for column in fact.grain]
+    )
 
 
 def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
-    """The rows with the key of each role as of their event time; -1 where a dimension has no table yet."""
+    """Add the surrogate key of each role at event time; -1 if a dimension has no table."""
     for _, column, role in fact.keyed_roles:
-        there = versions[role.dimension.name]
-        if there is None:
+        dimension_rows = versions[role.dimension.name]
+        if dimension_rows is None:
             rows = rows.withColumn(column, F.lit(UNKNOWN_KEY).cast("bigint"))
         else:
-            rows = key_as_of(rows, there, role.dimension, keys=role.key, time=fact.event_time, name=column)
+            rows = key_as_of(rows, dimension_rows, role.dimension, keys=role.key, time=fact.event_time, name=column)
     return rows
 
 
 def add_reserved_member(
     warehouse: Warehouse, dimension: Dimension, *, run_id: str = "", retry: Retry | None = None
 ) -> PipelineCommit | None:
-    """Give the dimension the row of its unknown member, so that an inner join loses no fact (S23).
+    """Add the unknown member to the dimension, so that an inner join keeps every fact (S23).
 
-    Out: the commit that added it; None where it is there, or where there is no table yet.
-    Errors: SetupError if the table is not ours; ForeignCommitError, HighWaterMarkError if it or its log was damaged.
+    Returns:
+        The commit that added it; None if it exists, or if the dimension has no table.
+
+    Raises:
+        SetupError: This package did not create the table.
+        ForeignCommitError: Another program changed the rows of the dimension or its change log.
+        HighWaterMarkError: The change log was lost.
     """
 
     def attempt() -> PipelineCommit | None:
@@ -263,20 +239,20 @@ def add_reserved_member(
         if newest is None or not newest.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():
             return None
         commit, log = newest.commit, open_log(warehouse, dimension).commit
-        require_sound(log, [commit])
-        high_water_marks = {**commit.high_water_marks, **log_marks(log, log_high_water_mark(log, commit))}
-        # A column that was declared since comes with the steps of the dimension's own load.
+        raise_first(damage(log, [commit]))
+        marks = {**commit.high_water_marks, **log_mark(log, log_high_water_mark(log, commit))}
+        # A column that was declared later comes with the schema steps of the dimension's own load.
         columns, member = newest.columns(), unknown_member(warehouse, dimension)
         member = member.select(*[col(name) for name in member.columns if name in columns])
-        return table.append(member, commit.next(high_water_marks=high_water_marks, batches=(), run_id=run_id))
+        return table.append(member, commit.next(high_water_marks=marks, run_id=run_id))
 
-    return with_retries(dimension.name, attempt, retry or Retry(), silent)
+    return with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
 
 
 def unknown_member(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
-    """The row of the unknown member: key -1, `version` 0, not current, in force at no time, attributes NULL."""
+    """Return the row of the unknown member: key -1, `version` 0, not current, an empty window, attributes NULL."""
     beginning = F.lit(BEGINNING).cast("timestamp")
-    told = {
+    values = {
         dimension.surrogate_key: F.lit(UNKNOWN_KEY),
         EFFECTIVE_FROM: beginning,
         EFFECTIVE_TO: beginning,
@@ -287,5 +263,5 @@ def unknown_member(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
         LOAD_RUN_ID: F.lit(""),
         LAST_UPDATED: beginning,
     }
-    columns = [told.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl, _ in dimension_schema(dimension)]
+    columns = [values.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl, _ in dimension_schema(dimension)]
     return warehouse.spark.range(1).select(*columns)

@@ -44,15 +44,15 @@ def log_of(
     return ChangeLog(table, dimension, tuple(newest.columns()), newest.commit, newest.rows)
 
 
-def log_high_water_mark(log: PipelineCommit, commit: PipelineCommit) -> int:
-    """Up to which pipeline commit of its log a dimension stands, by the last commits of both.
+def log_high_water_mark(log: PipelineCommit, dimension: PipelineCommit) -> int:
+    """Return the number of the last log commit that a dimension has applied, by the last commits of both.
 
-    The log remembers what changed no row of the dimension.
+    The log records which of its commits change no row of the dimension.
     """
-    high_water_marks = commit.high_water_marks.get("log", 0)
-    if log.high_water_marks.get("dimension_commit") == commit.number:
-        return max(high_water_marks, log.high_water_marks.get("dimension_log", 0))
-    return high_water_marks
+    applied = dimension.applied(log.table).commit
+    if log.unchanged is not None and log.unchanged.dimension_commit == dimension.number:
+        return max(applied, log.unchanged.log_commit)
+    return applied
 
 
 def records_in_effect(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:

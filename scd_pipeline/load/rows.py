@@ -1,4 +1,4 @@
-"""What a load does to which row: affected timelines built anew, held against the rows that stand, and checked."""
+"""The row actions of a load: recompute the versions of the affected entities, and compare them with the stored rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
-from scd_pipeline.deliveries.accept import Taken
-from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.deliveries.accept import IntakeResult
+from scd_pipeline.delta.commits import HighWaterMark
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import HighWaterMarkError, InvariantBroken, KeyCollision
+from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, empty_frame, union_all
 from scd_pipeline.history.actions import ACTION, OPEN, row_actions
@@ -26,152 +26,160 @@ from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.load.log import of_batches, records_in_effect
+from scd_pipeline.load.state import StoredState
 
 _BROADCAST_KEYS = 2_000_000
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
-"""What a result violates whose surrogate keys are not all distinct."""
+"""Invariants that a result violates if its surrogate keys are not distinct."""
+_SHOWN_VIOLATIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What the rows of a table get beside what its own log says, as a fact's rows get their keys (S23, S24).
+    """What the rows of a table get in addition to their change log, as the rows of a fact get keys (S23, S24).
 
-    `again` picks, of the rows that stand, those that have to be looked at again though nothing was stated of them;
-    `finish` sets the columns; `broken` gives the rule and the key of those that may not be written as they are; `took`
-    is told in the commit.
+    Attributes:
+        rows_to_recompute: Returns those of the stored rows that are recomputed without a change record, None if none
+            can be.
+        add_columns: Adds the columns to rows.
+        violations: Returns invariant and key of the rows that may not be written.
+        high_water_marks: How far the columns have applied other tables.
+        roles: The checksum of the roles of a fact.
     """
 
-    again: Callable[[DataFrame], DataFrame | None]
-    finish: Callable[[DataFrame], DataFrame]
-    broken: Callable[[DataFrame], DataFrame]
-    high_water_marks: Mapping[str, int]
+    rows_to_recompute: Callable[[DataFrame], DataFrame | None]
+    add_columns: Callable[[DataFrame], DataFrame]
+    violations: Callable[[DataFrame], DataFrame]
+    high_water_marks: Mapping[str, HighWaterMark]
+    roles: int = 0
 
 
-def actions_of(
+@dataclass(frozen=True, slots=True)
+class RowActions:
+    """The rows of a table that change, each with its row action, and their number by action."""
+
+    rows: DataFrame
+    counts: Mapping[str, int]
+
+
+def plan_row_actions(
     warehouse: Warehouse,
-    log: ChangeLog,
-    taken: Taken,
-    kept: DataFrame | None,
-    dimension: Dimension,
-    stored: DataFrame | None,
-    high_water_marks: int,
+    state: StoredState,
+    intake: IntakeResult,
+    records: DataFrame | None,
     extension: Extension | None,
-) -> tuple[DataFrame, dict[str, int]]:
-    """The dimension rows that differ once the affected entities' timelines are built anew, checked, with counts.
+) -> RowActions:
+    """Recompute the versions of the affected entities, and return the rows that differ from the stored ones.
 
-    `stored` are the rows of the dimension's table at one version; None if it does not exist.
+    Args:
+        intake: The accepted batches.
+        records: The change records to append, None if no batch changes anything.
+
+    Raises:
+        KeyCollision: Two versions have the same surrogate key.
+        InvariantViolated: The result would violate an invariant.
     """
-    before = _dimension_rows(warehouse, dimension, stored)
-    keys = _affected(log, taken, kept, dimension, high_water_marks)
-    again = extension.again(before) if extension and stored is not None else None
-    if keys is None and again is None:
-        return before.withColumn(ACTION, F.lit("")).limit(0), {}
+    dimension = state.dimension
+    stored = _stored_rows(warehouse, state)
+    keys = _affected_keys(state, intake, records)
+    recomputed = extension.rows_to_recompute(stored) if extension and state.rows is not None else None
+    if keys is None and recomputed is None:
+        return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {})
     names = list(dimension.key_names)
-    affected, after = before.limit(0), before.limit(0)
+    before, after = stored.limit(0), stored.limit(0)
     if keys is not None:
-        affected = before.join(keys, names, "left_semi") if stored is not None else before
-        after = _versions(warehouse, log, taken, kept, dimension, keys)
-    if again is not None:
-        others = again if keys is None else again.join(keys, names, "left_anti")
+        before = stored.join(keys, names, "left_semi") if state.rows is not None else stored
+        after = _versions(warehouse, state, intake, records, keys)
+    if recomputed is not None:
+        others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
         others = checkpoint(others)
-        affected, after = affected.unionByName(others), after.unionByName(others)
-    after = checkpoint(extension.finish(after) if extension else after)
-    actions = checkpoint(row_actions(affected, after, dimension))
-    rows = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
-    known = _known_keys(warehouse, before, dimension) if stored is not None else None
-    _check(after, actions, known, dimension, extension)
-    return actions, rows
+        before, after = before.unionByName(others), after.unionByName(others)
+    after = checkpoint(extension.add_columns(after) if extension else after)
+    actions = checkpoint(row_actions(before, after, dimension))
+    counts = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
+    assigned = _assigned_keys(warehouse, stored, dimension) if state.rows is not None else None
+    _check(after, actions, assigned, dimension, extension)
+    return RowActions(actions, counts)
 
 
 def _versions(
-    warehouse: Warehouse, log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, keys: DataFrame
+    warehouse: Warehouse, state: StoredState, intake: IntakeResult, records: DataFrame | None, keys: DataFrame
 ) -> DataFrame:
-    """The versions of the affected entities, by everything that counts of what was stated of them."""
-    stored = records_in_effect(log, [*taken.old, *taken.to_write]).drop(COMMIT)
+    """Return the versions of the affected entities, from all change records in effect."""
+    log, dimension, batches = state.log, state.dimension, [*state.batches, *intake.batches_to_append]
+    stored = records_in_effect(log, batches).drop(COMMIT)
     if log.is_there:
-        statements = stored.join(keys, list(dimension.key_names), "left_semi")
-        if kept is not None:
-            statements = statements.unionByName(_plain(kept, statements))
+        in_effect = stored.join(keys, list(dimension.key_names), "left_semi")
+        if records is not None:
+            in_effect = in_effect.unionByName(_timeline_records(records, in_effect))
     else:
-        statements = _plain(kept, stored) if kept is not None else stored
-    row_timed = any(batch.row_times for batch in (*taken.old, *taken.to_write))
-    return build_timeline(statements, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
+        in_effect = _timeline_records(records, stored) if records is not None else stored
+    row_timed = any(batch.row_times for batch in batches)
+    return build_timeline(in_effect, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
 
 
-def _known_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
-    """Every surrogate key that stands or was ever given, with the version that it names (S14)."""
+def _assigned_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return every surrogate key that is stored or was ever assigned, with its version (S14)."""
     names = [dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM]
     if not dimension.has_windows:
         return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])
+    current = stored.select(*[col(name) for name in names])
     keys = warehouse.table(dimension.name + KEYS_SUFFIX)
-    standing = stored.select(*[col(name) for name in names])
     if keys.exists():
-        return standing.unionByName(keys.read().select(*[col(n) for n in names]))
+        return current.unionByName(keys.read().select(*[col(name) for name in names]))
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     if audit.exists() and audit.last_commit().number > 0:
-        raise HighWaterMarkError(
-            f"table {keys.name}: it does not exist, and {audit.name} has recorded that surrogate keys were assigned; "
-            f"expected the list of them; nothing was written; load by load_and_record, which rebuilds it from the audit"
-        )
-    return standing
+        raise HighWaterMarkError("KEYS_LOST", f"table {keys.name}", audit=audit.name)
+    return current
 
 
-def _plain(kept: DataFrame, like: DataFrame) -> DataFrame:
-    return kept.where(~F.col(KIND).isin("presence", "bad")).select(*[col(name) for name in like.columns])
+def _timeline_records(records: DataFrame, like: DataFrame) -> DataFrame:
+    return records.where(~F.col(KIND).isin("presence", "bad")).select(*[col(name) for name in like.columns])
 
 
-def _affected(
-    log: ChangeLog, taken: Taken, kept: DataFrame | None, dimension: Dimension, high_water_marks: int
-) -> DataFrame | None:
-    """The entities to build anew: those of the run, and those of log commits that the dimension has not taken in."""
-    keys = [col(name) for name in dimension.key_names]
+def _affected_keys(state: StoredState, intake: IntakeResult, records: DataFrame | None) -> DataFrame | None:
+    """Return the keys of the entities that may change: of the new records, and of log commits not applied yet."""
+    log, keys = state.log, [col(name) for name in state.dimension.key_names]
     frames = []
-    if kept is not None:
-        removed = of_batches(log.rows(), {batch.records_batch_id for batch in taken.removed})
-        frames.append(affected_keys(kept, removed, dimension))
-    if high_water_marks < log.commit.number:
-        lagging = log.rows().where(F.col(COMMIT) > high_water_marks)
-        frames.append(lagging.select(*keys))
-        replaced = {b.records_batch_id for b in taken.old} - {
-            b.records_batch_id for b in batches_in_effect(list(taken.old))
-        }
+    if records is not None:
+        removed = of_batches(log.rows(), {batch.records_batch_id for batch in intake.removed})
+        frames.append(affected_keys(records, removed, state.dimension))
+    if state.applied < log.commit.number:
+        pending = log.rows().where(F.col(COMMIT) > state.applied)
+        frames.append(pending.select(*keys))
+        in_effect = {batch.records_batch_id for batch in batches_in_effect(list(state.batches))}
+        replaced = {batch.records_batch_id for batch in state.batches} - in_effect
         frames.append(of_batches(log.rows(), replaced).select(*keys))
     if not frames:
         return None
     distinct = union_all(frames).distinct()
-    return F.broadcast(distinct) if taken.size() < _BROADCAST_KEYS else distinct
+    return F.broadcast(distinct) if intake.row_count < _BROADCAST_KEYS else distinct
 
 
-def _dimension_rows(warehouse: Warehouse, dimension: Dimension, stored: DataFrame | None) -> DataFrame:
-    """The dimension's rows with the columns that it should have; no rows if there is no table yet."""
-    if stored is None:
-        return empty_frame(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(dimension)})
-    return to_declared_columns(stored, dimension)
+def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
+    """Return the rows of the table with its declared columns; no rows if the table does not exist."""
+    if state.rows is None:
+        return empty_frame(warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(state.dimension)})
+    return to_declared_columns(state.rows, state.dimension)
 
 
 def _check(
     after: DataFrame,
     actions: DataFrame,
-    stored: DataFrame | None,
+    assigned: DataFrame | None,
     dimension: Dimension,
     extension: Extension | None,
 ) -> None:
-    """Errors: InvariantBroken, KeyCollision; before anything is written."""
-    broken = violations(after, dimension)
+    """Check the invariants of the recomputed rows before anything is written."""
+    violating = violations(after, dimension)
     if extension is not None:
-        broken = broken.unionByName(extension.broken(after))
-    if stored is not None:
-        broken = broken.unionByName(collisions(actions.where(F.col(ACTION) == OPEN), stored, dimension))
-    rows = broken.limit(20).collect()
+        violating = violating.unionByName(extension.violations(after))
+    if assigned is not None:
+        violating = violating.unionByName(collisions(actions.where(F.col(ACTION) == OPEN), assigned, dimension))
+    rows = violating.limit(_SHOWN_VIOLATIONS).collect()
     if not rows:
         return
-    keys = [f"{row[RULE]}: {row[KEY]}" for row in rows]
+    shown = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in rows}))
     if any(row[RULE] in _COLLISIONS for row in rows):
-        raise KeyCollision(
-            f"{dimension.name}: two versions have one surrogate key ({'; '.join(sorted(set(keys)))}); expected a key "
-            f"of its own for each; declare another `key_salt`; nothing was written"
-        )
-    raise InvariantBroken(
-        f"{dimension.name}: the result would violate {'; '.join(sorted(set(keys)))}; expected none; nothing was "
-        f"written; please report it with the declaration and the deliveries"
-    )
+        raise KeyCollision("KEY_COLLISION", dimension.name, violations=shown)
+    raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=shown)

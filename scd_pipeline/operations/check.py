@@ -38,8 +38,8 @@ from scd_pipeline.invariants.properties import (
     TABLES_ARE_APPEND_ONLY,
     UPSTREAM_HAS_APPLIED_COMMITS,
 )
-from scd_pipeline.load.audit import missing_keys
-from scd_pipeline.load.facts import Pinned, pin_dimensions, standing_rows, stored_rows
+from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
+from scd_pipeline.load.keys import missing_keys
 
 SHOWN = 20
 
@@ -172,10 +172,10 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
 
 
 def _of_rows(
-    warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, Pinned], rule: str
+    warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension], rule: str
 ) -> Finding:
     left_behind = rule == SURROGATE_KEYS_FIT_EVENT_TIME
-    rows = standing_rows(warehouse, fact, stored, pinned) if left_behind else stored_rows(stored.rows, fact)
+    rows = rows_with_current_keys(warehouse, fact, stored, pinned) if left_behind else stored_rows(stored.rows, fact)
     broken = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
     return _finding(fact.name, rule, broken)
 

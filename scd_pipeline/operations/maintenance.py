@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.schema import require_own_tables
-from scd_pipeline.delta.upstream import LOG_MARK, require_unchanged
+from scd_pipeline.delta.upstream import foreign_problems, log_mark, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.load.dimension import Retry, silent, with_retries
 from scd_pipeline.load.log import log_high_water_mark
+from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 
 LEAST_HOURS = 168
 """Files that readers of the last week may still need are never removed."""
@@ -62,7 +62,7 @@ def maintain(
         )
     require_own_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
-    require_unchanged(commits)
+    raise_first(foreign_problems(commits))
     there = [commit.table for commit in commits if commit.exists]
     return tuple(_maintained(warehouse, name, now, retention_hours, run_id, retry) for name in there)
 
@@ -73,14 +73,16 @@ def _maintained(
     table = warehouse.writable(name)
     spark = warehouse.spark
     before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
-    with_retries(name, table.compact, retry or Retry(), silent)
+    with_retries(name, lambda number: table.compact(), retry or Retry(), ignore_progress)
     own = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
     hours = max(own, LEAST_HOURS) if wanted is None else wanted
     if own != hours:
         # VACUUM goes by the table's own setting, whatever it is told.
         table.set_properties({_RETENTION: _interval(hours)})
     spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
-    renewed = with_retries(name, lambda: _renewed(warehouse, name, now, run_id), retry or Retry(), silent)
+    renewed = with_retries(
+        name, lambda number: _renewed(warehouse, name, now, run_id), retry or Retry(), ignore_progress
+    )
     after = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles", "sizeInBytes").collect()[0]
     return Maintained(name, int(before), int(after[0]), int(after[1]), renewed)
 
@@ -104,19 +106,17 @@ def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> boo
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    high_water_marks = {**commit.high_water_marks, **_stands(warehouse, name, commit)}
-    table.mark(commit.next(high_water_marks=high_water_marks, batches=(), run_id=run_id))
+    table.commit_empty(_repeated(warehouse, name, commit, run_id))
     return True
 
 
-def _stands(warehouse: Warehouse, name: str, commit: PipelineCommit) -> dict[str, int]:
-    """What the commit that repeats `commit` has to tell, so that a dimension stands no further behind its log by it."""
+def _repeated(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
+    """Return the commit that repeats `commit` without adding to the lag between a dimension and its change log."""
     if name.endswith(LOG_SUFFIX):
-        dimension = warehouse.table(name.removesuffix(LOG_SUFFIX))
-        if not dimension.exists():
-            return {}
-        stood = dimension.last_commit()
-        there = log_high_water_mark(commit, stood) == commit.number
-        return {"dimension_commit": stood.number, "dimension_log": commit.number + 1} if there else {}
-    log = warehouse.table(name + LOG_SUFFIX)
-    return {LOG_MARK: log_high_water_mark(log.last_commit(), commit)} if log.exists() else {}
+        dimension = warehouse.table(name.removesuffix(LOG_SUFFIX)).last_commit_or_zero()
+        is_applied = dimension.exists and log_high_water_mark(commit, dimension) == commit.number
+        unchanged = UnchangedDimension(dimension.number, commit.number + 1) if is_applied else commit.unchanged
+        return commit.next(high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id)
+    log = warehouse.table(name + LOG_SUFFIX).last_commit_or_zero()
+    mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
+    return commit.next(high_water_marks={**commit.high_water_marks, **mark}, roles=commit.roles, run_id=run_id)

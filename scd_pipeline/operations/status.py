@@ -10,16 +10,17 @@ from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.upstream import LOG_MARK, damage
+from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
 from scd_pipeline.history.batch import Batch, batches_in_effect, rank
 from scd_pipeline.instants import to_utc
-from scd_pipeline.load.audit import recorded_commits
-from scd_pipeline.load.dimension import BatchResult, plan
-from scd_pipeline.load.facts import pin_dimensions, plan_fact
+from scd_pipeline.load.facts import pin_dimensions
+from scd_pipeline.load.keys import recorded_commits
 from scd_pipeline.load.log import log_high_water_mark, open_log
+from scd_pipeline.load.run import plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,8 @@ def _last(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, t
     if any(batch.at is None for _, batch in committed):
         commits = {commit.number: commit.at for commit in log.table.commits_since(0)}
     came = {batch.id: batch.at or commits.get(number) for number, batch in committed}
-    standing = batches_in_effect([batch for _, batch in committed])
-    in_order = sorted(standing, key=lambda b: (to_utc(came[b.id] or datetime.min), rank(b.delivery)))
+    current_revisions = batches_in_effect([batch for _, batch in committed])
+    in_order = sorted(current_revisions, key=lambda b: (to_utc(came[b.id] or datetime.min), rank(b.delivery)))
     return {b.source: (b.delivery, to_utc(at) if (at := came[b.id]) else None) for b in in_order}
 
 
@@ -101,7 +102,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
     log = open_log(warehouse, dimension)
     committed = log.committed_batches()
     known = [batch for _, batch in committed]
-    standing, last = batches_in_effect(known), _last(log, committed)
+    current_revisions, last = batches_in_effect(known), _last(log, committed)
     quarantined: dict[str, int] = {}
     if log.stored is not None:
         bad = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
@@ -110,7 +111,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
     lying, rejected, wrong = _waiting(warehouse, dimension, fact, accepted)
     told = []
     for source in dimension.sources:
-        mine = [batch for batch in standing if batch.source == source.name]
+        mine = [batch for batch in current_revisions if batch.source == source.name]
         delivery, at = last.get(source.name, ("", None))
         told.append(
             SourceStatus(
@@ -121,7 +122,7 @@ def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now:
                 at,
                 to_utc(now) - at if at else None,
                 tuple(d.name for d in lying if d.source == source.name),
-                (*wrong, *(f"{b.delivery} ({b.rule}): {b.error}" for b in rejected if b.source == source.name)),
+                (*wrong, *(f"{b.delivery} [{b.code}]: {b.problem}" for b in rejected if b.source == source.name)),
                 sum(quarantined.get(batch.records_batch_id, 0) for batch in mine),
             )
         )
@@ -140,7 +141,7 @@ def _waiting(
         lying = [d for d in select_deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
         if not lying:
             return [], [], []
-        made = plan_fact(warehouse, fact, lying) if fact else plan(warehouse, dimension, lying)
+        made = plan(warehouse, fact or dimension, lying)
     except ScdError as error:
         return lying, [], [f"everything: {error}"]
     return lying, [result for result in made.results if result.outcome == "rejected"], []
@@ -153,12 +154,8 @@ def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> Tab
     pinned = pin_dimensions(warehouse, fact) if fact else {}
     log = open_log(warehouse, dimension)
     high_water_marks = log_high_water_mark(log.commit, commit)
-    recorded = recorded_by.audit.high_water_marks.get(LOG_MARK, 0) if recorded_by else high_water_marks
-    behind = [
-        name
-        for name, at in pinned.items()
-        if at.high_water_marks[name] != commit.high_water_marks.get(name, 0) or at.is_made_anew(commit.high_water_marks)
-    ]
+    recorded = recorded_by.audit.applied(log.table.name).commit if recorded_by else high_water_marks
+    behind = [name for name, dimension_at in pinned.items() if dimension_at.is_newer_than(commit)]
     # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
     brought = (
         [c.number for c in log.table.commits_since(min(high_water_marks, recorded)) if c.batches]

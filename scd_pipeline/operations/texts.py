@@ -20,7 +20,7 @@ from scd_pipeline.expressions import as_text_columns
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension
-    from scd_pipeline.load.dimension import LoadResult
+    from scd_pipeline.load.run import LoadResult
 
 NULL = "NULL"
 Row = tuple["str | None", ...]

@@ -9,9 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.audit import record
-from scd_pipeline.load.dimension import load
-from scd_pipeline.load.facts import load_fact
+from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
 
 
@@ -37,7 +35,7 @@ def played(spark: SparkSession, warehouse: Path, _played: Path) -> Warehouse:
 def _recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     opened = Warehouse(spark, folder)
-    load(opened, PLAYER, [players("1", W)])
+    ingest_and_apply(opened, PLAYER, [players("1", W)])
     record(opened, PLAYER)
     return folder
 
@@ -45,7 +43,7 @@ def _recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def _played(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, _recorded: Path) -> Path:
     folder = tmp_path_factory.mktemp("played")
-    load_fact(_copy(spark, _recorded, folder), PLAY, [plays("1", PLAYS)])
+    load(_copy(spark, _recorded, folder), PLAY, [plays("1", PLAYS)])
     return folder
 
 

@@ -11,8 +11,7 @@ import pytest
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.audit import record
-from scd_pipeline.load.dimension import load
+from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline_tests.facts.given import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -43,7 +42,7 @@ def _values(values: dict[str, str | None] | None) -> str:
 @rule("S6", "S21")
 def test_every_transition_is_told_exactly_once(recorded: Warehouse) -> None:
     """What comes again adds nothing; who acted is told where the source says so."""
-    load(recorded, PLAYER, [players("1", W)])
+    ingest_and_apply(recorded, PLAYER, [players("1", W)])
     record(recorded, PLAYER)
     assert_same_rows(
         """
@@ -73,14 +72,14 @@ def test_every_transition_is_told_exactly_once(recorded: Warehouse) -> None:
 def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) -> None:
     """A refusal, for which the dimension has no commit; and a value that came and went within one batch."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
-    load(opened, PLAYER, [players("1", f"{head}\n| p | 2019-03-01 |  | Bronze | a | 1990 | NULL |")])
+    ingest_and_apply(opened, PLAYER, [players("1", f"{head}\n| p | 2019-03-01 |  | Bronze | a | 1990 | NULL |")])
     record(opened, PLAYER)
     before = opened.table("dim_player").last_commit()
-    load(opened, PLAYER, [players("2", f"{head}\n| p | 2019-04-01 |  | Bronze | a | 1991 | NULL |")])
+    ingest_and_apply(opened, PLAYER, [players("2", f"{head}\n| p | 2019-04-01 |  | Bronze | a | 1991 | NULL |")])
     assert opened.table("dim_player").last_commit() == before
     record(opened, PLAYER)
     came = "| p | 2019-05-01 |  | Bronze | x | 1990 | NULL |\n| p | 2019-05-02 |  | Bronze | a | 1990 | NULL |"
-    load(opened, PLAYER, [players("3", f"{head}\n{came}")])
+    ingest_and_apply(opened, PLAYER, [players("3", f"{head}\n{came}")])
     record(opened, PLAYER)
     assert record(opened, PLAYER).rows == {}
     assert_same_rows(
@@ -102,7 +101,7 @@ def test_the_order_in_which_attributes_are_declared_says_nothing(recorded: Wareh
     attributes = {attribute.name: attribute for attribute in reversed(PLAYER.attributes)}
     turned = Dimension(PLAYER.name, {"player_id": "string"}, attributes, PLAYER.sources)
     head = "| player_id | at         | op | tier   | email | born | by   |"
-    load(recorded, turned, [players("2", f"{head}\n| p | 2020-01-01 |  | Gold | c | 1990 | NULL |")])
+    ingest_and_apply(recorded, turned, [players("2", f"{head}\n| p | 2020-01-01 |  | Gold | c | 1990 | NULL |")])
     assert record(recorded, turned).rows == {"OVERWRITE": 1}
 
 
@@ -113,7 +112,7 @@ def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse
     | player_id | at         | op | tier   | email | born | by   |
     | p         | 2019-02-01 |    | Silver | b     | 1989 | NULL |
     """
-    load(recorded, PLAYER, [players("0", late)])
+    ingest_and_apply(recorded, PLAYER, [players("0", late)])
     record(recorded, PLAYER)
     rows = told(recorded)
     gone = {row["withdraws"]: row["batch"] for row in rows if row["change_type"] == "WITHDRAWN"}
@@ -139,7 +138,7 @@ def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse
 @rule("S17", "S21")
 def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the list of keys and the audit."""
-    load(opened, PLAYER, [players("1", W)])
+    ingest_and_apply(opened, PLAYER, [players("1", W)])
 
     class Killed(Exception):
         pass
@@ -161,10 +160,10 @@ def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeyp
 def test_a_dimension_that_was_made_anew_goes_on_being_audited(recorded: Warehouse) -> None:
     """Its commits count from 1 again; what the audit had taken in of the table before is higher."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
-    load(recorded, PLAYER, [players("2", f"{head}\n| p | 2020-01-01 |  | Silver | b | 1990 | NULL |")])
+    ingest_and_apply(recorded, PLAYER, [players("2", f"{head}\n| p | 2020-01-01 |  | Silver | b | 1990 | NULL |")])
     record(recorded, PLAYER)
     shutil.rmtree(Path(recorded.path) / PLAYER.name)
-    load(recorded, PLAYER, [players("3", f"{head}\n| p | 2020-02-01 |  | Gold | b | 1990 | NULL |")])
+    ingest_and_apply(recorded, PLAYER, [players("3", f"{head}\n| p | 2020-02-01 |  | Gold | b | 1990 | NULL |")])
     told = record(recorded, PLAYER)
     assert (told.steps, told.rows) == (1, {"UPDATE": 1})
     keys = recorded.table("dim_player_keys").read().select("player_key")

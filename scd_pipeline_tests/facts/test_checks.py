@@ -14,11 +14,9 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Fact, Role
 from scd_pipeline.declaration.tables import tables_of
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import InvariantBroken
+from scd_pipeline.errors import InvariantViolated
 from scd_pipeline.load import facts
-from scd_pipeline.load.audit import load_and_record
-from scd_pipeline.load.dimension import load
-from scd_pipeline.load.facts import load_fact
+from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
 from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINCE, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
@@ -51,8 +49,8 @@ def sound(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ware
     """A dimension with its audit, and its facts."""
     opened = Warehouse(spark, tmp_path_factory.mktemp("sound") / "warehouse")
     told = "\n".join([COLUMNS, *(two_versions(player) for player in PLAYERS), two_versions("p")])
-    load_and_record(opened, PLAYER, [players("1", told)])
-    load_fact(opened, PLAY, [plays("1", PLAYS)])
+    load(opened, PLAYER, [players("1", told)])
+    load(opened, PLAY, [plays("1", PLAYS)])
     return opened
 
 
@@ -125,18 +123,20 @@ def test_a_fact_with_another_key_than_its_own_is_not_written(
 
     for key, broken in (-1, "player_key"), (first, "partner_key"):
         monkeypatch.setattr(facts, "key_as_of", gives(key))
-        with pytest.raises(InvariantBroken, match=rf"surrogate_keys_fit_event_time: play=4 \({broken}\).*nothing was"):
-            load_fact(played, PLAY, [plays("2", another)])
+        with pytest.raises(
+            InvariantViolated, match=rf"surrogate_keys_fit_event_time: play=4 \({broken}\).*nothing was"
+        ):
+            load(played, PLAY, [plays("2", another)])
     assert [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")] == before
 
 
 @pytest.mark.slow
 @rule("S24")
 def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(played: Warehouse) -> None:
-    load_and_record(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
+    load(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
     before = played.table("fct_play").read().orderBy("play").toArrow()
     assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
-    load_fact(played, PLAY)
+    load(played, PLAY)
     assert played.table("fct_play").read().orderBy("play").toArrow() != before
     assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
 
@@ -157,8 +157,8 @@ def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehou
     salted = replace(PLAYER, key_salt="another")
     roles = {"player": Role(salted), "partner": Role(salted, "partner_id")}
     play = Fact("fct_play", {"play": "int"}, "played_at", roles, PLAY.source, {"coins": "int"})
-    load_and_record(played, salted, [players("1", W)])
-    load_fact(played, play)
+    load(played, salted, [players("1", W)])
+    load(played, play)
     assert [str(finding) for finding in check.check_fact(played, play) if not finding.passed] == []
 
 
@@ -166,12 +166,12 @@ def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehou
 @rule("S20", "S24")
 def test_what_was_declared_since_the_last_delivery_breaks_no_invariant(played: Warehouse) -> None:
     """The tables have no column for it yet; those of a fact come when it looks at its rows again."""
-    load_and_record(played, PLAYER_SINCE)
+    load(played, PLAYER_SINCE)
     for _ in range(2):
         found = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
         assert [finding.rule for finding in found] == [*check.dimension_rules(PLAYER_SINCE), *check.FACT_RULES]
         assert [str(finding) for finding in found if not finding.passed] == []
-        assert load_fact(played, PLAY_SINCE).rows in ({"overwrite": 3}, {})
+        assert load(played, PLAY_SINCE).rows in ({"overwrite": 3}, {})
 
 
 def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
@@ -179,7 +179,7 @@ def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
     shutil.rmtree(Path(recorded.path) / "dim_player")
     (gone,) = check.check_dimension(recorded, PLAYER)
     assert gone.keys == ("dim_player is not there; a load rebuilds it from its change log",)
-    load_and_record(recorded, PLAYER)
+    load(recorded, PLAYER)
     assert [str(finding) for finding in check.check_dimension(recorded, PLAYER) if not finding.passed] == []
 
 
@@ -206,13 +206,13 @@ def test_a_table_that_somebody_took_away_from_beside_others_is_found(
 def test_what_was_never_made_is_not_missed(opened: Warehouse) -> None:
     """A dimension that is loaded without being recorded has no audit."""
     assert check.check_dimension(opened, PLAYER) == check.check_fact(opened, PLAY) == ()
-    load(opened, PLAYER, [players("1", W)])
+    ingest_and_apply(opened, PLAYER, [players("1", W)])
     assert check.check_fact(opened, PLAY) == ()
     assert [str(finding) for finding in check.check_dimension(opened, PLAYER) if not finding.passed] == []
 
 
 def test_what_changes_no_row_is_nobodys_hand(opened: Warehouse) -> None:
-    load(opened, PLAYER, [players("1", W)])
+    ingest_and_apply(opened, PLAYER, [players("1", W)])
     player = opened.table("dim_player").identifier
     for change in (
         "ADD CONSTRAINT since CHECK (effective_from IS NOT NULL)",

@@ -10,7 +10,7 @@ import pytest
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 from scd_pipeline.invariants.properties import UPSTREAM_HAS_APPLIED_COMMITS
-from scd_pipeline.load.facts import load_fact
+from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.given import PLAY, plays
 
@@ -57,7 +57,7 @@ def test_a_load_is_rejected_before_it_writes(
         shutil.rmtree(Path(played.path) / table)
     before = {str(file) for file in Path(played.path).glob("*/_delta_log/*.json")}
     with pytest.raises(error, match=message):
-        load_fact(played, PLAY, [plays("2", ANOTHER, day=2)])
+        load(played, PLAY, [plays("2", ANOTHER, day=2)])
     assert {str(file) for file in Path(played.path).glob("*/_delta_log/*.json")} == before
     (found,) = check_fact(played, PLAY, [UPSTREAM_HAS_APPLIED_COMMITS])
     assert found.passed == (error is ForeignCommitError)

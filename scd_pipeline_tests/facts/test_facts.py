@@ -12,9 +12,8 @@ from scd_pipeline.declaration import Fact, Feed, Role, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.load.audit import record
-from scd_pipeline.load.dimension import load
-from scd_pipeline.load.facts import add_reserved_member, load_fact
+from scd_pipeline.load.facts import add_reserved_member
+from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.given import (
     COUNTRY,
@@ -42,7 +41,7 @@ def facts(opened: Warehouse) -> list[dict[str, Any]]:
 
 @rule("S2", "S23")
 def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) -> None:
-    result = load_fact(
+    result = load(
         recorded,
         PLAY,
         [
@@ -92,9 +91,9 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(pla
     | player_id | at         | op | tier     | email | born | by   |
     | p         | 2019-04-01 |    | Platinum | c     | 1990 | NULL |
     """
-    load(played, PLAYER, [players("2", late)])
+    ingest_and_apply(played, PLAYER, [players("2", late)])
     before = played.table("fct_play").last_commit()
-    result = load_fact(played, PLAY)
+    result = load(played, PLAY)
     assert result.rows == {"overwrite": 1}
     assert [row["player_tier"] for row in sorted(facts(played), key=lambda row: row["play"])] == [
         "Bronze",
@@ -102,7 +101,7 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(pla
         "Silver",
     ]
     assert played.table("fct_play").last_commit().number == before.number + 1
-    assert load_fact(played, PLAY).rows == {}
+    assert load(played, PLAY).rows == {}
     known = reading.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
     assert dict(sorted(known)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
 
@@ -110,13 +109,13 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(pla
 @rule("S24")
 def test_a_key_that_a_late_change_takes_away_is_resolved_until_the_facts_follow(played: Warehouse) -> None:
     """The first version begins earlier than was known, so it has another key."""
-    load(played, PLAYER, [players("1", W.replace("2019-03-01", "2019-02-01"), revision=2)])
+    ingest_and_apply(played, PLAYER, [players("1", W.replace("2019-03-01", "2019-02-01"), revision=2)])
     record(played, PLAYER)
     assert _joined_on_the_stored_key(played) == {3}
     assert {row["play"]: row["player_tier"] for row in facts(played)} == {1: "Bronze", 2: "Bronze", 3: "Silver"}
     (dangling,) = check_fact(played, PLAY, ["surrogate_keys_exist"])
     assert (dangling.passed, dangling.count) == (False, 3)
-    load_fact(played, PLAY)
+    load(played, PLAY)
     assert _joined_on_the_stored_key(played) == {1, 2, 3}
     (dangling,) = check_fact(played, PLAY, ["surrogate_keys_exist"])
     assert dangling.passed
@@ -133,13 +132,13 @@ def _joined_on_the_stored_key(played: Warehouse) -> set[int]:
 def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehouse) -> None:
     """Its one row holds at all times; where it is removed, nothing does."""
     there = "| code | at         | op | name    |\n| at   | 2019-06-01 |    | Austria |"
-    load(recorded, COUNTRY, [Delivery("iso", "1", frame=frame(there))])
+    ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "1", frame=frame(there))])
     told = """
     | visit | at         | player_id | country |
     | 1     | 2019-03-05 | p         | at      |
     | 2     | 2019-07-01 | p         | xx      |
     """
-    load_fact(recorded, VISIT, [Delivery("desk", "1", at=dt.datetime(2020, 1, 1), frame=frame(told))])
+    load(recorded, VISIT, [Delivery("desk", "1", at=dt.datetime(2020, 1, 1), frame=frame(told))])
     shown = ("visit", "player_tier", "country_name")
     assert_same_rows(
         """
@@ -150,15 +149,15 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehous
         reading.with_dimensions(recorded, VISIT).select(*shown).toArrow().to_pylist(),
     )
     gone = "| code | at         | op | name |\n| at   | 2019-09-01 | D  | NULL |"
-    load(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(gone))])
-    assert load_fact(recorded, VISIT).rows == {"overwrite": 1}
+    ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(gone))])
+    assert load(recorded, VISIT).rows == {"overwrite": 1}
     keys = recorded.table("fct_visit").read().select("visit", "country_key").toArrow().to_pylist()
     assert {row["visit"]: row["country_key"] for row in keys} == {1: -1, 2: -1}
     roles = {**dict(VISIT.roles), "guide": Role(PLAYER, "player_id")}
     guided = Fact("fct_visit", {"visit": "int"}, "at", roles, Source("desk", feed=Feed()))
-    assert load_fact(recorded, guided).rows == {"overwrite": 2}, "those that stand get the key of a new role"
+    assert load(recorded, guided).rows == {"overwrite": 2}, "those that stand get the key of a new role"
     assert recorded.table("fct_visit").read().where("guide_key = player_key").count() == 2
-    assert load_fact(recorded, guided).rows == {}
+    assert load(recorded, guided).rows == {}
 
 
 @pytest.mark.slow
@@ -171,27 +170,27 @@ def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) ->
     | 1    | 2019-03-05 | p         | NULL       | 1     |
     | 2    | 2019-07-01 | p         | NULL       | 2     |
     """
-    load_fact(opened, PLAY, [plays("1", first)])
+    load(opened, PLAY, [plays("1", first)])
     rows = opened.table("fct_play").read().select("play", "player_key").toArrow().to_pylist()
     assert {(row["play"], row["player_key"]) for row in rows} == {(1, -1), (2, -1)}
-    load(opened, PLAYER, [players("1", W)])
+    ingest_and_apply(opened, PLAYER, [players("1", W)])
     second = """
     | play | played_at  | player_id | partner_id | coins |
     | 2    | 2019-12-24 | p         | NULL       | 5     |
     """
-    load_fact(opened, PLAY, [plays("2", second, day=2)])
+    load(opened, PLAY, [plays("2", second, day=2)])
     expected = """
     | play | coins | player_tier |
     | 1    | 1     | Bronze      |
     | 2    | 5     | Gold        |
     """
     assert_same_rows(expected, facts(opened), ("play", "coins", "player_tier"))
-    load_fact(opened, PLAY, [plays("2", "", day=2, revision=2, withdrawn=True)])
+    load(opened, PLAY, [plays("2", "", day=2, revision=2, withdrawn=True)])
     assert_same_rows(
         expected.replace("5     | Gold  ", "2     | Silver"), facts(opened), ("play", "coins", "player_tier")
     )
     high_water_marks = opened.table("fct_play").last_commit().high_water_marks
-    assert high_water_marks["dim_player@version"] == opened.table("dim_player").last_commit().table_version
+    assert high_water_marks["dim_player"].version == opened.table("dim_player").last_commit().table_version
 
 
 @rule("S20", "S23")

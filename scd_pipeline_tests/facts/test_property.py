@@ -13,9 +13,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Fact, Feed, Role, Source
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.load.audit import record
-from scd_pipeline.load.dimension import load
-from scd_pipeline.load.facts import load_fact
+from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations import check
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests import worlds as w
@@ -121,12 +119,12 @@ def test_stored_keys_are_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_pa
         )
         editions = drawn_editions(rows, rng)
         loads = [lambda of=of: load_dimension(ground, of) for of in steps(worlds, 1, DIMENSION_LOADS)]
-        loads += [lambda of=of: load_fact(ground.warehouse, fact, [of.delivered()]) for of in editions]
+        loads += [lambda of=of: load(ground.warehouse, fact, [of.delivered()]) for of in editions]
         rng.shuffle(loads)
         for act in loads:
             act()
             if ground.warehouse.table(fact.name).exists():
-                load_fact(ground.warehouse, fact)
+                load(ground.warehouse, fact)
                 assert not [f for f in check.check_fact(ground.warehouse, fact) if not f.passed]
         assert not [f for f in check.check_fact(ground.warehouse, fact) if not f.passed]
         stored = ground.warehouse.table(fact.name).read().toArrow().to_pylist()
@@ -138,5 +136,5 @@ def test_stored_keys_are_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_pa
 
 
 def load_dimension(ground: Ground, batches: list[o.Batch]) -> None:
-    load(ground.warehouse, ground.dimension, ground.deliveries(batches))
+    ingest_and_apply(ground.warehouse, ground.dimension, ground.deliveries(batches))
     record(ground.warehouse, ground.dimension)

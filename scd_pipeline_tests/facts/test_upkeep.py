@@ -20,9 +20,7 @@ from scd_pipeline.declaration.tables import tables_of
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.load.audit import load_and_record, record
-from scd_pipeline.load.dimension import load
-from scd_pipeline.load.facts import load_fact
+from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.operations.status import Status, status
 
@@ -67,15 +65,15 @@ def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.T
 
     folder = Path(customer.origin.rpartition(":")[0]).parent
     found, (first, second) = {"before": now()}, select_deliveries(customer, spark)
-    load_and_record(store, customer, [first])
-    load_fact(store, sale, select_deliveries(sale.as_dimension(), spark))
-    load(store, customer, [second])
+    load(store, customer, [first])
+    load(store, sale, select_deliveries(sale.as_dimension(), spark))
+    ingest_and_apply(store, customer, [second])
     found["ahead"] = now()
     (folder / "customers_2024-01-03.csv").write_text(FILES["customers_2024-01-02.csv"] + ",Ulm\n", encoding="utf-8")
     found["rejected"] = now()
     (folder / "customers_2024-01-03.csv").unlink()
     record(store, customer)
-    load_fact(store, sale)
+    load(store, sale)
     return {**found, "after": now()}
 
 
@@ -118,7 +116,7 @@ def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
 ) -> None:
     """Also of a table that was never loaded it is told what a load would leave out."""
     (customer,), store = declared.dimensions, Warehouse(spark, warehouse)
-    load(store, customer, select_deliveries(customer, spark)[:1])
+    ingest_and_apply(store, customer, select_deliveries(customer, spark)[:1])
     folder = Path(customer.origin.rpartition(":")[0]).parent
     (misfit,) = parse(DECLARED.partition("---")[0].replace("city: 2", "city: 1"), str(folder / "all.yaml"))
     lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
@@ -143,7 +141,7 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
     for delivery in select_deliveries(customer, spark):
-        load_and_record(store, customer, [delivery])
+        load(store, customer, [delivery])
     before = reading.history(store, customer).orderBy("id", "version").collect()
     resource = WarehouseResource(path=str(warehouse), remote=remote)
     result = maintenance_job("dim_customer").execute_in_process(resources={"warehouse": resource})
@@ -166,7 +164,7 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
     first, second = select_deliveries(customer, spark)
-    load_and_record(store, customer, [first])
+    load(store, customer, [first])
     at = store.table(customer.name).last_commit()
     assert at.at is not None
     soon, late = at.at + dt.timedelta(days=1), at.at + dt.timedelta(days=16)
@@ -181,7 +179,7 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     assert {one.table: one.renewed for one in done} == dict.fromkeys(tables_of(customer.name), True)
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
-    load_and_record(store, customer, [second])
+    load(store, customer, [second])
     assert reading.history(store, customer).count() == 3
 
 
@@ -192,14 +190,14 @@ def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
     """Delta refuses versions before an OPTIMIZE once the retention of their files has passed."""
     store, (customer,), (sale,) = Warehouse(spark, warehouse), declared.dimensions, declared.facts
     for delivery in select_deliveries(customer, spark):
-        load(store, customer, [delivery])
+        ingest_and_apply(store, customer, [delivery])
     table = store.table(customer.name)
     table.set_properties({"delta.deletedFileRetentionDuration": "interval 1 second"})
     table.compact()
     time.sleep(1.5)
     with pytest.raises(Exception, match="DELTA_UNSUPPORTED_TIME_TRAVEL"):
         table.read(table.last_commit().table_version).count()
-    assert load_fact(store, sale, select_deliveries(sale.as_dimension(), spark)).rows == {"open": 1}
+    assert load(store, sale, select_deliveries(sale.as_dimension(), spark)).rows == {"open": 1}
     assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_behind == ()
 
 

@@ -16,9 +16,7 @@ from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.load.audit import load_and_record
-from scd_pipeline.load.dimension import load
-from scd_pipeline.load.facts import load_fact
+from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
 from scd_pipeline.reading.labels import labelled, labels_of
 from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
@@ -63,10 +61,10 @@ def store(
 
 def loaded(store: Warehouse) -> Warehouse:
     delivery = players("1", W)
-    load_and_record(store, PLAYER, [delivery])
-    load_and_record(store, CLUB, [type(delivery)("clubs", "1", "feed", frame=players("1", CLUBS).frame)])
-    load_fact(store, PLAY, [plays("1", PLAYS)])
-    load_and_record(store, PLAYER, [players("2", LATE)])
+    load(store, PLAYER, [delivery])
+    load(store, CLUB, [type(delivery)("clubs", "1", "feed", frame=players("1", CLUBS).frame)])
+    load(store, PLAY, [plays("1", PLAYS)])
+    load(store, PLAYER, [players("2", LATE)])
     return store
 
 
@@ -134,7 +132,7 @@ def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tm
     part = Dimension("dim_player_club", {"player_id": "int"}, {"name": 2}, CLUB.sources)
     for dimension, names in ((whole, "club_name, '3' AS id"), (part, "name")):
         told = spark.sql(f"SELECT 1 AS player_id, timestamp'2019-05-01' AS at, '{dimension.name}' AS {names}")
-        load(store, dimension, [Delivery("clubs", "1", "feed", frame=told)])
+        ingest_and_apply(store, dimension, [Delivery("clubs", "1", "feed", frame=told)])
     reading.register(store, ["dim_player_with_dim_player_club"])
     found = spark.sql("SELECT * FROM dim_player_with_dim_player_club")
     assert len({name.casefold() for name in found.columns}) == len(found.columns)

@@ -14,7 +14,7 @@ from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.load.dimension import load
+from scd_pipeline.load.run import ingest_and_apply
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,11 +42,11 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ware
     first = {"id": ["1", "2"], "city": ["Graz", "Linz"], "state": ["a", "b"]}
     second = {"id": ["1", None], "city": ["Wien", "Ulm"], "state": ["a", "c"]}
     wrong = {"id": ["1", "2", "3", None], "city": ["Oslo", "Oslo", "Oslo", "Oslo"], "state": ["x", "x", "x", "x"]}
-    load(store, CITY, [snapshot(1, first), snapshot(2, second), snapshot(3, wrong), snapshot(4, wrong)])
+    ingest_and_apply(store, CITY, [snapshot(1, first), snapshot(2, second), snapshot(3, wrong), snapshot(4, wrong)])
     right = {"id": ["1"], "city": ["Wien"], "state": ["a"]}
     gone = Delivery("crm", "2024-01-04", revision=1, withdrawn=True)
-    load(store, CITY, [snapshot(3, right, revision=1), gone])
-    load(store, PLAIN, [snapshot(1, {"id": ["1"], "city": ["Graz"]})])
+    ingest_and_apply(store, CITY, [snapshot(3, right, revision=1), gone])
+    ingest_and_apply(store, PLAIN, [snapshot(1, {"id": ["1"], "city": ["Graz"]})])
     return store
 
 
@@ -124,7 +124,7 @@ def test_a_time_outside_the_calendar_can_be_collected(spark: SparkSession, wareh
     opened = Warehouse(spark, warehouse)
     rows = "'1', timestamp'9999-12-31 23:59:59' + interval 5 hours), ('2', timestamp'0001-01-01' - interval 5 hours"
     frame = spark.sql(f"SELECT id, 'Graz' AS city, at FROM VALUES ({rows}) AS t(id, at)")
-    load(opened, far, [Delivery("crm", "1", frame=frame)])
+    ingest_and_apply(opened, far, [Delivery("crm", "1", frame=frame)])
     assert values(reading.quarantine(opened, far), "key", "at") == {("id=1", None), ("id=2", None)}
     told = {row["key"]: row["row"] for row in reading.quarantine(opened, far).collect()}
     assert "10000-01-01" in told["id=1"]

@@ -117,7 +117,7 @@ def _revision(batch: o.Batch) -> str:
 
 def _stopped(ground: Ground, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
     """S5, S27: what is stopped is what the oracle refuses, for the same rule; what the guard stops is told."""
-    rejected = {(batch.batch_id, batch.rule) for result in ground.done for batch in result.rejected}
+    rejected = {(batch.batch_id, batch.code) for result in ground.done for batch in result.rejected}
     for name, rule in sorted(rejected):
         if owner[name].refused.get(name) != rule:
             yield owner[name].world.number, f"{name} is stopped: {rule}"

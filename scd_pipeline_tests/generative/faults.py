@@ -27,7 +27,6 @@ from scd_pipeline_tests.generative.mutations import (
     dropped,
     item,
     iterable,
-    keyword,
     operand,
     renamed,
     replaced,
@@ -154,7 +153,9 @@ _ORDER = (
         "machine pass, store pass",
         _in("ties.merge_ties", replaced(attribute("max"), "F.first")),
     ),
-    _fault("unordered_changes_accepted", "S5", "customer pass, country pass", _in("accept._unordered", returned("{}"))),
+    _fault(
+        "unordered_changes_accepted", "S5", "customer pass, country pass", _in("accept._unordered_keys", returned("{}"))
+    ),
     _fault(
         "first_row_decides",
         "S5",
@@ -214,10 +215,11 @@ _SNAPSHOTS = (
         "S34",
         "customer pass, country pass",
         _in(
-            "accept.Taken.without",
+            "accept._rejection",
             replaced(
-                keyword("entries"),
-                "tuple(e for e in self.entries if e.batch.id not in {stop.batch for stop in rejected})",
+                call("get", "id"),
+                "next((r for i, r in intake.rejections.items() "
+                "if i.rpartition('/')[0] == batch.id.rpartition('/')[0]), None)",
             ),
         ),
     ),
@@ -243,7 +245,10 @@ _SNAPSHOTS = (
         "bad_row_is_absent",
         "S26",
         "customer pass, country pass",
-        _in("accept.Taken.statements", replaced(call("where", "KEY_READABLE"), '_.where(F.col(KIND) != "bad")')),
+        _in(
+            "accept.IntakeResult.change_records",
+            replaced(call("where", "KEY_READABLE"), '_.where(F.col(KIND) != "bad")'),
+        ),
     ),
     _fault(
         "presence_never_returns_an_entity",
@@ -300,7 +305,7 @@ _SNAPSHOTS = (
         "retire_guard_counts_new_entities",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.Taken._guard", replaced(call("get", "unasserted"), "0")),
+        _in("accept.IntakeResult._retire_guard", replaced(attribute("unasserted"), "0")),
     ),
     _fault(
         "retire_guard_rejects_at_its_share",
@@ -312,13 +317,13 @@ _SNAPSHOTS = (
         "retire_guard_ignores_its_override",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.Taken._guard", dropped(operand("retire_guard"))),
+        _in("accept.IntakeResult._retire_guard", dropped(operand("retire_guard"))),
     ),
     _fault(
         "retire_guard_from_the_latest_snapshot",
         "S27",
         "customer pass, country pass, store pass",
-        _in("accept.Taken.guarded", replaced(call("sorted"), "list(reversed(_))")),
+        _in("accept.IntakeResult.rejected_by_retire_guard", replaced(call("sorted"), "list(reversed(_))")),
     ),
 )
 

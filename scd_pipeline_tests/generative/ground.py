@@ -18,7 +18,8 @@ from scd_pipeline.columns import BATCH, INFO, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import LoadResult, Retry, load
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.load.run import LoadResult, ingest_and_apply
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.engine import declaration, delivery
 from scd_pipeline_tests.servers import several_partitions
@@ -101,7 +102,7 @@ class Ground:
         self._repeat(self.dimension, [batch for world in self.worlds for batch in reversed(world.delivered)])
 
     def _load(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
-        self.done.append(load(self.warehouse, dimension, self.deliveries(batches), retry=Retry(attempts=1)))
+        self.done.append(ingest_and_apply(self.warehouse, dimension, self.deliveries(batches), retry=Retry(attempts=1)))
 
     def _repeat(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
         before = self.done[-1]

@@ -13,9 +13,8 @@ from scd_pipeline import reading
 from scd_pipeline.columns import COMMIT
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.history.transitions import WITHDRAWN, build_transitions
-from scd_pipeline.load.audit import record
-from scd_pipeline.load.dimension import load
 from scd_pipeline.load.log import open_log, records_in_effect
+from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Record, Site, records, steps
 from scd_pipeline_tests.text_tables import same_rows
@@ -45,7 +44,7 @@ def test_replayed_up_to_each_moment_it_is_the_dimension_as_it_was(
     site = Site(spark, tmp_path / "site")
     with site.ground(ground_of(site, shape)) as ground:
         for batches in steps(ground.worlds, 1, LOADS):
-            load(ground.warehouse, ground.dimension, ground.deliveries(batches))
+            ingest_and_apply(ground.warehouse, ground.dimension, ground.deliveries(batches))
             if not at_once:
                 record(ground.warehouse, ground.dimension)
         record(ground.warehouse, ground.dimension)

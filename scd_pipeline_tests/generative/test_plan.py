@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.load.dimension import load, plan
+from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Record, Site, Way, steps
 from scd_pipeline_tests.text_tables import plain
@@ -41,7 +41,7 @@ def hold_plans_against_loads(ground: Ground, way: Way) -> Counter[str]:
         before, log = ground.rows(), ground.log()
         planned = plan(ground.warehouse, dimension, deliveries)
         assert (_plain(ground.rows()), ground.log()) == (_plain(before), log)
-        loaded = load(ground.warehouse, dimension, deliveries)
+        loaded = ingest_and_apply(ground.warehouse, dimension, deliveries)
         assert planned.results == loaded.batches
         assert Counter(planned.rows) == Counter(loaded.rows)
         assert Counter(loaded.rows) == happened(before, ground.rows(), dimension)

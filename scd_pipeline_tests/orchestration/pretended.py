@@ -14,8 +14,9 @@ from scd_pipeline.components import WarehouseResource, assets, load_metadata
 from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.audit import AuditResult
-from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.check import Finding
 
 _TABLE = "dim_customer"
@@ -39,7 +40,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
     def outcome(delivery: Delivery) -> BatchResult:
         batch = f"{delivery.source}/{delivery.channel}/{delivery.name}/1"
         if delivery.name in names:
-            told = {"rule": "bad_rows", "error": "2 of 3 rows are bad", "remedy": "deliver it again"}
+            told = {"code": "BAD_ROWS", "problem": "2 of 3 rows are bad", "fix": "deliver it again"}
             return BatchResult(batch, delivery.source, delivery.name, "rejected", **told)
         if delivery.name in loaded:
             return BatchResult(batch, delivery.source, delivery.name, "unchanged")
@@ -53,7 +54,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
         of = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
         return result, AuditResult(dimension.name, 1, of, 1)
 
-    monkeypatch.setattr(assets, "load_and_record", load)
+    monkeypatch.setattr(assets, "load", load)
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
     monkeypatch.setattr(assets, "check_dimension", lambda *_: (Finding(_TABLE, "one_current_version", 1, ("id=7",)),))
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)

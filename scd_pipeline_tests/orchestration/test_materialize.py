@@ -21,8 +21,8 @@ from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, 
 from scd_pipeline.deliveries.discovery import data_version, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import load
 from scd_pipeline.load.facts import add_reserved_member
+from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.orchestration.given import given_warehouse
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
 ) -> None:
     """One that is gone but was taken in before is shown with the others; one that never came fails the run."""
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Bonn\n", encoding="utf-8")
-    load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark, names=["2024-01-01"]))
+    ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark, names=["2024-01-01"]))
     (tmp_path / "customers_2024-01-01.csv").unlink()
     (tmp_path / "customers_2024-03-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Rome\n", encoding="utf-8")
     with dg.DagsterInstance.ephemeral() as instance:
@@ -344,7 +344,7 @@ def test_a_source_is_overdue_by_its_last_delivery(
         return told.passed, str(told.metadata["crm"].value)
 
     assert asked(2024, 1, 1) == (False, "no delivery yet")
-    load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
+    ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
     assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
     assert sent == [
@@ -360,7 +360,7 @@ def test_what_another_brought_in_is_shown_as_materialized(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
     """As `scd load` does, or a run that was killed right after its commit."""
-    load(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
+    ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     with dg.DagsterInstance.ephemeral() as instance:
         assert materialize(spark, warehouse, customer, instance).success
         shown = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))

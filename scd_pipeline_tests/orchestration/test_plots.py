@@ -14,7 +14,8 @@ import pytest
 from scd_pipeline.components.load_metadata import examples, plotted_version
 from scd_pipeline.components.plots import Version, as_markdown, timeline, versions_per_delivery
 from scd_pipeline.declaration import Begin, Dimension, Fact, Source
-from scd_pipeline.load.dimension import BatchResult, LoadResult
+from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.load.run import LoadResult
 
 MAX_BYTES = 60_000
 

@@ -75,7 +75,7 @@ def check_oracle() -> Check:
             told = [row for row in stands if "NULL" not in row["key"]]
             assert_same_rows(told, [row for row in found if row["key"]], ("batch", "key"))
         if case.results is not None:
-            rules = {row["batch"]: row["rule"] for row in expected(case.results)}
+            rules = {row["batch"]: row["code"] for row in expected(case.results)}
             wanted = {batch: rule for batch, rule in rules.items() if rule in (o.UNORDERED, o.RETIRE_GUARD)}
             assert o.accepted(dim, batches)[1] == wanted
 

@@ -19,8 +19,10 @@ from scd_pipeline import reading
 from scd_pipeline.columns import BATCH, EFFECTIVE_AT, KIND
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import BatchResult, LoadResult, Retry, load
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.load.run import LoadResult, ingest_and_apply
 from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered, Told, by_files
 from scd_pipeline_tests.servers import several_partitions
 
@@ -37,7 +39,7 @@ def records(frame: DataFrame) -> Records:
 
 def once(warehouse: Warehouse, dimension: Dimension, deliveries: Iterable[Delivery] = ()) -> LoadResult:
     """A load that does not try again."""
-    return load(warehouse, dimension, list(deliveries), retry=Retry(attempts=1))
+    return ingest_and_apply(warehouse, dimension, list(deliveries), retry=Retry(attempts=1))
 
 
 def delivery_name(name: str, number: int) -> str:
@@ -149,9 +151,9 @@ class Ground:
             {
                 "arrives": i,
                 "batch": self._told(result.batch_id),
-                **{name: getattr(result, name) for name in ("outcome", "rule", "rows", "bad_rows")},
+                **{name: getattr(result, name) for name in ("outcome", "code", "rows", "bad_rows")},
                 **{name: getattr(result, name) for name in ("new", "changed", "closed")},
-                "error": result.error.replace(f"{CASE}={number}, ", ""),
+                "problem": result.problem.replace(f"{CASE}={number}, ", ""),
                 "undeclared": ", ".join(result.undeclared),
             }
             for i, result in enumerate(self.results[number], 1)

@@ -52,7 +52,7 @@ CASE = "case"
 
 _OF_THE_BATCH = ("delivery", "revision", "at", "scope", "allow")
 _NO_ROW = ("nobody", "withdrawn")
-_UNKNOWN_TO_THE_ORACLE = ("bad_rows", "missing column", "revision")
+_UNKNOWN_TO_THE_ORACLE = ("BAD_ROWS", "COLUMN_MISSING", "REVISION_CONTENT")
 _RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
 
@@ -287,13 +287,13 @@ class Case:
     @property
     def goes_by_arrival(self) -> bool:
         """Whether something is stopped that another order would not stop."""
-        return any(row["rule"] for row in expected(self.results or "| rule |"))
+        return any(row["code"] for row in expected(self.results or "| code |"))
 
     @property
     def oracle_batches(self) -> list[o.Batch]:
         """The batches for the oracle, but for those that are stopped by what it does not know of."""
-        told = expected(self.results or "| rule |")
-        rejected = {row.get("arrives") for row in told if row["rule"] in _UNKNOWN_TO_THE_ORACLE}
+        told = expected(self.results or "| code |")
+        rejected = {row.get("arrives") for row in told if row["code"] in _UNKNOWN_TO_THE_ORACLE}
         dimension = self.declaration.dimension
         return [oracle_batch(b, dimension) for i, b in enumerate(self.delivered, 1) if i not in rejected]
 

@@ -167,7 +167,7 @@ def test_a_row_committed_late_is_one_version_from_its_own_time() -> Case:
         | 7  | Kiel | 2024-01-15     | 2024-04-01   | 1       |
         """,
         results="""
-        | batch            | outcome  | rule | new | changed | closed |
+        | batch            | outcome  | code | new | changed | closed |
         | crm/snapshot/1/1 | accepted | ''   | 1   | 0       | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 1   | 0       | 0      |
         | crm/snapshot/3/1 | accepted | ''   | 0   | 0       | 1      |

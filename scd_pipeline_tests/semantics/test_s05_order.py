@@ -135,9 +135,9 @@ def test_a_batch_with_changes_that_nothing_orders_is_refused_wholly() -> Case:
         | 3  | Jena | 2024-02-01     | OPEN         |
         """,
         results="""
-        | batch        | outcome  | rule              | error                                    |
+        | batch        | outcome  | code              | problem                                  |
         | crm/feed/1/1 | accepted | ''                | ''                                       |
-        | crm/feed/2/1 | rejected | unordered changes | nothing orders different changes of id=1 |
+        | crm/feed/2/1 | rejected | UNORDERED_CHANGES | nothing orders different changes of id=1 |
         | crm/feed/3/1 | accepted | ''                | ''                                       |
         """,
     )
@@ -161,9 +161,9 @@ def test_a_rejected_revision_leaves_the_lower_one_current() -> Case:
         | 1  | Bonn | crm/snapshot/1 |
         """,
         results="""
-        | batch            | outcome  | rule              |
+        | batch            | outcome  | code              |
         | crm/snapshot/1/1 | accepted | ''                |
-        | crm/snapshot/1/2 | rejected | unordered changes |
+        | crm/snapshot/1/2 | rejected | UNORDERED_CHANGES |
         """,
     )
 
@@ -191,10 +191,10 @@ def test_a_value_and_null_are_different_values_and_so_are_a_delete_and_a_value()
         ),
         becomes="| id | city |",
         results="""
-        | batch            | outcome  | rule              |
-        | crm/feed/1/1     | rejected | unordered changes |
-        | crm/feed/2/1     | rejected | unordered changes |
-        | crm/snapshot/3/1 | rejected | unordered changes |
+        | batch            | outcome  | code              |
+        | crm/feed/1/1     | rejected | UNORDERED_CHANGES |
+        | crm/feed/2/1     | rejected | UNORDERED_CHANGES |
+        | crm/snapshot/3/1 | rejected | UNORDERED_CHANGES |
         """,
     )
 
@@ -226,7 +226,7 @@ def test_rows_that_say_the_same_collapse() -> Case:
         | Bonn | 2024-03-01     | OPEN         | 2       |
         """,
         results="""
-        | batch            | outcome  | rule | rows | new |
+        | batch            | outcome  | code | rows | new |
         | crm/feed/1/1     | accepted | ''   | 2    | 1   |
         | crm/feed/2/1     | accepted | ''   | 2    | 0   |
         | crm/snapshot/3/1 | accepted | ''   | 2    | 1   |
@@ -357,8 +357,8 @@ def test_where_deletes_win_different_values_are_still_rejected() -> Case:
         ),
         becomes="| id | city |",
         results="""
-        | batch        | outcome  | rule              | error                                    |
-        | crm/feed/1/1 | rejected | unordered changes | nothing orders different changes of id=1 |
+        | batch        | outcome  | code              | problem                                  |
+        | crm/feed/1/1 | rejected | UNORDERED_CHANGES | nothing orders different changes of id=1 |
         """,
     )
 
@@ -388,7 +388,7 @@ def test_where_it_is_declared_the_last_row_decides() -> Case:
         | 2  | Ulm  | c     | 2024-01-01     | OPEN         | source_load   |
         """,
         results="""
-        | batch        | outcome  | rule | rows | new |
+        | batch        | outcome  | code | rows | new |
         | crm/feed/1/1 | accepted | ''   | 8    | 2   |
         """,
     )
@@ -451,9 +451,9 @@ def test_where_the_last_row_decides_the_order_of_its_rows_is_part_of_a_batch() -
         | 2  | Ulm  | c     |
         """,
         results="""
-        | arrives | batch        | outcome   | rule     |
-        | 1       | crm/feed/1/1 | accepted  | ''       |
-        | 2       | crm/feed/1/2 | unchanged | ''       |
-        | 3       | crm/feed/1/2 | rejected  | revision |
+        | arrives | batch        | outcome   | code             |
+        | 1       | crm/feed/1/1 | accepted  | ''               |
+        | 2       | crm/feed/1/2 | unchanged | ''               |
+        | 3       | crm/feed/1/2 | rejected  | REVISION_CONTENT |
         """,
     )

@@ -14,7 +14,7 @@ from scd_pipeline.declaration import Dimension, Feed, Source
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import KeyCollision
 from scd_pipeline.history.keys import KeyHash
-from scd_pipeline.load.dimension import plan
+from scd_pipeline.load.run import plan
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables, once, records
 from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule, snapshots
@@ -103,7 +103,7 @@ def test_the_same_content_under_a_higher_revision_passes_no_other_channel() -> C
         | Kiel | 2024-02-01     | OPEN         | crm/snapshot/2 |
         """,
         results="""
-        | arrives | batch            | outcome   | rule |
+        | arrives | batch            | outcome   | code |
         | 1       | crm/snapshot/1/1 | accepted  | ''   |
         | 2       | crm/snapshot/2/5 | accepted  | ''   |
         | 3       | crm/feed/1/3     | accepted  | ''   |
@@ -157,7 +157,7 @@ def test_a_delivery_that_is_given_twice_to_one_run_is_one() -> Case:
         | Bonn | 2024-01-01     |
         """,
         results="""
-        | arrives | batch        | outcome   | rule | rows |
+        | arrives | batch        | outcome   | code | rows |
         | 1       | crm/feed/1/1 | accepted  | ''   | 1    |
         | 2       | crm/feed/1/1 | unchanged | ''   | 1    |
         """,

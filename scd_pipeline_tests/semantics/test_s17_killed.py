@@ -1,6 +1,6 @@
 """S17: a run that is killed is continued by the next one."""
 
-from scd_pipeline.load.dimension import commit_log, load, plan
+from scd_pipeline.load.run import commit_log, ingest_and_apply, plan
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.ground import OwnTables, once
 from scd_pipeline_tests.semantics.specification import by_files, feed, rule
@@ -36,7 +36,7 @@ def test_the_next_run_brings_the_dimension_up_to_its_log(own_tables: OwnTables) 
     )
 
     commit_log(warehouse, plan(warehouse, dimension, third))  # killed here
-    load(warehouse, dimension)
+    ingest_and_apply(warehouse, dimension)
     assert_same_rows(
         """
         | city | effective_from | effective_to | version | load_run_id |

@@ -8,8 +8,7 @@ import pytest
 from scd_pipeline.declaration import Attribute
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.load.audit import record
-from scd_pipeline.load.dimension import plan
+from scd_pipeline.load.run import plan, record
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
@@ -83,17 +82,17 @@ def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTab
     told = own_tables.load(last, LAST, LACKING)
     assert_same_rows(
         """
-        | batch_id         | outcome  | rule           | undeclared     | error                                    |
+        | batch_id         | outcome  | code           | undeclared     | problem                                  |
         | pos/snapshot/1/1 | accepted | ''             | 'colour, tier' | ''                                       |
-        | pos/snapshot/2/1 | rejected | missing column | ''             | "it lacks email; it has id, score, town" |
+        | pos/snapshot/2/1 | rejected | COLUMN_MISSING | ''             | "it lacks email; it has id, score, town" |
         """,
         [
             {
                 "batch_id": batch.batch_id,
                 "outcome": batch.outcome,
-                "rule": batch.rule,
+                "code": batch.code,
                 "undeclared": ", ".join(batch.undeclared),
-                "error": batch.error,
+                "problem": batch.problem,
             }
             for batch in told.batches
         ],
@@ -302,7 +301,7 @@ def test_columns_that_nobody_declared_are_reported_and_not_taken() -> Case:
         | 1  | Bonn |
         """,
         results="""
-        | batch        | outcome  | rule | undeclared          |
+        | batch        | outcome  | code | undeclared          |
         | crm/feed/1/1 | accepted | ''   | 'colour, shoe size' |
         """,
     )
@@ -321,8 +320,8 @@ def test_a_column_of_the_key_or_of_the_channel_is_never_optional() -> Case:
         ),
         becomes="| id | city |",
         results="""
-        | arrives | batch        | outcome  | rule           | error                                                   |
-        | 1       | crm/feed/1/1 | rejected | missing column | "it lacks time; it has case, city, id, op, reason, seq" |
+        | arrives | batch        | outcome  | code           | problem                                                 |
+        | 1       | crm/feed/1/1 | rejected | COLUMN_MISSING | "it lacks time; it has case, city, id, op, reason, seq" |
         """,
     )
 
@@ -340,8 +339,8 @@ def test_a_column_that_an_expression_names_is_missed_too(own_tables: OwnTables) 
     ).dimension
     told = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
     (batch,) = own_tables.load(dimension, told).batches
-    assert (batch.outcome, batch.rule) == ("rejected", "missing column")
-    assert batch.error == "it lacks removed (in `deletes`); it has city, id, time and 1 more"
+    assert (batch.outcome, batch.code) == ("rejected", "COLUMN_MISSING")
+    assert batch.problem == "it lacks removed (in `deletes`); it has city, id, time and 1 more"
 
 
 OFFICE = declared(
@@ -401,7 +400,7 @@ def test_what_a_missing_column_and_a_bad_value_become(own_tables: OwnTables) -> 
     )
     assert_same_rows(
         """
-        | delivery | outcome  | changed | bad_rows | error                                              |
+        | delivery | outcome  | changed | bad_rows | problem                                            |
         | '1'      | accepted | 0       | 0        | ''                                                 |
         | '2'      | accepted | 2       | 0        | ''                                                 |
         | '3'      | accepted | 1       | 0        | ''                                                 |

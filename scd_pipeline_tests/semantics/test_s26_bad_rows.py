@@ -55,7 +55,7 @@ def test_a_bad_row_goes_to_the_quarantine_and_the_others_go_on() -> Case:
         | crm/feed/1/1 | id=8    | "effective_at: cannot cast 'soon' to timestamp; effective_at is missing" |
         """,
         results="""
-        | batch        | outcome  | rule | rows | bad_rows | new |
+        | batch        | outcome  | code | rows | bad_rows | new |
         | crm/feed/1/1 | accepted | ''   | 8    | 4        | 4   |
         """,
         on_page=True,
@@ -184,9 +184,9 @@ def test_too_many_bad_rows_stop_the_batch() -> Case:
         | 1  | 1     |
         """,
         results="""
-        | arrives | batch        | outcome  | rule     |
+        | arrives | batch        | outcome  | code     |
         | 1       | crm/feed/1/1 | accepted | ''       |
-        | 2       | crm/feed/2/1 | rejected | bad_rows |
+        | 2       | crm/feed/2/1 | rejected | BAD_ROWS |
         """,
         quarantine="""
         | batch        | key  | reason                  |
@@ -221,8 +221,8 @@ def test_a_stopped_batch_can_be_let_through() -> Case:
         | 1  | 1     |
         """,
         results="""
-        | arrives | batch        | outcome  | rule     | bad_rows |
-        | 1       | crm/feed/1/1 | rejected | bad_rows | 2        |
+        | arrives | batch        | outcome  | code     | bad_rows |
+        | 1       | crm/feed/1/1 | rejected | BAD_ROWS | 2        |
         | 2       | crm/feed/1/1 | accepted | ''       | 2        |
         """,
     )
@@ -254,7 +254,7 @@ def test_mended_rows_come_in_as_a_revision_at_the_batchs_own_position() -> Case:
         | 2  | 3     | 2024-02-01     | OPEN         |
         """,
         results="""
-        | arrives | batch            | outcome    | rule |
+        | arrives | batch            | outcome    | code |
         | 1       | crm/snapshot/1/1 | accepted   | ''   |
         | 2       | crm/snapshot/2/1 | accepted   | ''   |
         | 3       | crm/snapshot/1/2 | accepted   | ''   |

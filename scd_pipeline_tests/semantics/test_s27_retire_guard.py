@@ -30,9 +30,9 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
         | 1..24 | Bonn | 2024-01-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         """,
         on_page=True,
     )
@@ -43,10 +43,10 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
 def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
     ground = grounds(CUSTOMER)
     rejected = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
-    assert rejected.error == (
+    assert rejected.problem == (
         "it would retire 7 of 24 entities that its source had asserted to exist; at most 25% may be retired"
     )
-    assert 'or let it through by allow "retire_guard"' in rejected.remedy
+    assert 'or let it through by allow "retire_guard"' in rejected.fix
     load = next(load for load in ground.loads if rejected in load.batches)
     with pytest.raises(BatchRejected):
         load.raise_if_rejected()
@@ -70,7 +70,7 @@ def test_a_quarter_may_go() -> Case:
         | 19..24 | 2024-01-01     | 2024-02-01   |
         """,
         results="""
-        | batch            | outcome  | rule | new | changed | closed |
+        | batch            | outcome  | code | new | changed | closed |
         | crm/snapshot/1/1 | accepted | ''   | 24  | 0       | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 0   | 0       | 6      |
         """,
@@ -96,9 +96,9 @@ def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
         | 1..20 | Kiel | 2024-03-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         | crm/snapshot/3/1 | accepted | ''           |
         """,
     )
@@ -158,10 +158,10 @@ def test_a_declared_share_applies_at_any_size() -> Case:
         | 1..4 | Kiel | 2024-04-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
-        | crm/snapshot/3/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
+        | crm/snapshot/3/1 | rejected | RETIRE_GUARD |
         | crm/snapshot/4/1 | accepted | ''           |
         """,
     )
@@ -207,9 +207,9 @@ def test_of_several_rows_of_a_new_entity_none_counts_as_asserted_before() -> Cas
         | 1..10 | Bonn | 2024-01-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         """,
     )
 
@@ -257,9 +257,9 @@ def test_it_can_be_let_through() -> Case:
         | 1..20 | 2024-02-01   |
         """,
         results="""
-        | arrives | batch            | outcome  | rule         |
+        | arrives | batch            | outcome  | code         |
         | 1       | crm/snapshot/1/1 | accepted | ''           |
-        | 2       | crm/snapshot/2/1 | rejected | retire_guard |
+        | 2       | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         | 3       | crm/snapshot/2/1 | accepted | ''           |
         """,
     )
@@ -285,9 +285,9 @@ def test_a_run_of_many_goes_by_position_and_leaves_the_stopped_one_out() -> Case
         | 1..20 | Ulm  | 2024-03-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         | crm/snapshot/3/1 | accepted | ''           |
         """,
         together=True,
@@ -311,7 +311,7 @@ def test_a_withdrawn_snapshot_retires_no_entity() -> Case:
         | 1..24 | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule |
+        | batch            | outcome  | code |
         | crm/snapshot/1/1 | accepted | ''   |
         | crm/snapshot/2/1 | accepted | ''   |
         """,
@@ -343,7 +343,7 @@ def test_the_guard_does_not_apply_to_a_source_that_does_not_decide_existence() -
         | 1..24 | vip  | 2024-02-01     | OPEN         |
         """,
         results="""
-        | batch             | outcome  | rule |
+        | batch             | outcome  | code |
         | crm/snapshot/1/1  | accepted | ''   |
         | desk/snapshot/2/1 | accepted | ''   |
         | desk/snapshot/3/1 | accepted | ''   |
@@ -369,7 +369,7 @@ def test_rows_in_quarantine_count_as_present() -> Case:
         | 1..24 | 1     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule | bad_rows | closed |
+        | batch            | outcome  | code | bad_rows | closed |
         | crm/snapshot/1/1 | accepted | ''   | 0        | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 20       | 0      |
         """,
@@ -427,10 +427,10 @@ def test_a_stopped_revision_leaves_the_one_before_it_standing() -> Case:
         | 1..22 | Kiel | 2024-02-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
         | crm/snapshot/2/1 | accepted | ''           |
-        | crm/snapshot/2/2 | rejected | retire_guard |
+        | crm/snapshot/2/2 | rejected | RETIRE_GUARD |
         """,
     )
 
@@ -457,9 +457,9 @@ def test_the_guard_counts_in_the_scope_of_the_snapshot() -> Case:
         | s      | s1..4  | 2024-03-01   |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | pos/snapshot/1/1 | accepted | ''           |
-        | pos/snapshot/2/1 | rejected | retire_guard |
+        | pos/snapshot/2/1 | rejected | RETIRE_GUARD |
         | pos/snapshot/3/1 | accepted | ''           |
         """,
     )
@@ -543,10 +543,10 @@ def test_a_stopped_revision_leaves_the_one_below_it_standing_that_came_with_it()
         | 1..22 | Kiel | 2024-02-01     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
         | crm/snapshot/2/1 | accepted | ''           |
-        | crm/snapshot/2/2 | rejected | retire_guard |
+        | crm/snapshot/2/2 | rejected | RETIRE_GUARD |
         """,
         together=True,
     )
@@ -569,7 +569,7 @@ def test_of_two_revisions_that_come_together_the_lower_is_superseded() -> Case:
         | 1  | Kiel |
         """,
         results="""
-        | batch            | outcome    | rule |
+        | batch            | outcome    | code |
         | crm/snapshot/1/1 | superseded | ''   |
         | crm/snapshot/1/2 | accepted   | ''   |
         """,
@@ -595,9 +595,9 @@ def test_whom_a_snapshot_with_row_times_brings_does_not_make_up_for_whom_it_leav
         | 1..30 | Bonn | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         """,
     )
 
@@ -620,9 +620,9 @@ def test_several_rows_of_an_entity_count_once() -> Case:
         | 1..30 | Bonn | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | crm/snapshot/1/1 | accepted | ''           |
-        | crm/snapshot/2/1 | rejected | retire_guard |
+        | crm/snapshot/2/1 | rejected | RETIRE_GUARD |
         """,
     )
 
@@ -673,9 +673,9 @@ def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
         | s      | s1..10 | 1     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | rule         |
+        | batch            | outcome  | code         |
         | pos/snapshot/1/1 | accepted | ''           |
-        | pos/snapshot/2/1 | rejected | retire_guard |
+        | pos/snapshot/2/1 | rejected | RETIRE_GUARD |
         """,
     )
 

@@ -30,7 +30,7 @@ def test_the_same_content_under_the_same_revision_is_a_retry() -> Case:
         | 2  | Kiel |
         """,
         results="""
-        | arrives | batch        | outcome   | rule |
+        | arrives | batch        | outcome   | code |
         | 1       | crm/feed/1/1 | accepted  | ''   |
         | 2       | crm/feed/1/1 | unchanged | ''   |
         """,
@@ -65,10 +65,10 @@ def test_other_content_under_the_same_revision_is_refused() -> Case:
         | Bonn | 2024-01-01     |
         """,
         results="""
-        | arrives | batch            | outcome  | rule     |
-        | 1       | crm/snapshot/1/1 | accepted | ''       |
-        | 2       | crm/snapshot/1/1 | rejected | revision |
-        | 3       | crm/snapshot/1/1 | rejected | revision |
+        | arrives | batch            | outcome  | code             |
+        | 1       | crm/snapshot/1/1 | accepted | ''               |
+        | 2       | crm/snapshot/1/1 | rejected | REVISION_CONTENT |
+        | 3       | crm/snapshot/1/1 | rejected | REVISION_CONTENT |
         """,
     )
 
@@ -94,7 +94,7 @@ def test_a_higher_revision_replaces_the_lower_one_wholly() -> Case:
         | 1  | Kiel | 2024-03-01     | OPEN         | crm/feed/2  |
         """,
         results="""
-        | batch        | outcome  | rule |
+        | batch        | outcome  | code |
         | crm/feed/1/1 | accepted | ''   |
         | crm/feed/2/1 | accepted | ''   |
         | crm/feed/2/2 | accepted | ''   |
@@ -122,9 +122,9 @@ def test_revisions_are_numbers_where_they_are_and_a_lower_one_comes_too_late() -
         | 1  | Bonn |
         """,
         results="""
-        | batch             | outcome    | rule           |
+        | batch             | outcome    | code           |
         | crm/snapshot/1/10 | accepted   | ''             |
-        | crm/snapshot/1/9  | superseded | lower revision |
+        | crm/snapshot/1/9  | superseded | LOWER_REVISION |
         """,
     )
 
@@ -239,10 +239,10 @@ def test_withdrawing_what_never_came_is_remembered() -> Case:
         | Bonn | 2024-01-01     | OPEN         |
         """,
         results="""
-        | batch        | outcome    | rule           |
+        | batch        | outcome    | code           |
         | crm/feed/1/1 | accepted   | ''             |
         | crm/feed/2/2 | accepted   | ''             |
-        | crm/feed/2/1 | superseded | lower revision |
+        | crm/feed/2/1 | superseded | LOWER_REVISION |
         """,
     )
 
@@ -265,7 +265,7 @@ def test_the_same_content_under_a_higher_revision_changes_nothing_of_the_dimensi
         | Bonn | 2024-01-01     | crm/snapshot/1 |
         """,
         results="""
-        | batch            | outcome   | rule |
+        | batch            | outcome   | code |
         | crm/snapshot/1/1 | accepted  | ''   |
         | crm/snapshot/1/2 | unchanged | ''   |
         """,
@@ -292,7 +292,7 @@ def test_the_revision_that_repeats_another_counts_as_the_standing_one() -> Case:
         | Kiel | 2024-01-01     |
         """,
         results="""
-        | arrives | batch        | outcome    | rule |
+        | arrives | batch        | outcome    | code |
         | 1       | crm/feed/1/1 | accepted   | ''   |
         | 2       | crm/feed/1/2 | unchanged  | ''   |
         | 3       | crm/feed/1/1 | superseded | ''   |

@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import load
+from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.storage.customers import CUSTOMER, snapshot
 
 
 @pytest.fixture(scope="session")
 def _in_rome(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rome")
-    load(Warehouse(spark, folder), CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    ingest_and_apply(Warehouse(spark, folder), CUSTOMER, [snapshot(1, {"a": "Rome"})])
     return folder
 
 

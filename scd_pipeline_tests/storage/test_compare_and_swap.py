@@ -16,8 +16,9 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ConflictError, PipelineCommitMissing, RetriesExhausted, UnsupportedDelta
 from scd_pipeline.load import load_plan
-from scd_pipeline.load.dimension import Retry, commit_dimension, commit_log, load, plan
 from scd_pipeline.load.log import open_log
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.load.run import commit_log, commit_table, ingest_and_apply, plan
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -38,10 +39,10 @@ def loaded(request: pytest.FixtureRequest, in_rome: Warehouse) -> Warehouse:
 
 def test_a_log_write_computed_before_a_rivals_commit_is_refused(loaded: Warehouse) -> None:
     made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+    ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
     with pytest.raises(ConflictError, match="another writer made commit 2 first"):
         commit_log(loaded, made)
-    load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
@@ -49,9 +50,9 @@ def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Wa
     """The lost update: without the swap the frame below would leave two current rows."""
     made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     log = commit_log(loaded, made)
-    load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+    ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
     with pytest.raises(ConflictError):
-        commit_dimension(loaded, made, log)
+        commit_table(loaded, made, log)
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
@@ -73,20 +74,20 @@ def test_a_schema_step_that_a_rival_took_first_is_planned_anew(loaded: Warehouse
 @pytest.mark.parametrize("rival", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "beside a rival"])
 def test_an_optimize_in_between_does_no_harm(loaded: Warehouse, rival: bool) -> None:
     """It makes a commit of Delta's that is none of ours: alone the write goes on, and a rival's is still seen."""
-    load(loaded, CUSTOMER, [feed("zero", ("b", 1, "Bonn"))])
+    ingest_and_apply(loaded, CUSTOMER, [feed("zero", ("b", 1, "Bonn"))])
     made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     for name in (CUSTOMER.name, f"{CUSTOMER.name}_changes"):
         before = _delta_version(loaded, name)
         loaded.table(name).compact()
         assert _delta_version(loaded, name) == before + 1
     if rival:
-        load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+        ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
         with pytest.raises(ConflictError):
             commit_log(loaded, made)
-        load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+        ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     else:
-        commit_dimension(loaded, made, commit_log(loaded, made))
-        load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+        commit_table(loaded, made, commit_log(loaded, made))
+        ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
     assert_same_rows(BOTH_CHANGES, [row for row in history(loaded) if row["id"] == "a"])
 
 
@@ -119,7 +120,7 @@ def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch:
 
     def after_another_writer(*args: Any, **more: Any) -> Any:
         monkeypatch.setattr(load_plan, "take", original)
-        load(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
+        ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
         return original(*args, **more)
 
     monkeypatch.setattr(load_plan, "take", after_another_writer)
@@ -150,7 +151,7 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
         commit_log(stored, plan(stored, CUSTOMER, late))
     for _ in range(2):  # what was probed is stored beside the other
         opened = Warehouse(in_rome.spark, tmp_path / "copy")
-        load(opened, CUSTOMER, [] if continued else late)
+        ingest_and_apply(opened, CUSTOMER, [] if continued else late)
         late = [feed("two", ("a", 3, "Paris"))]
         continued = False
     assert (answers, opened.capabilities.engine) == ([], this.engine)
@@ -165,7 +166,7 @@ def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:
     def run(name: str, month: int, city: str) -> None:
         try:
             gate.wait()
-            load(loaded, CUSTOMER, [feed(name, ("a", month, city))], retry=Retry(sleep=lambda s: None))
+            ingest_and_apply(loaded, CUSTOMER, [feed(name, ("a", month, city))], retry=Retry(sleep=lambda s: None))
         except BaseException as error:
             failures.append(error)
 
@@ -187,7 +188,7 @@ class Rival:
 
     def meddle(self, number: int) -> None:
         if number < self.wins:
-            load(self.warehouse, CUSTOMER, [feed(f"rival {number}", ("z", number + 1, "Bonn"))])
+            ingest_and_apply(self.warehouse, CUSTOMER, [feed(f"rival {number}", ("z", number + 1, "Bonn"))])
 
     def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -202,12 +203,12 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
         count = iter(range(100))
 
         def after_a_rival(*args: Any) -> PipelineCommit:
-            monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", original)
+            monkeypatch.setattr("scd_pipeline.load.run.commit_log", original)
             rival.meddle(next(count))
-            monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", after_a_rival)
+            monkeypatch.setattr("scd_pipeline.load.run.commit_log", after_a_rival)
             return original(*args)
 
-        monkeypatch.setattr("scd_pipeline.load.dimension.commit_log", after_a_rival)
+        monkeypatch.setattr("scd_pipeline.load.run.commit_log", after_a_rival)
         return rival
 
     return with_wins
@@ -217,7 +218,9 @@ def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse, rivalled: Any) -> None:
     """1.0, 2.1, 4.2 seconds, then it wins."""
     rival = rivalled(3)
-    load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=rival.sleep, random=lambda: 0.0))
+    ingest_and_apply(
+        loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=rival.sleep, random=lambda: 0.0)
+    )
     assert rival.waits == [1.0, 2.1, 4.2]
     rows = [row for row in history(loaded) if row["id"] == "a"]
     assert {row["city"] for row in rows} == {"Rome", "Oslo"}
@@ -228,9 +231,9 @@ def test_exhausted_retries_leave_the_table_and_say_so(loaded: Warehouse, rivalle
     """The run fails, its batch is nowhere, and the next run goes on."""
     rival = rivalled(2)
     with pytest.raises(RetriesExhausted, match=r"2 attempts lost against another writer.*run the load again"):
-        load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=rival.sleep))
+        ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=rival.sleep))
     assert "Oslo" not in {row["city"] for row in history(loaded)}
-    load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert "Oslo" in {row["city"] for row in history(loaded)}
 
 
@@ -240,7 +243,7 @@ def test_a_table_without_deletion_vectors_is_refused(loaded: Warehouse) -> None:
     table = loaded.table(CUSTOMER.name).identifier
     loaded.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')")
     with pytest.raises(UnsupportedDelta, match="deletion vectors are off"):
-        load(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+        ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert len(history(loaded)) == 1
 
 

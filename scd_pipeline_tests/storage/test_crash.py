@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from scd_pipeline.declaration import Attribute
+from scd_pipeline.delta.commits import UnchangedDimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
-from scd_pipeline.load.dimension import load, plan
+from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.load.schema_steps import execute
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -28,7 +29,8 @@ UNDISTURBED = """
 SCRIPT = """
 import os, signal, sys
 from scd_pipeline.spark import session
-from scd_pipeline.load import dimension as loading
+from scd_pipeline.load import run as loading
+from scd_pipeline.delta.commits import UnchangedDimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed
 
@@ -37,7 +39,7 @@ def die(*args):
 
 spark = session.connect_spark(sys.argv[1])
 setattr(loading, sys.argv[3], die)
-loading.load(Warehouse(spark, sys.argv[2]), CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+loading.ingest_and_apply(Warehouse(spark, sys.argv[2]), CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
 """
 
 
@@ -52,7 +54,7 @@ def die(*args: Any) -> None:
 @contextmanager
 def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is done in here ends before that step."""
-    monkeypatch.setattr(f"scd_pipeline.load.dimension.{step}", die)
+    monkeypatch.setattr(f"scd_pipeline.load.run.{step}", die)
     try:
         with pytest.raises(Killed):
             yield
@@ -61,21 +63,21 @@ def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("before", ["commit_log", "commit_dimension"])
+@pytest.mark.parametrize("before", ["commit_log", "commit_table"])
 def test_the_next_run_ends_where_an_undisturbed_one_would(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     with killed_before(before, monkeypatch):
-        load(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    load(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+        ingest_and_apply(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    ingest_and_apply(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert_same_rows(UNDISTURBED, history(in_rome))
 
 
 @pytest.mark.slow
 def test_a_run_without_deliveries_continues_a_killed_one(in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    with killed_before("commit_dimension", monkeypatch):
-        load(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    result = load(in_rome, CUSTOMER)
+    with killed_before("commit_table", monkeypatch):
+        ingest_and_apply(in_rome, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    result = ingest_and_apply(in_rome, CUSTOMER)
     assert result.rows == {"close": 1, "open": 1}
     assert_same_rows(UNDISTURBED, history(in_rome))
 
@@ -87,7 +89,7 @@ def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_t
     more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, missing="not_provided")})
     for step in plan(in_rome, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
         execute(step, in_rome)  # killed here
-    load(in_rome, more, [feed("one", ("a", 2, "Oslo"))])
+    ingest_and_apply(in_rome, more, [feed("one", ("a", 2, "Oslo"))])
     with pytest.raises(DeclarationError, match="the table has attribute tier, which the declaration does not name"):
         plan(in_rome, CUSTOMER, [])
 
@@ -95,18 +97,18 @@ def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_t
 def test_a_feed_of_no_ops_is_not_read_again_and_again(in_rome: Warehouse) -> None:
     """S13, S15: the log takes it, the dimension makes no commit, and the next run finds nothing to do."""
     version = in_rome.table("dim_customer").last_commit().table_version
-    load(in_rome, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
+    ingest_and_apply(in_rome, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
     log, dimension = (in_rome.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
     assert (log.number, dimension.table_version) == (2, version)
-    assert log.high_water_marks == {"dimension_commit": dimension.number, "dimension_log": 2}
+    assert log.unchanged == UnchangedDimension(dimension.number, 2)
 
 
 def test_a_real_process_killed_between_its_commits(remote: str, in_rome: Warehouse) -> None:
     if not remote:
         pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
-    arguments = [sys.executable, "-c", SCRIPT, remote, in_rome.path, "commit_dimension"]
+    arguments = [sys.executable, "-c", SCRIPT, remote, in_rome.path, "commit_table"]
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert in_rome.table("dim_customer_changes").last_commit().number == 2
-    load(in_rome, CUSTOMER)
+    ingest_and_apply(in_rome, CUSTOMER)
     assert_same_rows(UNDISTURBED, history(in_rome))

@@ -15,8 +15,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 from scd_pipeline.invariants.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
-from scd_pipeline.load.audit import load_and_record
-from scd_pipeline.load.dimension import load
+from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
@@ -30,7 +29,7 @@ ONLY_NEW = snapshot(3, {"e": "Bonn"}, allow=frozenset({"retire_guard"}))
 @pytest.fixture(scope="module")
 def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     opened = Warehouse(spark, tmp_path_factory.mktemp("damage") / "warehouse")
-    load_and_record(opened, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
+    load(opened, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     return opened
 
 
@@ -39,7 +38,7 @@ def recreated_log(loaded: Warehouse, tmp_path_factory: pytest.TempPathFactory) -
     """A log of the same name and with as many commits, but another table."""
     opened = Warehouse(loaded.spark, tmp_path_factory.mktemp("recreated") / "warehouse")
     opened.capabilities = loaded.capabilities
-    load(opened, CUSTOMER, [snapshot(2, {"z": "Oslo"})])
+    ingest_and_apply(opened, CUSTOMER, [snapshot(2, {"z": "Oslo"})])
     return Path(opened.path) / LOG
 
 
@@ -134,7 +133,7 @@ def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Pa
     damage(sound, recreated_log)
     before = commits(sound)
     with pytest.raises(error, match=message):
-        load_and_record(sound, CUSTOMER, [ONLY_NEW])
+        load(sound, CUSTOMER, [ONLY_NEW])
     assert commits(sound) == before
 
 
@@ -159,7 +158,7 @@ def test_a_load_that_keeps_no_audit_is_rejected_too(sound: Warehouse, recreated_
     DAMAGES[name][0](sound, recreated_log)
     before = commits(sound)
     with pytest.raises(HighWaterMarkError, match=f"commit 1 of {LOG}, which does not exist"):
-        load(sound, CUSTOMER, [ONLY_NEW])
+        ingest_and_apply(sound, CUSTOMER, [ONLY_NEW])
     assert commits(sound) == before
 
 
@@ -174,10 +173,10 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
     sql(sound, TABLE, "DELETE FROM {table} WHERE id = 'a'")
     sql(sound, TABLE, "OPTIMIZE {table}")
     with pytest.raises(ForeignCommitError) as rejected:
-        load_and_record(sound, CUSTOMER, [])
+        load(sound, CUSTOMER, [])
     sound.spark.sql(str(rejected.value).split("run `")[1].split("`, or drop")[0]).collect()
     assert sorted_rows(history(sound)) == sorted_rows(before)
-    result, _ = load_and_record(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
+    result, _ = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     assert ([batch.outcome for batch in result.batches], result.table_version) == (["unchanged"], newest(sound))
     found = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
     assert [str(finding) for finding in found if not finding.passed] == []
@@ -200,7 +199,7 @@ def test_a_lost_key_list_is_rebuilt_from_the_audit(sound: Warehouse, loaded: War
     assert (finding.count, finding.keys) == (4, ("id=a", "id=b", "id=c", "id=d"))
     messages: list[str] = []
     for _ in range(2):
-        load_and_record(sound, CUSTOMER, [], progress=messages.append)
+        load(sound, CUSTOMER, [], progress=messages.append)
     assert messages == [f"{KEYS}: rebuilt from {AUDIT} (4 keys)"]
     assert key_rows(sound) == key_rows(loaded)
 

@@ -16,7 +16,7 @@ from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source, load_dim
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.load.dimension import load, plan
+from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -53,9 +53,9 @@ def test_a_delivery_that_is_known_is_not_read_again(spark: SparkSession, tmp_pat
     dimension = declared("c_{date}.csv")
     found = discover(dimension, spark, base=tmp_path)
     opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, found)
+    ingest_and_apply(opened, dimension, found)
     file.unlink()
-    (batch,) = load(opened, dimension, found).batches
+    (batch,) = ingest_and_apply(opened, dimension, found).batches
     assert (batch.outcome, batch.rows) == ("unchanged", 0)
 
 
@@ -71,7 +71,7 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
         ("2024-02-01", "2024-02-01 00:00:00+00:00"),
     ]
     opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, declared(path, partition="day", format=kind), found)
+    ingest_and_apply(opened, declared(path, partition="day", format=kind), found)
     cities = opened.table("dim_customer").read().orderBy("version").select("city", "effective_from").collect()
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 
@@ -85,7 +85,7 @@ def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSessio
     def outcomes(*rows: str) -> list[str]:
         written = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS (id, city, day)").repartition(1)
         written.write.partitionBy("day").mode("append").parquet(path)
-        return [batch.outcome for batch in load(opened, dimension, discover(dimension, spark)).batches]
+        return [batch.outcome for batch in ingest_and_apply(opened, dimension, discover(dimension, spark)).batches]
 
     assert outcomes("('a', 'Rome', '2024-01-01')", "('a', 'Oslo', '2024-02-01')") == ["accepted", "accepted"]
     assert outcomes("('b', 'Bonn', '2024-02-01')") == ["unchanged", "accepted"]
@@ -102,18 +102,18 @@ def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
     rows = "('a', 'Rome', '2024-01-01'), ('a', 'Oslo', 'unknown'), ('b', 'Bonn', NULL)"
     spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city, day)").write.format(kind).partitionBy("day").save(path)
     dimension, opened = declared(path, partition="day", format=kind), Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, discover(dimension, spark))
-    told = [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in done.batches]
+    done = ingest_and_apply(opened, dimension, discover(dimension, spark))
+    told = [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in done.batches]
     assert_same_rows(
         """
-        | delivery                   | outcome  | rule    |
+        | delivery                   | outcome  | code    |
         | '2024-01-01'               | accepted | ''      |
-        | __HIVE_DEFAULT_PARTITION__ | rejected | no time |
-        | unknown                    | rejected | no time |
+        | __HIVE_DEFAULT_PARTITION__ | rejected | NO_TIME |
+        | unknown                    | rejected | NO_TIME |
         """,
         told,
     )
-    assert done.rejected[0].error.startswith("its rows have no value in day; expected `at`")
+    assert done.rejected[0].problem.startswith("its rows have no value in day; expected `at`")
     (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2)).sources
     assert len(crm.rejected) == 2
 
@@ -127,7 +127,7 @@ def test_rows_in_no_partition_may_have_times_of_their_own(spark: SparkSession, t
     feed = Feed(path, partition="day", format="parquet", effective_at="moved")
     dimension = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed=feed))
     opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, discover(dimension, spark))
+    done = ingest_and_apply(opened, dimension, discover(dimension, spark))
     assert [batch.outcome for batch in done.batches] == ["accepted", "accepted"]
     cities = opened.table("dim_customer").read().orderBy("version").select("city").collect()
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
@@ -142,7 +142,7 @@ def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp
     (tmp_path / "linked").symlink_to(tmp_path / "real", target_is_directory=True)
     dimension = declared(str(tmp_path / "linked" / "c_{date}.csv"))
     opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, discover(dimension, spark))
+    ingest_and_apply(opened, dimension, discover(dimension, spark))
     rows = opened.table("dim_customer").read().orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 

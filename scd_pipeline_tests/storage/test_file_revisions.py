@@ -14,7 +14,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import next_revision, rank
-from scd_pipeline.load.dimension import load
+from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 TOUCHED, BEHIND, CORRECTED, WITHDRAWN, BROKEN = "2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"
@@ -33,8 +33,8 @@ def test_the_content_of_a_file_decides_about_its_revision(
     found = {delivery.name: delivery for delivery in discover(dimension, None, base=tmp_path)}
 
     def outcomes(*given: Delivery) -> list[dict[str, str]]:
-        batches = load(opened, dimension, given).batches
-        return [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in batches]
+        batches = ingest_and_apply(opened, dimension, given).batches
+        return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 
     def moved(name: str, micros: int) -> Delivery:
         return replace(found[name], revision=int(str(found[name].revision)) + micros)
@@ -53,12 +53,12 @@ def test_the_content_of_a_file_decides_about_its_revision(
     outcomes(*withdrawals)
     assert_same_rows(
         """
-        | delivery     | outcome    | rule           |
+        | delivery     | outcome    | code           |
         | '2024-01-01' | unchanged  | ''             |
         | '2024-01-02' | unchanged  | ''             |
         | '2024-01-03' | accepted   | ''             |
         | '2024-01-04' | unchanged  | ''             |
-        | '2024-01-05' | superseded | lower revision |
+        | '2024-01-05' | superseded | LOWER_REVISION |
         """,
         outcomes(*now),
     )

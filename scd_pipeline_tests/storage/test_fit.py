@@ -14,8 +14,8 @@ from scd_pipeline.delta.capabilities import Capabilities, probe
 from scd_pipeline.delta.schema import declaration_fields, renamed_columns, require_same_declaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
-from scd_pipeline.load.dimension import load, plan
 from scd_pipeline.load.facts import add_reserved_member
+from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 
@@ -27,7 +27,7 @@ def declared(**attributes: Attribute | int) -> Dimension:
 def test_a_declaration_that_does_not_fit_the_table_is_refused(in_rome: Warehouse) -> None:
     """S35: before anything is read; every point at once."""
     with pytest.raises(DeclarationError) as refused:
-        load(in_rome, declared(email=Attribute(2)), [snapshot(2, {"a": "Oslo"})])
+        ingest_and_apply(in_rome, declared(email=Attribute(2)), [snapshot(2, {"a": "Oslo"})])
     assert str(refused.value) == (
         "dim_customer: attributes.city: the table has attribute city, which the declaration does not name; "
         "keep it with `retired: true`, or name it in `former_names` of the one that it became\n"
@@ -40,7 +40,7 @@ def test_a_table_that_something_else_made_is_left_as_it_is(spark: SparkSession, 
     """Whichever of the tables of a dimension or a fact it is: nothing is written there, or beside it."""
     opened, columns = Warehouse(spark, warehouse), "'a' AS id, 'Rome' AS city, CAST(1 AS BIGINT) AS customer_key"
     uses = [
-        lambda: load(opened, CUSTOMER, [snapshot(1, {"a": "Oslo"})]),
+        lambda: ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Oslo"})]),
         lambda: add_reserved_member(opened, CUSTOMER),
         lambda: maintain(opened, [CUSTOMER.name], now=datetime(2024, 1, 1, tzinfo=timezone.utc)),
     ]
@@ -84,7 +84,7 @@ def test_a_renamed_column_keeps_its_history(in_rome: Warehouse) -> None:
         )
     ]
     renamed = Dimension("dim_customer", "id", {"email": 1, "town": Attribute(2, former_names=("city",))}, sources)
-    load(in_rome, renamed, [feed("one", ("a", 2, "Rome"), ("a", 3, "Oslo"))])
+    ingest_and_apply(in_rome, renamed, [feed("one", ("a", 2, "Rome"), ("a", 3, "Oslo"))])
     rows = in_rome.table("dim_customer").read().orderBy("version").select("town", "version").collect()
     assert [tuple(row) for row in rows] == [("Rome", 1), ("Oslo", 2)]
 
@@ -188,5 +188,5 @@ def test_plan_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
     assert told.rows == {"open": 2}
     assert "create dim_customer" in told.explain()
     assert not any(warehouse.iterdir())
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
     assert len(history(opened)) == 2

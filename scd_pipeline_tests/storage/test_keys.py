@@ -13,7 +13,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import KeyCollision
 from scd_pipeline.invariants.facts import repeated_grain
-from scd_pipeline.load.dimension import load
+from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
 
@@ -34,18 +34,18 @@ def test_two_versions_of_one_run_that_hash_alike_stop_it(spark: SparkSession, wa
     """S14: nothing is written, both are named, and a salt mends it."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
     with pytest.raises(KeyCollision, match=r"id=a.*id=b.*declare another `key_salt`; nothing was written"):
-        load(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+        ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
     assert not opened.table("dim_customer_changes").exists()
-    load(opened, salted("x"), [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    ingest_and_apply(opened, salted("x"), [snapshot(1, {"a": "Rome", "b": "Oslo"})])
     assert len(history(opened)) == 2
 
 
 def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSession, warehouse: Path) -> None:
     """S14: nobody's row is lost."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
-    load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+    ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
     with pytest.raises(KeyCollision, match="id=a from 2024-01-01 00:00:00 and id=b from 2024-02-01 00:00:00"):
-        load(opened, CUSTOMER, [snapshot(2, {"a": "Rome", "b": "Oslo"})])
+        ingest_and_apply(opened, CUSTOMER, [snapshot(2, {"a": "Rome", "b": "Oslo"})])
     assert [row["id"] for row in history(opened)] == ["a"]
     assert opened.table("dim_customer_changes").last_commit().number == 1
 
@@ -53,7 +53,7 @@ def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSessi
 def test_a_key_of_a_reserved_member_counts_as_taken(spark: SparkSession, warehouse: Path) -> None:
     opened = Warehouse(spark, warehouse, key_hash=reserved)
     with pytest.raises(KeyCollision, match="surrogate_keys_are_not_reserved: id=a"):
-        load(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
+        ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_keys_come_from_key_and_time_alone(spark: SparkSession, tmp_path: Path) 
     keys = []
     for name, before in (("one", {"a": "Rome"}), ("two", {"z": "Bonn", "a": "Rome"})):
         opened = Warehouse(spark, tmp_path / name)
-        load(opened, CUSTOMER, [snapshot(1, before)])
+        ingest_and_apply(opened, CUSTOMER, [snapshot(1, before)])
         rows = opened.table("dim_customer").read().where("id = 'a'").select("customer_key").collect()
         keys.append([row[0] for row in rows])
     assert keys[0] == keys[1]
@@ -75,7 +75,7 @@ def test_a_business_key_and_a_grain_may_be_named_as_what_is_counted(spark: Spark
     fact = Fact("fct_tally", {"count": "string"}, "at", {"tally": dimension}, Source("till", feed=Feed()))
     frame = pa.table({"city": ["Rome", "Oslo"], **{name: ["a", "b"] for name in names}})
     opened = Warehouse(spark, warehouse)
-    done = load(opened, dimension, [Delivery("crm", "1", at=datetime(2024, 1, 1), frame=frame)])
+    done = ingest_and_apply(opened, dimension, [Delivery("crm", "1", at=datetime(2024, 1, 1), frame=frame)])
     assert [(batch.new, batch.changed, batch.closed) for batch in done.batches] == [(2, 0, 0)]
     rows = opened.table("dim_tally").read()
     assert repeated_grain(rows, fact, {}).isEmpty()

@@ -6,7 +6,7 @@ import pytest
 
 from scd_pipeline.delta.table import is_conflict
 from scd_pipeline.errors import ConflictError, RetriesExhausted
-from scd_pipeline.load.dimension import Retry, silent, with_retries
+from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 
 
 class Loser:
@@ -16,14 +16,15 @@ class Loser:
         self.losses, self.error, self.tries = losses, error, 0
         self.waits: list[float] = []
 
-    def __call__(self) -> str:
+    def __call__(self, number: int) -> str:
+        assert number == self.tries
         self.tries += 1
         if self.tries <= self.losses:
             raise self.error("a rival was faster")
         return "done"
 
     def meet(self, share: float = 0.0) -> str:
-        return with_retries("dim_x", self, Retry(sleep=self.waits.append, random=lambda: share), silent)
+        return with_retries("dim_x", self, Retry(sleep=self.waits.append, random=lambda: share), ignore_progress)
 
 
 @pytest.mark.parametrize(("losses", "waits"), [(0, []), (1, [1.0]), (4, [1.0, 2.1, 4.2, 8.3])])

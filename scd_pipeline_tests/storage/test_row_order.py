@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import LoadResult, load
+from scd_pipeline.load.run import LoadResult, ingest_and_apply
 from scd_pipeline_tests.semantics.specification import rule
 
 KEYS, ROUNDS = 200, 40
@@ -47,7 +47,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     size = spark.conf.get("spark.sql.files.maxPartitionBytes")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
     try:
-        result = load(
+        result = ingest_and_apply(
             warehouse,
             BY_ROWS,
             [
@@ -78,6 +78,6 @@ def test_where_rows_have_no_order_the_delivery_is_rejected(
     loaded: tuple[Warehouse, LoadResult], name: str, what: str
 ) -> None:
     (result,) = [batch for batch in loaded[1].batches if batch.delivery == name]
-    assert (result.outcome, result.rule) == ("rejected", "row order")
-    assert result.error == f"{what} has no order of rows by which the last one could decide"
-    assert "declare a `sequence` column" in result.remedy
+    assert (result.outcome, result.code) == ("rejected", "NO_ROW_ORDER")
+    assert result.problem == f"{what} has no order of rows by which the last one could decide"
+    assert "declare a `sequence` column" in result.fix

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.readers import read_path
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.dimension import BatchResult, load
+from scd_pipeline.load.run import ingest_and_apply
 
 AT = datetime(2024, 1, 1, tzinfo=timezone.utc)
 NOT_UTF8 = "the line has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"
@@ -135,7 +136,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
             *deliveries(folder, files, kind),
             *([Delivery("crm", "binary", at=AT, frame=BINARY)] * (kind == "json")),
         ]
-        result = load(opened, dimension_of(Feed(format=kind)), given)
+        result = ingest_and_apply(opened, dimension_of(Feed(format=kind)), given)
         rows = opened.table("dim_c").read().select("id", "city").collect()
         bad = opened.table("dim_c_changes").read().where("_kind = 'bad'").select("_bad_row", "_bad_reason").collect()
         batches = {batch.delivery: batch for batch in result.batches}
@@ -164,8 +165,8 @@ def test_no_row_comes_from_elsewhere(loaded: dict[str, Loaded]) -> None:
 @pytest.mark.parametrize("name", REJECTED_CSV)
 def test_a_file_whose_rows_are_uncertain_is_rejected_with_its_line(loaded: dict[str, Loaded], name: str) -> None:
     result = loaded["csv"].results[name]
-    assert (result.outcome, result.rule) == ("rejected", "unreadable")
-    assert f"/{name}.csv, {REJECTED_CSV[name][1]}" in result.error
+    assert (result.outcome, result.code) == ("rejected", "UNREADABLE_DELIVERY")
+    assert f"/{name}.csv, {REJECTED_CSV[name][1]}" in result.problem
 
 
 @pytest.mark.rule("S26")

@@ -25,9 +25,11 @@ from scd_pipeline.deliveries import delivery as deliveries
 from scd_pipeline.deliveries.arrow import to_arrow
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import data_version, discover
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.load.dimension import BatchResult, LoadPlan, load, plan
+from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
@@ -58,26 +60,26 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
         "dim_c", "id", {"born": Attribute(2, type="date")}, Source("crm", Snapshot("c_{date}.parquet"))
     )
     opened = Warehouse(spark, tmp_path / "warehouse")
-    done = load(opened, dimension, discover(dimension, spark, base=tmp_path))
+    done = ingest_and_apply(opened, dimension, discover(dimension, spark, base=tmp_path))
     assert_same_rows(
         """
-        | delivery     | outcome  | rule       |
-        | '2024-01-01' | accepted | ''         |
-        | '2024-02-01' | accepted | ''         |
-        | '2024-03-01' | rejected | unreadable |
-        | '2024-04-01' | rejected | other type |
+        | delivery     | outcome  | code                |
+        | '2024-01-01' | accepted | ''                  |
+        | '2024-02-01' | accepted | ''                  |
+        | '2024-03-01' | rejected | UNREADABLE_DELIVERY |
+        | '2024-04-01' | rejected | COLUMN_TYPE         |
         """,
         told(done.batches),
     )
     broken, mistyped = done.rejected
-    assert "c_2024-03-01.parquet cannot be read" in broken.error
-    assert "born" in mistyped.error and "as the declared type" in mistyped.remedy
+    assert "c_2024-03-01.parquet cannot be read" in broken.problem
+    assert "born" in mistyped.problem and "as the declared type" in mistyped.fix
     rows = opened.table("dim_c").read().select("born", "effective_from").toArrow().to_pylist()
     assert [row["born"] for row in rows if row["effective_from"] == utc(2024, 2, 1)] == [date(2000, 2, 1)]
 
 
 def told(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
-    return [{"delivery": b.delivery, "outcome": b.outcome, "rule": b.rule} for b in batches]
+    return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 
 
 @pytest.mark.rule("S27")
@@ -93,17 +95,17 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
     made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
     assert_same_rows(
         """
-        | delivery     | outcome  | rule       |
-        | '2024-01-01' | accepted | ''         |
-        | '2024-01-02' | rejected | expression |
-        | '2024-01-03' | rejected | unreadable |
-        | '2024-01-04' | accepted | ''         |
+        | delivery     | outcome  | code                |
+        | '2024-01-01' | accepted | ''                  |
+        | '2024-01-02' | rejected | EXPRESSION_FAILED   |
+        | '2024-01-03' | rejected | UNREADABLE_DELIVERY |
+        | '2024-01-04' | accepted | ''                  |
         """,
         told(made.results),
     )
     flagged, broken = rejected(made)
-    assert flagged.error.endswith("fails for a row: CAST_INVALID_INPUT"), "and nothing of its value"
-    assert "c_2024-01-03.csv.gz" in broken.error
+    assert flagged.problem.endswith("fails for a row: CAST_INVALID_INPUT"), "and nothing of its value"
+    assert "c_2024-01-03.csv.gz" in broken.problem
     rows = made.actions.orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 
@@ -123,9 +125,9 @@ def test_a_version_whose_files_are_gone_is_missing(spark: SparkSession, tmp_path
     made = planned(spark, tmp_path, dimension, discover(dimension, spark))
     assert_same_rows(
         """
-        | delivery | outcome  | rule       |
-        | '0'      | missing  | missing    |
-        | '1'      | accepted | ''         |
+        | delivery | outcome  | code             |
+        | '0'      | missing  | DELIVERY_MISSING |
+        | '1'      | accepted | ''               |
         """,
         told(made.results),
     )
@@ -148,7 +150,7 @@ def test_files_that_vanish_keep_no_other_file_out(spark: SparkSession, tmp_path:
     opened = Warehouse(spark, tmp_path / "warehouse")
     results = plan(opened, dimension, given).results
     (missing,) = [batch for batch in results if batch.outcome == "rejected"]
-    assert (missing.delivery, missing.rule) == ("2024-01-02", "missing")
+    assert (missing.delivery, missing.code) == ("2024-01-02", "missing")
     assert {batch.delivery: batch.rows for batch in results if batch.outcome == "accepted"} == {
         "2024-01-01": 1,
         "2024-01-03": 1,
@@ -187,7 +189,7 @@ def test_a_frame_that_cannot_be_taken_is_left_out_and_the_others_go_in(spark: Sp
     }
     given = [Delivery("crm", name, at=utc(2024, 1, 1), frame=frame) for name, frame in frames.items()]
     made = planned(spark, tmp_path, dimension, given)
-    errors = {batch.delivery: f"{batch.rule}: {batch.error}" for batch in rejected(made)}
+    errors = {batch.delivery: f"{batch.code}: {batch.problem}" for batch in rejected(made)}
     assert "UNSUPPORTED_DATA_TYPE" in errors.pop("period")
     assert errors == {
         "by case": "repeated column: it has mail and MAIL, which are one name: case does not count",
@@ -249,15 +251,15 @@ def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) 
         (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
     opened = Warehouse(spark, tmp_path / "warehouse")
     late = discover(dimension, spark, base=tmp_path)
-    first = load(opened, dimension, [delivery for delivery in late if delivery.name != "2024-01-05"])
+    first = ingest_and_apply(opened, dimension, [delivery for delivery in late if delivery.name != "2024-01-05"])
     assert {batch.delivery: (batch.outcome, batch.rows, batch.closed) for batch in first.batches} == {
         "2024-01-01": ("accepted", 1, 0),
         "2024-01-02": ("accepted", 0, 0),
         "2024-01-03": ("accepted", 0, 0),
         "2024-01-06": ("accepted", 0, 1),
     }
-    done = load(opened, dimension, late)
-    assert [batch.error for batch in done.rejected] == ["it lacks id, op (in `deletes`), city; it has none"]
+    done = ingest_and_apply(opened, dimension, late)
+    assert [batch.problem for batch in done.rejected] == ["it lacks id, op (in `deletes`), city; it has none"]
 
 
 @pytest.mark.rule("S27", "S29")
@@ -275,8 +277,8 @@ def test_a_snapshot_at_the_open_end_is_left_out_and_the_others_go_in(spark: Spar
     ]
     made = planned(spark, tmp_path, dimension, given)
     (late,) = rejected(made)
-    assert (late.delivery, late.rule) == ("late", "open end")
-    assert late.error == (
+    assert (late.delivery, late.code) == ("late", "AT_OPEN_END")
+    assert late.problem == (
         "its time 2999-12-31 00:00:00 is not before the open end 2999-12-31 00:00:00: nobody can be gone then"
     )
     assert made.actions.select("city", "current_flag").collect() == [("Rome", True)]
@@ -296,7 +298,7 @@ def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp
         path.write_text("\n".join(json.dumps(line) for line in lines))
         return Delivery("crm", "d1", at=utc(2024, 1, 1), revision=revision, path=str(path))
 
-    first = load(opened, dimension, [delivered(1, {"city": "Wien", "street": "Ring 1"}, {"city": "Linz"})])
+    first = ingest_and_apply(opened, dimension, [delivered(1, {"city": "Wien", "street": "Ring 1"}, {"city": "Linz"})])
     assert first.batches[0].bad_rows == 0
     rows = opened.table("dim_c").read().select("id", "home", "others").orderBy("id").toArrow().to_pylist()
     assert rows == [
@@ -304,7 +306,7 @@ def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp
         {"id": "2", "home": {"street": None, "city": "Linz"}, "others": [{"street": None, "city": "Linz"}]},
     ]
     moved = [{"city": "Wien", "street": "Ring 1"}, {"street": "Linz", "city": None}]
-    assert [b.outcome for b in load(opened, dimension, [delivered(2, *moved)]).batches] == ["accepted"]
+    assert [b.outcome for b in ingest_and_apply(opened, dimension, [delivered(2, *moved)]).batches] == ["accepted"]
 
 
 @pytest.mark.rule("S26")
@@ -448,8 +450,8 @@ def test_each_batch_is_asked_for_changes_without_an_order(
     }
     days = enumerate(frames.items(), 1)
     given = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
-    done = load(Warehouse(spark, tmp_path / "warehouse"), dimension, given)
-    assert [batch.error for batch in done.rejected] == [
+    done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, given)
+    assert [batch.problem for batch in done.rejected] == [
         "nothing orders different changes of id=a and more",
         "nothing orders different changes of id=z",
     ]
@@ -477,7 +479,7 @@ def test_a_value_that_would_change_is_a_bad_value_in_every_column(spark: SparkSe
         }
     )
     opened = Warehouse(spark, tmp_path / "warehouse")
-    load(opened, dimension, [Delivery("crm", "d1", frame=table)])
+    ingest_and_apply(opened, dimension, [Delivery("crm", "d1", frame=table)])
     (row,) = opened.table("dim_c").read().select("effective_from", "seen", "paid", "note").toArrow().to_pylist()
     assert row == {
         "effective_from": utc(2024, 7, 1, 12),
@@ -536,8 +538,11 @@ def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
         (folder / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot("c_{date}.csv")))
     made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(batch.outcome, batch.rule) for batch in made.results] == [("accepted", ""), ("rejected", "unreadable")]
-    assert "c_2024-02-01.csv/part-" in rejected(made)[0].error
+    assert [(batch.outcome, batch.code) for batch in made.results] == [
+        ("accepted", ""),
+        ("rejected", "UNREADABLE_DELIVERY"),
+    ]
+    assert "c_2024-02-01.csv/part-" in rejected(made)[0].problem
 
 
 @pytest.mark.rule("S34")

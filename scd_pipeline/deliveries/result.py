@@ -1,0 +1,88 @@
+"""The result of each delivery of a load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    """What the change records of a batch change, each compared with what its own source had asserted just before.
+
+    Attributes:
+        new: Entities that begin to exist, or return.
+        changed: Entities with another value.
+        closed: Entities that are deleted.
+        reopened: Entities with a value that opens another version.
+        retired: Entities that are deleted because a snapshot omits them.
+        unasserted: Entities with an upsert whose existence was not asserted before.
+        asserted_present: Entities of a row-timed snapshot whose existence was asserted before.
+        asserted_bad: Entities that have only bad rows, and whose existence was asserted before.
+    """
+
+    new: int = 0
+    changed: int = 0
+    closed: int = 0
+    reopened: int = 0
+    retired: int = 0
+    unasserted: int = 0
+    asserted_present: int = 0
+    asserted_bad: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """The result of one delivery.
+
+    Attributes:
+        batch_id: The id of the batch.
+        source: The name of its source.
+        delivery: The name of the delivery.
+        outcome: `accepted`; `unchanged` (a retry); `superseded` (a higher revision is current); `missing` (a table
+            version whose files no longer exist); or `rejected`.
+        rows: The number of delivered rows.
+        bad_rows: The number of rows that were quarantined.
+        new, changed, closed: The number of entities by change (`ChangeCounts`).
+        versions_opened, versions_closed: The number of versions.
+        undeclared: The delivered columns that the declaration does not name.
+        code: The code of the condition because of which the batch was not accepted; empty if it was.
+        problem: What is wrong, and what was expected.
+        fix: How to fix it.
+        details: The values in `problem`, by name.
+    """
+
+    batch_id: str
+    source: str
+    delivery: str
+    outcome: str
+    rows: int = 0
+    bad_rows: int = 0
+    new: int = 0
+    changed: int = 0
+    closed: int = 0
+    versions_opened: int = 0
+    versions_closed: int = 0
+    undeclared: tuple[str, ...] = ()
+    code: str = ""
+    problem: str = ""
+    fix: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        text = f"{self.batch_id}: {self.outcome}"
+        if self.outcome == "accepted":
+            text += f", {self.rows} rows: {self.new} new, {self.changed} changed, {self.closed} closed"
+            text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
+        if self.undeclared:
+            text += f"; {_summary(self.undeclared)}"
+        return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text
+
+
+_SHOWN_COLUMNS = 5
+
+
+def _summary(undeclared: tuple[str, ...]) -> str:
+    shown = ", ".join(undeclared[:_SHOWN_COLUMNS])
+    more = len(undeclared) - _SHOWN_COLUMNS
+    return f"undeclared columns: {shown} and {more} more" if more > 0 else f"undeclared columns: {shown}"

@@ -1,0 +1,133 @@
+"""The list of a dimension's surrogate keys: every key that was ever assigned, with its version (S14).
+
+The audit records up to which commit it has used the list. A list that lost commits is rebuilt from the audit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+
+from scd_pipeline.columns import EFFECTIVE_FROM
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.delta.audit_table import APPEND_ONLY
+from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
+from scd_pipeline.delta.schema import FORMAT, require_own_tables
+from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.upstream import foreign_problems, is_other_table, raise_first
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import HighWaterMarkError, LoadError
+from scd_pipeline.expressions import col
+from scd_pipeline.frames import checkpoint
+from scd_pipeline.history.transitions import assigned_keys
+from scd_pipeline.load.retry import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCommits:
+    """The last commits of a dimension's audit and of its list of keys; number 0 for a table that does not exist."""
+
+    audit: PipelineCommit
+    keys: PipelineCommit
+
+    @property
+    def applied_keys(self) -> HighWaterMark:
+        """How far the audit has used the list of keys."""
+        return self.audit.applied(self.keys.table)
+
+    def keys_are_lost(self) -> bool:
+        """Return whether the list of keys lacks commits that the audit has used."""
+        applied = self.applied_keys
+        return self.keys.number < applied.commit or is_other_table(applied.table_id, self.keys.table_id)
+
+    def damage(self) -> list[LoadError]:
+        """Return the damage of the list of keys; none if it is sound."""
+        foreign = foreign_problems([self.keys])
+        if foreign or not self.keys_are_lost():
+            return [*foreign]
+        return [HighWaterMarkError("KEYS_LOST", f"table {self.keys.table}", audit=self.audit.table)]
+
+
+def recorded_commits(warehouse: Warehouse, dimension: Dimension) -> RecordedCommits:
+    """Return the last commits of the audit and of the list of keys; the audit is read first, as it is downstream."""
+    audit, keys = (warehouse.table(dimension.name + suffix) for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX))
+    return RecordedCommits(audit.last_commit_or_zero(), keys.last_commit_or_zero())
+
+
+def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: Progress) -> RecordedCommits:
+    """Rebuild surrogate keys that the list has lost, if any, and return the last commits of audit and list.
+
+    Raises:
+        SetupError: One of the tables was not created by this package.
+        ForeignCommitError: Another program changed the rows of one of them.
+    """
+    recorded = recorded_commits(warehouse, dimension)
+    audit, keys = warehouse.table(recorded.audit.table), warehouse.table(recorded.keys.table)
+    if any(commit.foreign is not None and commit.number == 0 for commit in (recorded.audit, recorded.keys)):
+        require_own_tables(audit, keys)
+    raise_first(foreign_problems([recorded.audit, recorded.keys]))
+    if not recorded.keys_are_lost():
+        return recorded
+    stored = keys.read(recorded.keys.newest) if recorded.keys.exists else None
+    missing = checkpoint(missing_keys(warehouse, dimension, audit.read(recorded.audit.newest), stored))
+    rebuilt = _append_missing(warehouse, dimension, missing, recorded, run_id)
+    progress(f"{keys.name}: rebuilt from {audit.name} ({missing.count()} keys)")
+    return RecordedCommits(recorded.audit, rebuilt)
+
+
+def missing_keys(warehouse: Warehouse, dimension: Dimension, audit: DataFrame, keys: DataFrame | None) -> DataFrame:
+    """Return the surrogate keys that the audit records as assigned and that the list lacks.
+
+    Args:
+        audit: The rows of the audit.
+        keys: The rows of the list, None if it does not exist.
+
+    Returns:
+        The columns of `keys_schema`, one row for each key.
+    """
+    assigned = assigned_keys(audit, dimension, key_hash=warehouse.key_hash)
+    if keys is None:
+        return assigned
+    return assigned.join(keys.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")
+
+
+def _append_missing(
+    warehouse: Warehouse, dimension: Dimension, missing: DataFrame, recorded: RecordedCommits, run_id: str
+) -> PipelineCommit:
+    """Append the missing keys with the commit number and the table id that the audit records."""
+    keys, last, applied = open_keys(warehouse, dimension, recorded.keys), recorded.keys, recorded.applied_keys
+    base = replace(last, number=max(last.number, applied.commit), table_id=applied.table_id or last.table_id)
+    return keys.append(missing.select(*[col(name) for name, _ in keys_schema(dimension)]), base.next(run_id=run_id))
+
+
+def append_keys(
+    keys: Table, last: PipelineCommit, assigned: DataFrame, dimension: Dimension, run_id: str
+) -> PipelineCommit:
+    """Append the keys that the list lacks, and return its last commit.
+
+    This precedes the commit of the audit, so that a step of a killed run is repeated (S14).
+    """
+    stored = keys.read(last.newest).select(col(dimension.surrogate_key))
+    new = checkpoint(assigned.join(stored, dimension.surrogate_key, "left_anti"))
+    if new.isEmpty():
+        return last
+    return keys.append(new.select(*[col(name) for name, _ in keys_schema(dimension)]), last.next(run_id=run_id))
+
+
+def open_keys(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
+    """Return the list of keys, created if it does not exist."""
+    keys = warehouse.writable(dimension.name + KEYS_SUFFIX)
+    if not last.exists:
+        columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]
+        comment = f"Every surrogate key that was ever assigned in {dimension.name}"
+        keys.create(columns, {FORMAT: "1", **APPEND_ONLY}, comment)
+    return keys
+
+
+def keys_schema(dimension: Dimension) -> list[tuple[str, str]]:
+    """Return name and type of the columns of `<dimension>_keys`."""
+    names = [(key.name, parse_type(key.type).ddl()) for key in dimension.business_key]
+    return [(dimension.surrogate_key, "bigint"), *names, (EFFECTIVE_FROM, "timestamp")]

@@ -1,0 +1,352 @@
+"""Load deliveries into a dimension or a fact and all of its tables.
+
+A load is a chain of steps; each takes the value of the one before it and returns its own:
+
+1. Discover the deliveries at the paths of the channels (`deliveries.discovery`).
+2. Read the stored state: each table at one version (`state.read_state`).
+3. Read the deliveries as rows of one shape (`deliveries.read`), and accept or reject each batch
+   (`deliveries.accept`).
+4. Plan: which change records the log gets, and which rows of the table change (`load_plan.make_plan`). Everything that
+   can reject a batch, or fail a load, is known by then. Nothing is written before.
+5. Commit: append to the change log (`commit_log`), then write the changed rows (`commit_table`). Each is one commit.
+6. Record the audit and the surrogate keys of a dimension (`audit.record`).
+
+A killed load leaves complete commits, and the next load goes on from them (S17).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
+from scd_pipeline.delta.upstream import log_mark
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import BatchRejected
+from scd_pipeline.expressions import as_text_columns
+from scd_pipeline.history.actions import ACTION, REMOVE
+from scd_pipeline.load.audit import AuditResult, record_from
+from scd_pipeline.load.facts import add_reserved_member, fact_extension
+from scd_pipeline.load.keys import RecordedCommits, restore_keys
+from scd_pipeline.load.load_plan import LoadPlan, make_plan
+from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
+from scd_pipeline.load.rows import Extension
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """The effect of a load.
+
+    Attributes:
+        dimension: The name of the dimension or the fact.
+        batches: The result of each delivery, in their order.
+        rows: The number of changed rows of the table, by row action.
+        table_version: The newest version of the table.
+        log_version: The newest version of the change log.
+        seconds: The duration.
+        examples: Some of the changed rows as text, with their row action and without personal attributes.
+        commit: The last pipeline commit of the table.
+        log_commit: The last pipeline commit of the change log.
+        audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
+    """
+
+    dimension: str
+    batches: tuple[BatchResult, ...]
+    rows: dict[str, int]
+    table_version: int
+    log_version: int
+    seconds: float
+    examples: tuple[Mapping[str, str | None], ...] = ()
+    commit: PipelineCommit | None = None
+    log_commit: PipelineCommit | None = None
+    audit: AuditResult | None = None
+
+    @property
+    def rejected(self) -> tuple[BatchResult, ...]:
+        """The results of the rejected deliveries."""
+        return tuple(batch for batch in self.batches if batch.outcome == "rejected")
+
+    def raise_if_rejected(self) -> None:
+        """Raise the error of the first rejected delivery, if any.
+
+        Raises:
+            BatchRejected: `others` is the number of the other rejected deliveries.
+        """
+        if self.rejected:
+            first = self.rejected[0]
+            error = BatchRejected(first.code, first.batch_id, **first.details)
+            error.others = len(self.rejected) - 1
+            raise error
+
+
+def plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Delivery] = ()) -> LoadPlan:
+    """Return what a load of these deliveries would change; write nothing.
+
+    Raises:
+        ScdError: As `load`, apart from write conflicts.
+    """
+    if isinstance(table, Fact):
+        return make_plan(warehouse, table.as_dimension(), deliveries, extension=fact_extension(warehouse, table))
+    return make_plan(warehouse, table, deliveries)
+
+
+def load(
+    warehouse: Warehouse,
+    table: Dimension | Fact,
+    deliveries: Sequence[Delivery] = (),
+    *,
+    run_id: str = "",
+    retry: Retry | None = None,
+    progress: Progress = ignore_progress,
+    examples: int = 0,
+) -> LoadResult:
+    """Load the deliveries into a dimension or a fact, and bring all of its tables up to date (S17).
+
+    All deliveries are loaded in one pass. A rejected batch is skipped and reported in the result; the others are
+    loaded. Without deliveries the load only completes what an earlier one, or a changed dimension, left to do.
+
+    Args:
+        warehouse: Where the tables are.
+        table: The declaration.
+        deliveries: The deliveries of the table's sources, in any order.
+        run_id: The id that the written rows and commits get as `load_run_id`.
+        retry: How often the load is attempted after a write conflict; by default 5 times.
+        progress: Called with each progress message.
+        examples: How many changed rows the result shows.
+
+    Raises:
+        RetriesExhausted: Every attempt met a write conflict.
+        DeclarationError: The tables were created by another declaration.
+        SetupError: One of the tables was not created by this package.
+        ForeignCommitError: Another program changed the rows of one of the tables.
+        HighWaterMarkError: One of the tables was lost or replaced.
+        KeyCollision: Two versions have the same surrogate key.
+        InvariantViolated: The result would violate an invariant.
+        SourceDataError: A delivery does not fit the declaration of its channel.
+    """
+    retry = retry or Retry()
+    if isinstance(table, Fact):
+        return _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples)
+    return _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples)
+
+
+def _load_dimension(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery],
+    run_id: str,
+    retry: Retry,
+    progress: Progress,
+    examples: int,
+) -> LoadResult:
+    """Ingest, apply and record. A lost list of surrogate keys is rebuilt first, from the audit."""
+    keys_name = dimension.name + KEYS_SUFFIX
+    recorded = with_retries(
+        keys_name, lambda number: restore_keys(warehouse, dimension, run_id, progress), retry, progress
+    )
+    result = ingest_and_apply(
+        warehouse,
+        dimension,
+        deliveries,
+        run_id=run_id,
+        retry=retry,
+        progress=progress,
+        examples=examples,
+        downstream=[recorded.audit],
+    )
+    loaded = (recorded, result.commit, result.log_commit) if result.commit and result.log_commit else None
+    return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, loaded))
+
+
+def record(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    *,
+    run_id: str = "",
+    retry: Retry | None = None,
+    progress: Progress = ignore_progress,
+) -> AuditResult:
+    """Bring the audit and the list of surrogate keys of a dimension up to date; do nothing if they are.
+
+    Raises:
+        RetriesExhausted: Every attempt met a write conflict.
+        PipelineCommitMissing: The history of a table has no pipeline commit left.
+    """
+    return _record(warehouse, dimension, run_id, retry or Retry(), progress, None)
+
+
+_LoadedCommits = tuple[RecordedCommits, PipelineCommit, PipelineCommit]
+
+
+def _record(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    run_id: str,
+    retry: Retry,
+    progress: Progress,
+    loaded: _LoadedCommits | None,
+) -> AuditResult:
+    """Record; the first attempt goes on from the commits that a load has read or made, if any."""
+
+    def attempt(number: int) -> AuditResult:
+        if loaded is not None and number == 0:
+            recorded, commit, log_commit = loaded
+            return record_from(warehouse, dimension, run_id, progress, recorded, commit, log_commit)
+        recorded = restore_keys(warehouse, dimension, run_id, progress)
+        return record_from(warehouse, dimension, run_id, progress, recorded, None, None)
+
+    return with_retries(dimension.name + AUDIT_SUFFIX, attempt, retry, progress)
+
+
+def _load_fact(
+    warehouse: Warehouse,
+    fact: Fact,
+    deliveries: Sequence[Delivery],
+    run_id: str,
+    retry: Retry,
+    progress: Progress,
+    examples: int,
+) -> LoadResult:
+    """Ingest and apply, with the surrogate keys of the fact's dimensions, each of which has an unknown member."""
+    for dimension in fact.dimensions:
+        add_reserved_member(warehouse, dimension, run_id=run_id, retry=retry)
+    return ingest_and_apply(
+        warehouse,
+        fact.as_dimension(),
+        deliveries,
+        run_id=run_id,
+        retry=retry,
+        progress=progress,
+        examples=examples,
+        extension=lambda: fact_extension(warehouse, fact),
+    )
+
+
+def ingest_and_apply(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    deliveries: Sequence[Delivery] = (),
+    *,
+    run_id: str = "",
+    retry: Retry | None = None,
+    progress: Progress = ignore_progress,
+    clock: Callable[[], float] = time.monotonic,
+    extension: Callable[[], Extension] | None = None,
+    examples: int = 0,
+    downstream: Sequence[PipelineCommit] = (),
+) -> LoadResult:
+    """Ingest the deliveries into the change log and apply the log to its table, without the audit.
+
+    Args:
+        extension: Called at each attempt for the columns that the rows get in addition to those of the log.
+        downstream: The last commits of other tables that apply the log, read before this call.
+
+    Other arguments, the result and the errors are those of `load`.
+    """
+    start, retry = clock(), retry or Retry()
+
+    def ingest(delivered: Sequence[Delivery]) -> tuple[LoadPlan, PipelineCommit]:
+        columns = extension() if extension else None
+        load_plan = make_plan(
+            warehouse,
+            dimension,
+            delivered,
+            run_id=run_id,
+            progress=progress,
+            extension=columns,
+            downstream=downstream,
+        )
+        return load_plan, commit_log(warehouse, load_plan, progress)
+
+    first = with_retries(dimension.name, lambda number: ingest(deliveries), retry, progress)
+
+    def apply(number: int) -> LoadResult:
+        # After a conflict the log has the deliveries already: only the table is planned again.
+        load_plan, log = first if number == 0 else ingest(())
+        commit = commit_table(warehouse, load_plan, log, progress)
+        return LoadResult(
+            dimension.name,
+            first[0].results,
+            dict(load_plan.rows),
+            commit.newest,
+            log.newest,
+            clock() - start,
+            _examples(load_plan, examples),
+            commit,
+            log,
+        )
+
+    return with_retries(dimension.name, apply, retry, progress)
+
+
+def _examples(load_plan: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...]:
+    if not limit or not load_plan.has_actions:
+        return ()
+    return tuple(row.asDict() for row in as_text_columns(load_plan.examples(limit)).collect())
+
+
+def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = ignore_progress) -> PipelineCommit:
+    """Append the plan's batches and change records to the log; without batches there is no commit.
+
+    Returns:
+        The last pipeline commit of the log.
+
+    Raises:
+        ConflictError: Another writer committed first.
+    """
+    load_plan.prepare(warehouse)
+    last = load_plan.log_commit
+    if not load_plan.batches:
+        return last
+    applied = load_plan.applied if load_plan.has_actions else last.number + 1
+    commit = last.next(
+        unchanged=UnchangedDimension(load_plan.dimension_commit.number, applied),
+        batches=tuple(batch.id for batch in load_plan.batches),
+        run_id=load_plan.run_id,
+    )
+    done = load_plan.writable_log(warehouse).append(load_plan.batches, load_plan.change_records, commit)
+    progress(f"{done.table}: committed {done.number}")
+    return done
+
+
+def commit_table(
+    warehouse: Warehouse, load_plan: LoadPlan, log: PipelineCommit, progress: Progress = ignore_progress
+) -> PipelineCommit:
+    """Write the plan's row actions to the dimension or fact; without any there is no commit (S15).
+
+    A fact whose rows have been compared with newer dimensions makes a commit without rows, for its high-water marks.
+
+    Returns:
+        The last pipeline commit of the table.
+
+    Raises:
+        ConflictError: Another writer committed first.
+    """
+    last, name = load_plan.dimension_commit, load_plan.dimension.name
+    if not (load_plan.has_actions or load_plan.has_newer_upstream):
+        # The schema steps of a load that appends to its log have created the table.
+        return replace(last, newest=0) if load_plan.batches and not last.exists else last
+    commit = last.next(
+        high_water_marks={**log_mark(log, log.number), **load_plan.high_water_marks},
+        roles=load_plan.roles,
+        batches=log.batches,
+        run_id=load_plan.run_id,
+    )
+    if load_plan.has_actions:
+        done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
+    else:
+        done = warehouse.writable(name).commit_empty(commit)
+    progress(f"{name}: committed {commit.number} ({sum(load_plan.rows.values())} rows)")
+    return done
+
+
+def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
+    table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
+    if table.replaces and not load_plan.rows.get(REMOVE):
+        return table.replace(load_plan.actions.drop(ACTION), commit, key=key)
+    return table.merge(load_plan.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")

@@ -1,0 +1,89 @@
+"""The stored state that a plan starts from: each table at the version of its last commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, tables_of
+from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.schema import (
+    require_declared_attributes,
+    require_own_tables,
+    require_same_declaration,
+    stored_declaration,
+)
+from scd_pipeline.delta.upstream import damage, raise_first
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.history.batch import Batch
+from scd_pipeline.load.log import log_high_water_mark, log_of
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """A dimension's table and its change log, each at one version.
+
+    Attributes:
+        dimension: The declaration, with every name that its attributes ever had.
+        commit: The last commit of the table, number 0 if it does not exist.
+        columns: The types of the table's columns by name; empty if it does not exist.
+        rows: The rows of the table; None if it does not exist.
+        log: The change log.
+        batches: Every batch of the log.
+        applied: The last log commit that the table has applied.
+    """
+
+    dimension: Dimension
+    commit: PipelineCommit
+    columns: Mapping[str, str]
+    rows: DataFrame | None
+    log: ChangeLog
+    batches: tuple[Batch, ...]
+    applied: int
+
+
+def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[PipelineCommit] = ()) -> StoredState:
+    """Read the state of a dimension's tables, and check that a load may go on from it.
+
+    Args:
+        downstream: The last commits of other tables that apply the change log, read before this call.
+
+    Raises:
+        SetupError: One of the tables was not created by this package.
+        DeclarationError: The tables were created by another declaration.
+        ForeignCommitError: Another program changed the rows of one of them.
+        HighWaterMarkError: The change log was lost or replaced.
+    """
+    table = warehouse.table(dimension.name)
+    stored = stored_declaration(table)
+    existing: Collection[str] = {dimension.name}
+    if stored is None:
+        existing = require_own_tables(*[warehouse.table(name) for name in tables_of(dimension.name)])
+        downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
+    else:
+        require_same_declaration(dimension, stored)
+    newest = table.newest() if dimension.name in existing else None
+    commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
+    log = log_of(warehouse, dimension, stored)
+    raise_first(damage(log.commit, [commit, *downstream]))
+    batches = log.batches()
+    require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))
+    return StoredState(
+        dimension=log.dimension,
+        commit=commit,
+        columns=newest.columns() if newest else {},
+        rows=newest.rows if newest else None,
+        log=log,
+        batches=tuple(batches),
+        applied=log_high_water_mark(log.commit, commit),
+    )
+
+
+def _audit_commit(warehouse: Warehouse, name: str, existing: Collection[str]) -> list[PipelineCommit]:
+    """Return the last commit of a dimension's audit, if it exists: it proves that the dimension had a log."""
+    audit = name + AUDIT_SUFFIX
+    return [warehouse.table(audit).last_commit()] if audit in existing else []
