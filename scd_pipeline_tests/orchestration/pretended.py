@@ -47,14 +47,14 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
         loaded.add(delivery.name)
         return BatchResult(batch, delivery.source, delivery.name, "accepted", rows=1, new=1, versions_opened=1)
 
-    def load(_: Any, dimension: Dimension, found: Sequence[Delivery], **__: Any) -> tuple[LoadResult, AuditResult]:
+    def load(_: Any, dimension: Dimension, found: Sequence[Delivery], **__: Any) -> LoadResult:
         batches = tuple(outcome(delivery) for delivery in found)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
-        result = LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1)
         of = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
-        return result, AuditResult(dimension.name, 1, of, 1)
+        audit = AuditResult(dimension.name, 1, of, 1)
+        return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
-    monkeypatch.setattr(assets, "load", load)
+    monkeypatch.setattr(assets, "load_table", load)
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
     monkeypatch.setattr(assets, "check_dimension", lambda *_: (Finding(_TABLE, "one_current_version", 1, ("id=7",)),))
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)

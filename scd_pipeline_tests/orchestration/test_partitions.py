@@ -86,7 +86,7 @@ def test_the_partition_of_a_rejected_delivery_is_failed_with_its_reason(
         (observed,) = instance.fetch_observations(dg.AssetKey(asset), limit=9).records
         reason = observed.asset_observation
         assert reason is not None and reason.partition == DAYS[1]
-        assert [reason.metadata[name].value for name in ("rule", "problem")] == ["BAD_ROWS", "2 of 3 rows are bad"]
+        assert [reason.metadata[name].value for name in ("code", "problem")] == ["BAD_ROWS", "2 of 3 rows are bad"]
     reject([])
     assert run(customer, instance, EVERYTHING, select=select).success
     assert [statuses(instance, asset) for asset in ASSETS] == [["MATERIALIZED"] * 3] * 3
@@ -111,14 +111,14 @@ def test_a_file_that_is_replaced_while_it_is_loaded_is_recorded_as_it_was(
 ) -> None:
     """So that the sensor requests it once more. One that is removed meanwhile fails no run."""
     pretend(monkeypatch)
-    load = assets.load
+    load = assets.load_table
 
     def slow_load(*given: Any, **how: Any) -> Any:
         (tmp_path / f"customers_{DAYS[0]}.csv").write_text("id,city\n1,Salzburg\n", encoding="utf-8")
         (tmp_path / f"customers_{DAYS[1]}.csv").unlink()
         return load(*given, **how)
 
-    monkeypatch.setattr(assets, "load", slow_load)
+    monkeypatch.setattr(assets, "load_table", slow_load)
     assert run(customer, instance, EVERYTHING).success
     shown = events(instance, "dim_customer_changes")
     assert [shown[day]["file"].partition(", ")[2] for day in DAYS] == ["15 bytes"] * 3

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 
 from scd_pipeline import errors
+from scd_pipeline.conditions import CONDITIONS
 from scd_pipeline.errors import BatchRejected, DeclarationError, Fault, LoadError, ScdError, exit_code
 
 FAULT = Fault("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6")
@@ -17,7 +19,7 @@ FAULT = Fault("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute",
     [
         (DeclarationError([FAULT]), 2),
         (errors.SourceDataError("x"), 3),
-        (BatchRejected("crm/2024-01-01", "bad_rows", "12 of 100 rows"), 3),
+        (BatchRejected("BAD_ROWS", "crm/2024-01-01", bad=12, rows=100, share="12%", limit="5%", example="x"), 3),
         (LoadError("x"), 4),
         (errors.ConflictError("x"), 4),
         (errors.SetupError("x"), 5),
@@ -34,16 +36,25 @@ def test_a_declaration_error_shows_one_fault_per_line() -> None:
     assert str(DeclarationError([FAULT, FAULT])) == f"{line}\n{line}"
 
 
-def test_a_stopped_batch_tells_how_to_let_it_through() -> None:
-    rejected = BatchRejected("crm/2024-01-01", "retire_guard", "30 of 40 entities would be gone")
+def test_a_rejected_batch_shows_its_code_its_problem_and_its_fix() -> None:
+    rejected = BatchRejected("RETIRE_GUARD", "crm/2024-01-01", omitted=30, existing=40, share="75%", limit="25%")
     assert str(rejected) == (
-        "crm/2024-01-01: stopped (retire_guard): 30 of 40 entities would be gone; "
-        'deliver the whole snapshot again, or let it through by allow "retire_guard": '
-        "`scd load --allow`, `allow` in Dagster's run configuration, or of the Delivery"
+        "[RETIRE_GUARD] crm/2024-01-01: the snapshot omits 30 of the 40 entities that exist in its scope (75%); "
+        "expected at most 25%; deliver the whole snapshot again, or allow `retire_guard` (`scd load --allow "
+        "retire-guard`, `allow` in Dagster's run configuration, `Delivery(allow=...)`)"
     )
-    assert (rejected.batch, rejected.rule) == ("crm/2024-01-01", "retire_guard")
+    assert (rejected.batch, rejected.code) == ("crm/2024-01-01", "RETIRE_GUARD")
 
 
-@pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("b", "bad_rows", "w", "r")])
+@pytest.mark.parametrize("code", CONDITIONS)
+def test_a_condition_has_a_problem_and_a_fix(code: str) -> None:
+    """Codes are stable names; texts are sentences without a full stop."""
+    condition = CONDITIONS[code]
+    assert re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", code)
+    assert condition.problem and condition.fix
+    assert not condition.problem.endswith(".") and not condition.fix.endswith(".")
+
+
+@pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("NO_TIME", "b", reason="it has no time")])
 def test_errors_can_be_sent(error: ScdError) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
