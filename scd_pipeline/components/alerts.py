@@ -21,6 +21,8 @@ from email.message import EmailMessage
 
 import dagster as dg
 
+from scd_pipeline.environment import Environment
+
 _TIMEOUT_SECONDS = 10
 
 
@@ -35,14 +37,14 @@ class SentAlert:
         return f"{self.transport} failed: {self.problem}" if self.problem else self.transport
 
 
-def send_alert(subject: str, text: str, details: Mapping[str, str], environ: Mapping[str, str]) -> list[SentAlert]:
+def send_alert(subject: str, text: str, details: Mapping[str, str], environment: Environment) -> list[SentAlert]:
     """Send an alert by each transport that the environment configures; one that fails does not stop the others.
 
     Args:
         subject: What has happened.
         text: The reasons.
         details: Further properties, such as the run's id.
-        environ: The environment variables.
+        environment: The environment variables.
 
     Returns:
         The attempts; empty if no transport is configured.
@@ -50,7 +52,7 @@ def send_alert(subject: str, text: str, details: Mapping[str, str], environ: Map
     attempts = []
     for transport, send in (("webhook", _post), ("email", _send_email)):
         try:
-            if send(subject, text, details, environ):
+            if send(subject, text, details, environment):
                 attempts.append(SentAlert(transport))
         except (OSError, ValueError, http.client.HTTPException) as error:  # of networks and mail, or an invalid setting
             attempts.append(SentAlert(transport, _problem(error)))
@@ -81,9 +83,9 @@ def _problem(error: Exception) -> str:
     return f"{type(error).__name__}{description}"
 
 
-def _post(subject: str, text: str, details: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+def _post(subject: str, text: str, details: Mapping[str, str], environment: Environment) -> bool:
     """Post an alert; return False if no webhook is configured."""
-    address = environ.get("SCD_ALERT_WEBHOOK")
+    address = environment.alert_webhook
     if not address:
         return False
     body = json.dumps({"text": f"{subject}: {text}", **details}).encode()
@@ -99,22 +101,22 @@ def _post(subject: str, text: str, details: Mapping[str, str], environ: Mapping[
     return True
 
 
-def _send_email(subject: str, text: str, details: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+def _send_email(subject: str, text: str, details: Mapping[str, str], environment: Environment) -> bool:
     """Send an alert by email; return False if no recipient or no server is configured."""
-    recipient, server = environ.get("SCD_ALERT_MAIL_TO"), environ.get("SCD_ALERT_SMTP")
+    recipient, server = environment.alert_mail_to, environment.alert_smtp
     if not (recipient and server):
         return False
     message = EmailMessage()
     message["Subject"], message["To"] = subject, recipient
-    message["From"] = environ.get("SCD_ALERT_MAIL_FROM", "scd_pipeline@localhost")
+    message["From"] = environment.alert_mail_from
     message.set_content("\n".join([text, "", *(f"{name}: {value}" for name, value in details.items())]))
     host, _, port = server.partition(":")
     if not host or not (port or "25").isdecimal():
         raise _InvalidSetting("SCD_ALERT_SMTP is not a mail server (it is not shown); expected host:port")
     with smtplib.SMTP(host, int(port or 25), timeout=_TIMEOUT_SECONDS) as mail:
-        if user := environ.get("SCD_ALERT_SMTP_USER"):
+        if environment.alert_smtp_user:
             mail.starttls(context=ssl.create_default_context())
-            mail.login(user, environ.get("SCD_ALERT_SMTP_PASSWORD", ""))
+            mail.login(environment.alert_smtp_user, environment.alert_smtp_password)
         mail.send_message(message)
     return True
 
@@ -150,7 +152,7 @@ def alert_sensor() -> dg.SensorDefinition:
         reasons = [reason for event in failures if (reason := _failure_reason(event))]
         text = "; ".join(reasons) or context.failure_event.message or "no reason is known"
         details = {"run_id": run.run_id, "job": run.job_name, "steps": ", ".join(str(e.step_key) for e in failures)}
-        attempts = send_alert(f"{run.job_name} failed", text, details, os.environ)
+        attempts = send_alert(f"{run.job_name} failed", text, details, Environment.from_env())
         context.log.info(f"alert for run {run.run_id}: {attempts_text(attempts)}")
         if unsent := [attempt for attempt in attempts if attempt.problem]:
             raise dg.Failure(

@@ -7,7 +7,6 @@ overdue source is a warning.
 No postponed annotations here: Dagster evaluates those of a check's function.
 """
 
-import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
@@ -22,6 +21,7 @@ from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.environment import Environment
 from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
 from scd_pipeline.operations.check import FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
 from scd_pipeline.operations.status import last_deliveries
@@ -72,7 +72,7 @@ def _checks(table: str, rules: Sequence[str], run_checks: RunChecks, docs_url: s
 
 
 def _alert(context: dg.AssetCheckExecutionContext, subject: str, text: str) -> None:
-    attempts = send_alert(subject, text, {"run_id": context.run.run_id}, os.environ)
+    attempts = send_alert(subject, text, {"run_id": context.run.run_id}, Environment.from_env())
     has_problem = any(attempt.problem for attempt in attempts)
     log = context.log.warning if has_problem else context.log.info
     log(f"alert ({subject}): {attempts_text(attempts)}")

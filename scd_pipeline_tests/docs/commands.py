@@ -1,4 +1,4 @@
-"""What the documentation takes from the code: `python -m scd_pipeline_tests.docs.commands commands|errors`.
+"""What the documentation takes from the code: `python -m scd_pipeline_tests.docs.commands commands|errors|environment`.
 
 The only module of the documentation's tests that knows by which library the command line is parsed.
 """
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from scd_pipeline.cli import app
 from scd_pipeline.conditions import CONDITIONS
+from scd_pipeline.environment import Environment
 
 WIDTH = 80
 
@@ -47,6 +48,12 @@ def errors() -> str:
     )
 
 
+def environment() -> str:
+    """Return the table of the environment variables as Markdown."""
+    rows = [f"| `{each.name}` | {each.meaning} | {each.unset} |" for each in Environment.documented().values()]
+    return "\n".join(["| variable | meaning | if it is not set |", "| --- | --- | --- |", *rows])
+
+
 def _text(text: str) -> str:
     return text.replace("<", "&lt;")
 
@@ -62,4 +69,4 @@ def _help(parser: argparse.ArgumentParser) -> str:
 
 
 if __name__ == "__main__":
-    print({"commands": reference, "errors": errors}[sys.argv[1]]())
+    print({"commands": reference, "errors": errors, "environment": environment}[sys.argv[1]]())

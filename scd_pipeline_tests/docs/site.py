@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-GENERATED = re.compile(r"^<!-- (commands|errors) -->$", flags=re.MULTILINE)
-"""The place in a page of what is taken from the code: the help texts of all commands, the codes of all errors."""
+GENERATED = re.compile(r"^<!-- (commands|errors|environment) -->$", flags=re.MULTILINE)
+"""The place in a page of what is taken from the code: help texts, error codes, variables."""
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples)/[^)#]+)\)")
 """A link to a file of the repository that is not a page of the site."""

@@ -24,6 +24,7 @@ from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.environment import Environment
 
 DECLARATION = """\
 dimension: dim_customer
@@ -360,7 +361,7 @@ def mail_server() -> Iterator[tuple[str, list[str]]]:
 def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
     with webhook() as (hook, posted), mail_server() as (mail, sent):
         environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "ann@example.com"}
-        attempts = send_alert("it failed", "two keys", {"run_id": "7"}, environ)
+        attempts = send_alert("it failed", "two keys", {"run_id": "7"}, Environment.from_env(environ))
         assert [str(attempt) for attempt in attempts] == ["webhook", "email"]
     assert posted == [{"text": "it failed: two keys", "run_id": "7"}]
     assert "Subject: it failed" in sent[0]
@@ -370,7 +371,7 @@ def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
 def test_a_way_that_fails_keeps_no_other_from_being_tried() -> None:
     with mail_server() as (mail, sent):
         environ = {"SCD_ALERT_WEBHOOK": "http://127.0.0.1:9/", "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "a@b.c"}
-        hook, email = send_alert("it failed", "two keys", {}, environ)
+        hook, email = send_alert("it failed", "two keys", {}, Environment.from_env(environ))
     assert hook.transport == "webhook" and hook.problem
     assert (str(email), len(sent)) == ("email", 1)
 
@@ -394,7 +395,7 @@ def test_where_nobody_is_named_nobody_is_told() -> None:
 )
 def test_a_way_that_fails_is_told_without_its_address(hook: str, mail: str, problem: str, of_mail: str) -> None:
     environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "tOkEn@b.c"}
-    problems = [str(attempt) for attempt in send_alert("it failed", "two keys", {}, environ)]
+    problems = [str(attempt) for attempt in send_alert("it failed", "two keys", {}, Environment.from_env(environ))]
     expected = [f"webhook failed: {problem}", *([f"email failed: {of_mail}"] if mail else [])]
     assert [text[: len(start)] for text, start in zip(problems, expected, strict=True)] == expected
     assert "tOkEn" not in "".join(problems)
