@@ -72,6 +72,12 @@ def listed(words: Iterable[str]) -> str:
 def did_you_mean(word: object, words: Iterable[str]) -> str:
     """A hint that ends in what is allowed, led by the nearest word where one is near."""
     known = list(words)
-    near = difflib.get_close_matches(str(word)[:100], known, n=1) if isinstance(word, str) else []
+    near = nearest(word, known)
     allowed = f"allowed: {', '.join(known)}" if known else "nothing is allowed here"
-    return f"did you mean {near[0]}? {allowed}" if near else allowed
+    return f"did you mean {near}? {allowed}" if near else allowed
+
+
+def nearest(word: object, words: Iterable[str]) -> str | None:
+    """Return the word that is most likely meant, None if none is near."""
+    near = difflib.get_close_matches(word[:100], list(words), n=1) if isinstance(word, str) else []
+    return near[0] if near else None

@@ -45,6 +45,23 @@ _REFUSED = {
     "char": "write string",
     "varchar": "write string",
 }
+_MEANT = {
+    "datetime": "timestamp",
+    "str": "string",
+    "object": "string",
+    "uuid": "string",
+    "json": "string",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float32": "float",
+    "float64": "double",
+    "number": "decimal(precision,scale)",
+    "list": "array<type>",
+    "dict": "map<type,type>",
+}
+"""Types of other systems, each with the type that is most likely meant."""
 _MAX_DEPTH = 30
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s<>(),:`]+)|([<>(),:]))")
 
@@ -195,7 +212,9 @@ class _Parser:
             if name == refused:
                 _refuse(self.text, f"type {word} cannot be the type of a column here", instead)
         if name not in PRIMITIVES and name not in _NESTED:
-            _refuse(self.text, f"{shown(word)} is not a type", did_you_mean(name, (*PRIMITIVES, *_NESTED)))
+            allowed = (*PRIMITIVES, *_NESTED)
+            meant = f"did you mean {_MEANT[name]}? allowed: {', '.join(allowed)}" if name in _MEANT else ""
+            _refuse(self.text, f"{shown(word)} is not a type", meant or did_you_mean(name, allowed))
 
     def decimal(self) -> Decimal:
         form = "decimal(precision,scale), as decimal(12,2)"

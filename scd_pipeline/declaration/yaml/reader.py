@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -10,7 +11,7 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
-from scd_pipeline.declaration.names import did_you_mean, shown
+from scd_pipeline.declaration.names import did_you_mean, nearest, shown
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.times import TIME_FORM
 from scd_pipeline.declaration.yaml import options as words
@@ -173,17 +174,33 @@ class DimensionReader:
     def words(self, path: str, node: Node, known: Words) -> dict[str, Any]:
         """The values by their words; of a part that has words of its own, the node."""
         given: dict[str, Any] = {}
-        for word, value in self.entries(path, node).items():
+        for word, value in self.correct_names(path, self.entries(path, node), known).items():
             field = joined(path, word)
             if field in self.spoilt:
-                continue
-            if word not in known:
-                self.tell(field, f"{shown(word)} is not a word that stands here", _hint(word, known))
                 continue
             found = self.part(field, value) if known[word] is Kind.PART else self.value(field, value, known[word])
             if found is not None:
                 given[word] = found
         return given
+
+    def correct_names(self, path: str, entries: Mapping[str, Node], known: Words) -> dict[str, Node]:
+        """Return the entries by the options that are meant; an unknown name is an error.
+
+        The options under a misspelt name are read as those of the option that is most likely meant, so that their
+        errors are reported too.
+        """
+        corrected: dict[str, Node] = {}
+        for word, node in entries.items():
+            field = joined(path, word)
+            if word in known or field in self.spoilt:
+                corrected[word] = node
+                continue
+            self.tell(field, f"{shown(word)} is not a word that stands here", _hint(word, known))
+            meant = nearest(word, known)
+            if meant and known[meant] is Kind.PART and meant not in entries and meant not in corrected:
+                self.lines[joined(path, meant)] = self.lines[field]
+                corrected[meant] = node
+        return corrected
 
     def part(self, path: str, node: Node) -> Node | None:
         if is_nothing(node):
@@ -202,7 +219,7 @@ class DimensionReader:
         if tag is not None:
             self.tell(path, f"tag {shown(tag)} is not offered", "remove the tag", spoils=False)
         found: dict[str, Node] = {}
-        for key, value in node.value:
+        for key, value in self.whole_entries(path, node):
             name = self.entry_name(path, key)
             if name is None:
                 continue
@@ -214,6 +231,24 @@ class DimensionReader:
             self.lines[field] = line_of(key)
             found[name] = value
         return found
+
+    def whole_entries(self, path: str, node: MappingNode) -> Iterator[tuple[Node, Node]]:
+        """Yield keys and values; a value that a comma in braces has cut into several entries is an error."""
+        rest = iter(node.value)
+        for key, value in rest:
+            pieces = [value]
+            while node.flow_style and _is_cut(pieces):
+                following = next(rest, None)
+                if following is None:
+                    break
+                pieces.append(following[0])
+            if len(pieces) > 1:
+                text = ",".join(str(piece.value) for piece in pieces)
+                field = joined(path, key.value)
+                self.lines.setdefault(field, line_of(key))
+                self.tell(field, f"{text} is cut off at its comma, which ends a value in braces", f'quote it: "{text}"')
+            else:
+                yield key, value
 
     def entry_name(self, path: str, key: Node) -> str | None:
         line = line_of(key)
@@ -276,8 +311,18 @@ class DimensionReader:
         return None
 
 
+def _is_cut(pieces: Sequence[Node]) -> bool:
+    """Return whether a plain text opens more brackets of a type than it closes."""
+    if not all(isinstance(piece, ScalarNode) and piece.style is None for piece in pieces):
+        return False
+    text = "".join(str(piece.value) for piece in pieces)
+    return text.count("(") + text.count("<") > text.count(")") + text.count(">")
+
+
 def _hint(word: str, known: Words) -> str:
     """Return what to write in place of an unknown word."""
+    if known in (words.SNAPSHOT, words.FEED) and word in words.SOURCE:
+        return f"`{word}` is an option of the source: move it beside `snapshot:` and `feed:`"
     meant = words.MEANT.get(word, "")
     return f"did you mean `{meant}`?" if meant.partition(":")[0] in known else did_you_mean(word, known)
 
