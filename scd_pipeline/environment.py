@@ -1,6 +1,6 @@
-"""The environment variables of the package: the only place that names and parses them.
+"""The environment variables of the package, `SCD_*`: the only module that names, documents and parses them.
 
-A program reads them once with `Environment.from_env` and passes the result on. Nothing else reads the environment.
+A program reads them once with `Environment.from_env` and passes the result to all that it calls.
 """
 
 from __future__ import annotations

@@ -26,14 +26,14 @@ def spark_home() -> Path:
     return Path(package.origin).parent
 
 
-def launch_environment(environ: Mapping[str, str], java_home: Path | None) -> dict[str, str]:
+def launch_environment(variables: Mapping[str, str], java_home: Path | None) -> dict[str, str]:
     """Return the environment variables of a Spark process: this Python, this Java and the Spark of pyspark.
 
     Args:
-        environ: The variables of this process.
+        variables: The environment variables of this process.
         java_home: The value of JAVA_HOME; None leaves it as it is.
     """
-    launched = {name: value for name, value in environ.items() if name not in _REDIRECTING_VARIABLES}
+    launched = {name: value for name, value in variables.items() if name not in _REDIRECTING_VARIABLES}
     locale = next((launched[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if launched.get(name)), "")
     if not re.search("utf-?8", locale, re.IGNORECASE):
         # Java decodes file names by the locale, and fails on names with characters outside ASCII.

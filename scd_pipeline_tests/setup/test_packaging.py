@@ -1,4 +1,4 @@
-"""The package as others get it: the wheel's contents, the set-up from a wheel, the Makefile's own checks."""
+"""The package as users get it: the content of the wheel, the set-up from a wheel, the checks of the Makefile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project, so that building leaves nothing behind in it."""
+    """A copy of the project, so that a build does not write into it."""
     copy = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "scd_pipeline", copy / "scd_pipeline", ignore=shutil.ignore_patterns("__pycache__"))
     for name in PROJECT_FILES:
@@ -38,27 +38,27 @@ def unpacked(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The contents of the project's wheel."""
     built = tmp_path_factory.mktemp("built")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--wheel-dir", str(built)]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *options, str(project)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(built / "unpacked")
     return built / "unpacked"
 
 
-def test_the_wheel_holds_the_whole_package_and_nothing_else(project: Path, unpacked: Path) -> None:
-    assert files_of(unpacked / "scd_pipeline") == files_of(project / "scd_pipeline")
-    assert {"spark/jars.lock.json", "spark/log4j2.properties", "py.typed"} <= files_of(unpacked / "scd_pipeline")
-    described = {place.name for place in unpacked.iterdir()} - {"scd_pipeline"}
+def test_the_wheel_contains_exactly_the_package(project: Path, unpacked: Path) -> None:
+    assert relative_files(unpacked / "scd_pipeline") == relative_files(project / "scd_pipeline")
+    assert {"spark/jars.lock.json", "spark/log4j2.properties", "py.typed"} <= relative_files(unpacked / "scd_pipeline")
+    described = {path.name for path in unpacked.iterdir()} - {"scd_pipeline"}
     assert [name.rpartition(".")[2] for name in described] == ["dist-info"]
 
 
-def test_the_wheel_brings_the_command(unpacked: Path) -> None:
+def test_the_wheel_contains_the_command(unpacked: Path) -> None:
     (entries,) = unpacked.glob("*.dist-info/entry_points.txt")
     assert "scd = scd_pipeline.cli.app:main" in entries.read_text()
 
@@ -70,10 +70,10 @@ def test_the_set_up_runs_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
         "print(java.find_java(os.environ).origin)"
     )
     environ = {"PYTHONPATH": str(unpacked), "HOME": str(tmp_path)}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == [
+    assert process.stdout.splitlines() == [
         str(unpacked / "scd_pipeline" / "spark" / "installation.py"),
         "8",
         "True",
@@ -90,12 +90,12 @@ def test_the_lock_names_no_hosts_and_has_a_hash_for_each_package(name: str) -> N
 
 
 @pytest.mark.skipif(MAKE is None, reason="needs make")
-def test_make_says_when_there_is_no_fitting_python(project: Path, tmp_path: Path) -> None:
+def test_make_reports_a_missing_python(project: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for tool in ("sh", "cat", "cksum", "cut"):
         (tools / tool).symlink_to(str(shutil.which(tool)))
-    done = subprocess.run(
+    process = subprocess.run(
         [str(MAKE), "setup"],
         cwd=project,
         env={"PATH": str(tools)},
@@ -103,20 +103,20 @@ def test_make_says_when_there_is_no_fitting_python(project: Path, tmp_path: Path
         text=True,
         check=False,
     )
-    assert done.returncode != 0
-    assert "no Python 3.10, 3.11 or 3.12 found on the PATH; install one" in done.stderr
+    assert process.returncode != 0
+    assert "no Python 3.10, 3.11 or 3.12 found on the PATH; install one" in process.stderr
     assert not (project / ".venv").exists()
 
 
 @pytest.mark.skipif(MAKE is None, reason="needs make")
-def test_make_alone_shows_the_targets(project: Path) -> None:
+def test_make_without_a_target_lists_the_targets(project: Path) -> None:
     environ = {"PATH": os.environ["PATH"]}
-    said = subprocess.run([str(MAKE)], cwd=project, env=environ, capture_output=True, text=True, check=True).stdout
-    targets = [line.split()[1] for line in said.splitlines()]
+    output = subprocess.run([str(MAKE)], cwd=project, env=environ, capture_output=True, text=True, check=True).stdout
+    targets = [line.split()[1] for line in output.splitlines()]
     expected = ("setup", "test", "test-all", "lint", "demo", "dev", "docs", "clean")
     assert set(expected) <= set(targets)
 
 
-def files_of(folder: Path) -> set[str]:
+def relative_files(folder: Path) -> set[str]:
     """Return the relative paths of a folder's files."""
-    return {str(place.relative_to(folder)) for place in folder.rglob("*") if place.is_file()}
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}

@@ -1,6 +1,6 @@
-"""Connect servers: found again, shared, stopped by the last user; failures told with the log.
+"""Spark Connect servers: reused, shared, stopped by the last user; errors contain the end of the log.
 
-The server here is a pretended one that starts in no time; the real one is what the fixture `spark` runs on.
+The server of these tests is a fake that starts at once. The fixture `spark` uses a real one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from scd_pipeline.spark import server
 SERVER = """
 import pathlib, re, socket, sys, time
 mode = pathlib.Path(__file__).with_name("mode")
-how = mode.read_text()
+behaviour = mode.read_text()
 print("one line of the log", flush=True)
-if how == "fails":
+if behaviour == "fails":
     sys.exit("no such jar")
-if how == "taken":
+if behaviour == "port in use":
     mode.write_text("works")
     sys.exit("java.net.BindException: Address already in use")
-if how == "mute":
+if behaviour == "mute":
     time.sleep(60)
 port = int(re.search(r"binding.port=(\\d+)", " ".join(sys.argv))[1])
 with socket.create_server(("127.0.0.1", port)) as listener:
@@ -42,7 +42,7 @@ OTHER = {"spark.master": "local[2]"}
 
 @pytest.fixture
 def mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that says how the pretended server behaves."""
+    """The file that sets how the fake server behaves."""
     home = tmp_path / "spark"
     (home / "bin").mkdir(parents=True)
     (home / "server.py").write_text(SERVER)
@@ -57,13 +57,13 @@ def mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def servers(tmp_path: Path, mode: Path) -> Iterator[Path]:
-    """A folder of servers; none is left running."""
+    """A folder of servers, which are stopped after the test."""
     folder = tmp_path / "servers"
     yield folder
     server.stop_server(folder)
 
 
-def test_a_server_lives_as_long_as_its_user(servers: Path) -> None:
+def test_a_server_runs_as_long_as_its_user(servers: Path) -> None:
     with server.connect_server(servers, CONF, java_home=None) as url:
         running = server.find_server(servers)
         assert running is not None
@@ -81,13 +81,13 @@ def test_the_last_user_stops_it(servers: Path) -> None:
     assert server.find_server(servers) is None
 
 
-def test_it_is_stopped_after_a_user_that_failed(servers: Path) -> None:
+def test_a_server_is_stopped_after_a_failed_user(servers: Path) -> None:
     with pytest.raises(ZeroDivisionError), server.connect_server(servers, CONF, java_home=None):
         raise ZeroDivisionError
     assert server.find_server(servers) is None
 
 
-def test_a_started_server_stays_until_it_is_stopped(servers: Path) -> None:
+def test_a_started_server_runs_until_it_is_stopped(servers: Path) -> None:
     started = server.start_server(servers, CONF, java_home=None)
     with server.connect_server(servers, CONF, java_home=None) as url:
         assert url == started.url
@@ -96,22 +96,22 @@ def test_a_started_server_stays_until_it_is_stopped(servers: Path) -> None:
     assert server.find_server(servers) is None
 
 
-def test_a_server_in_use_can_be_kept(servers: Path) -> None:
+def test_a_server_in_use_can_outlive_its_user(servers: Path) -> None:
     with server.connect_server(servers, CONF, java_home=None):
         server.start_server(servers, CONF, java_home=None)
     assert server.find_server(servers) is not None
 
 
-def test_other_settings_are_another_server(servers: Path) -> None:
-    one = server.start_server(servers, CONF, java_home=None)
+def test_other_settings_have_another_server(servers: Path) -> None:
+    first = server.start_server(servers, CONF, java_home=None)
     with server.connect_server(servers, OTHER, java_home=None) as url:
-        assert url != one.url
-        assert server.find_server(servers, CONF) == one
+        assert url != first.url
+        assert server.find_server(servers, CONF) == first
     assert server.find_server(servers, OTHER) is None
-    assert server.find_server(servers) == one
+    assert server.find_server(servers) == first
 
 
-def test_another_process_shares_it_and_its_death_frees_it(servers: Path) -> None:
+def test_another_process_shares_the_server_until_it_is_killed(servers: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from scd_pipeline.spark import server\n"
         "server.spark_home = lambda: Path(sys.argv[2])\n"
@@ -149,30 +149,30 @@ def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> 
     assert server.find_server(servers) is None
 
 
-def test_a_port_lost_to_a_rival_is_another_port(servers: Path, mode: Path) -> None:
-    mode.write_text("taken")
+def test_a_port_in_use_is_replaced_by_another_port(servers: Path, mode: Path) -> None:
+    mode.write_text("port in use")
     assert server.find_server(servers) is None
     assert server.start_server(servers, CONF, java_home=None) == server.find_server(servers)
 
 
-def test_a_process_that_is_no_server_is_left_alone(servers: Path) -> None:
+def test_a_process_that_is_not_a_server_is_not_stopped(servers: Path) -> None:
     started = server.start_server(servers, CONF, java_home=None)
     (state,) = servers.glob("*/server.json")
-    noted = state.read_text()
-    state.write_text(noted.replace(str(started.pid), str(os.getpid())))
+    state_text = state.read_text()
+    state.write_text(state_text.replace(str(started.pid), str(os.getpid())))
     assert server.find_server(servers) is None
     assert server.stop_server(servers) == 0
-    state.write_text(noted)
+    state.write_text(state_text)
 
 
-def test_a_damaged_state_file_is_no_server(servers: Path) -> None:
+def test_a_damaged_state_file_is_ignored(servers: Path) -> None:
     started = server.start_server(servers, CONF, java_home=None)
     (state,) = servers.glob("*/server.json")
-    noted = state.read_text()
+    state_text = state.read_text()
     for damage in ("", "{", "[]", '{"pid": 1}'):
         state.write_text(damage)
         assert server.find_server(servers) is None
-    state.write_text(noted)
+    state.write_text(state_text)
     assert server.find_server(servers) == started
 
 
@@ -189,7 +189,7 @@ def test_the_environment_of_the_server(
     assert "SPARK_REMOTE" not in environ
 
 
-def test_it_ends_politely_though_its_starter_ignores_the_signal(servers: Path) -> None:
+def test_sigterm_ends_a_server_whose_starter_ignores_the_signal(servers: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         running = server.start_server(servers, CONF, java_home=None)

