@@ -64,29 +64,29 @@ def _restore(kind: type[ScdError], state: Mapping[str, Any]) -> ScdError:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong in a declaration, and what would be right (S28)."""
+class ValidationError:
+    """One problem in a declaration, and how to fix it (S28)."""
 
-    where: str
+    location: str
     field: str
-    wrong: str
-    right: str
+    problem: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.field}: {self.wrong}; {self.right}"
+        return f"{self.location}: {self.field}: {self.problem}; {self.fix}"
 
 
 class DeclarationError(ScdError):
-    """A declaration is wrong; carries all of its faults, and shows one per line (S28)."""
+    """An invalid declaration, with all of its errors; the message has one line for each (S28)."""
 
     exit_code = 2
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
-        self.faults: tuple[Fault, ...] = tuple(faults)
+    def __init__(self, errors: Iterable[ValidationError]) -> None:
+        self.errors: tuple[ValidationError, ...] = tuple(errors)
         super().__init__("INVALID_DECLARATION")
 
     def __str__(self) -> str:
-        return "\n".join(str(fault) for fault in self.faults)
+        return "\n".join(str(error) for error in self.errors)
 
 
 class SourceDataError(ScdError):

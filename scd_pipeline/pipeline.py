@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.names import is_table_name, listed, shown
+from scd_pipeline.declaration.names import display, is_table_name, listed
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
@@ -285,7 +285,7 @@ class Pipeline:
             UsageError: An argument has a value that cannot be used.
         """
         if not isinstance(dimension, Dimension):
-            raise UsageError("NOT_A_DIMENSION", "dimension", value=shown(dimension))
+            raise UsageError("NOT_A_DIMENSION", "dimension", value=display(dimension))
         if not (is_frame(rows) and hasattr(rows, "sparkSession")):
             raise UsageError("NOT_A_SPARK_FRAME", "rows", type=type(rows).__name__)
         names = [keys] if isinstance(keys, str) else keys
@@ -383,7 +383,7 @@ def _connect(remote: str) -> tuple[SparkSession, Callable[[], None]]:
 
 def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schemas: Any) -> None:
     if not isinstance(warehouse, (str, os.PathLike)) or not str(warehouse).strip():
-        raise UsageError("NOT_A_WAREHOUSE", "warehouse", value=shown(warehouse))
+        raise UsageError("NOT_A_WAREHOUSE", "warehouse", value=display(warehouse))
     if spark is not None and not (hasattr(spark, "createDataFrame") and hasattr(spark, "conf")):
         raise UsageError("NOT_A_SPARK_SESSION", "spark", type=type(spark).__name__)
     if spark is not None and remote:
@@ -392,12 +392,12 @@ def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schem
     if schema is not None:
         _text("schema", schema)
     if schemas is not None and not (isinstance(schemas, Mapping) and _texts("schemas", [*schemas, *schemas.values()])):
-        raise UsageError("NOT_A_MAPPING", "schemas", value=shown(schemas))
+        raise UsageError("NOT_A_MAPPING", "schemas", value=display(schemas))
 
 
 def _declared(table: Any) -> Dimension | Fact:
     if not isinstance(table, (Dimension, Fact)):
-        raise UsageError("NOT_A_DECLARATION", "table", value=shown(table))
+        raise UsageError("NOT_A_DECLARATION", "table", value=display(table))
     return table
 
 
@@ -406,20 +406,20 @@ def _readable(table: Any) -> Dimension | str:
     if isinstance(table, str) and is_table_name(table):
         return table
     if not isinstance(table, (Dimension, Fact)):
-        raise UsageError("NOT_A_TABLE_NAME", "table", value=shown(table))
+        raise UsageError("NOT_A_TABLE_NAME", "table", value=display(table))
     return _shape(table)
 
 
 def _time(argument: str, value: Any) -> datetime:
     time = to_instant(value)
     if time is None:
-        raise UsageError("NOT_A_TIME", argument, value=shown(value))
+        raise UsageError("NOT_A_TIME", argument, value=display(value))
     return time
 
 
 def _text(argument: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError("NOT_A_TEXT", argument, value=shown(value))
+        raise UsageError("NOT_A_TEXT", argument, value=display(value))
     return value
 
 
@@ -429,7 +429,7 @@ def _texts(argument: str, values: Any) -> list[str]:
 
 def _listed(argument: str, values: Any) -> list[Any]:
     if not isinstance(values, (list, tuple)):
-        raise UsageError("NOT_A_LIST", argument, value=shown(values))
+        raise UsageError("NOT_A_LIST", argument, value=display(values))
     return list(values)
 
 

@@ -12,7 +12,7 @@ from scd_pipeline.declaration.types import DataType, Decimal, Primitive
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
-def wanted_default(of: DataType, value: Any) -> str | None:
+def expected_default(of: DataType, value: Any) -> str | None:
     """What a default of this type looks like, where the value is none; None where it fits."""
     if isinstance(of, Decimal):
         fits = _is_number(value, 10 ** (of.precision - of.scale)) and _digits_after_point(value) <= of.scale
@@ -21,14 +21,14 @@ def wanted_default(of: DataType, value: Any) -> str | None:
         return "nothing: this type takes no default"
     if of.name in _INTEGER_BITS:
         return None if _is_integer(value, _INTEGER_BITS[of.name]) else f"a whole number that fits {of.name}"
-    fits, wanted = {
+    fits, expected = {
         "string": (isinstance(value, str), "text, in quotes where YAML reads it as something else"),
         "boolean": (isinstance(value, bool), "true or false"),
         "double": (_is_number(value) and _is_exact(value, 2**53), "a number"),
         "float": (_is_number(value, 2.0**128) and _is_exact(value, 2**24), "a number"),
         "date": (parse_time(value) is not None and len(value) == 10, "a date as 2024-01-31"),
     }.get(of.name, (parse_time(value) is not None, "a UTC time as 2024-01-31 23:59:59"))
-    return None if fits else wanted
+    return None if fits else expected
 
 
 def _is_integer(value: Any, bits: int) -> bool:

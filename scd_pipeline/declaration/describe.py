@@ -19,15 +19,15 @@ from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source
 
 def describe(dimension: Dimension) -> str:
     """The shortest YAML text that parses back to an equal dimension: what is as by default is left out."""
-    words: dict[str, Any] = {"dimension": dimension.name, "business_key": _key(dimension.business_key)}
-    words["sources"] = {source.name: _source(source) for source in dimension.sources}
-    words["attributes"] = {attribute.name: _attribute(attribute) for attribute in dimension.attributes}
-    words |= _given(dimension, but=("name", "business_key", "sources", "attributes", "origin"))
+    options: dict[str, Any] = {"dimension": dimension.name, "business_key": _key(dimension.business_key)}
+    options["sources"] = {source.name: _source(source) for source in dimension.sources}
+    options["attributes"] = {attribute.name: _attribute(attribute) for attribute in dimension.attributes}
+    options |= _changed_fields(dimension, but=("name", "business_key", "sources", "attributes", "origin"))
     if dimension.surrogate_key == default_surrogate_key(dimension.name):
-        del words["surrogate_key"]
+        del options["surrogate_key"]
     if dimension.begin is not None:
-        words["begin"] = _given(dimension.begin)
-    return str(yaml.dump(words, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
+        options["begin"] = _changed_fields(dimension.begin)
+    return str(yaml.dump(options, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -51,38 +51,38 @@ def _key(key: tuple[KeyColumn, ...]) -> Any:
 
 
 def _attribute(attribute: Attribute) -> Any:
-    words = _given(attribute, but=("name", "derived"))
-    return words["scd"] if len(words) == 1 else words
+    options = _changed_fields(attribute, but=("name", "derived"))
+    return options["scd"] if len(options) == 1 else options
 
 
 def _source(source: Source) -> dict[str, Any]:
-    words = _given(source, but=("name", "snapshot", "feed", "columns"))
+    options = _changed_fields(source, but=("name", "snapshot", "feed", "columns"))
     channels: dict[str, Any] = {kind: _channel(channel) for kind, channel in source.channels}
     columns = {name: _column(column) for name, column in source.columns.items()}
-    return {**channels, **words, **({"columns": columns} if columns else {})}
+    return {**channels, **options, **({"columns": columns} if columns else {})}
 
 
 def _channel(channel: Channel) -> Any:
-    words = _given(channel, but=("options",))
+    options = _changed_fields(channel, but=("options",))
     if channel.options:
-        words["options"] = channel.reader_options
+        options["options"] = channel.reader_options
     if channel.format == format_of(channel.path, channel.versions):
-        words.pop("format", None)
-    return words["path"] if list(words) == ["path"] else words
+        options.pop("format", None)
+    return options["path"] if list(options) == ["path"] else options
 
 
 def _column(column: Column) -> Any:
-    words = _given(column)
+    options = _changed_fields(column)
     if len(column.from_) == 1:
-        words["from"] = column.from_[0]
-    return words["from"] if list(words) == ["from"] else words
+        options["from"] = column.from_[0]
+    return options["from"] if list(options) == ["from"] else options
 
 
-def _given(part: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:
+def _changed_fields(part: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:
     """The fields that differ from their defaults, by their words, as values that YAML knows."""
     fields = [field for field in dataclasses.fields(part) if field.name not in but]
     values = {field.name.rstrip("_"): (getattr(part, field.name), field.default) for field in fields}
-    return {word: _plain(value) for word, (value, default) in values.items() if value != default}
+    return {option: _plain(value) for option, (value, default) in values.items() if value != default}
 
 
 def _plain(value: Any) -> Any:

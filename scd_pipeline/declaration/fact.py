@@ -11,14 +11,14 @@ from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.frozen import as_tuple, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, is_column_name, is_table_name, shown
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, display, is_column_name, is_table_name
 from scd_pipeline.declaration.source import Column, Source
-from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.errors import DeclarationError, ValidationError
 
 DELIVERY_TIME = "_scd.at"
 """The time of a row's delivery, as an expression over what is read."""
 
-Tell = Callable[[str, str, str], None]
+Report = Callable[[str, str, str], None]
 _PLAIN = Source("plain")
 
 
@@ -36,11 +36,13 @@ class Role:
     def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
         """Errors: DeclarationError for what is no dimension."""
         if not isinstance(dimension, Dimension):
-            raise DeclarationError([Fault("role", "dimension", *_no_dimension(dimension))])
+            raise DeclarationError([ValidationError("role", "dimension", *_no_dimension(dimension))])
         names = dimension.key_names if key is None else as_tuple(key)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-            wrong = f"{shown(key)} is not a name or a list of names"
-            raise DeclarationError([Fault("role", "key", wrong, "name the fact's columns of the business key")])
+            problem = f"{display(key)} is not a name or a list of names"
+            raise DeclarationError(
+                [ValidationError("role", "key", problem, "name the fact's columns of the business key")]
+            )
         set_frozen_fields(self, dimension=dimension, key=names)
 
 
@@ -161,105 +163,109 @@ def _columns(fact: Fact) -> dict[str, str]:
     return {name: of for name, of in columns.items() if name not in grain}
 
 
-def _no_dimension(given: object) -> tuple[str, str]:
-    return f"{shown(given)} is no dimension", "give a Dimension, or a Role of one"
+def _no_dimension(values: object) -> tuple[str, str]:
+    return f"{display(values)} is no dimension", "give a Dimension, or a Role of one"
 
 
-def _check_kinds(where: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
+def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
     """Raise one DeclarationError with all parts of a fact that are not of their kind."""
-    faults = [
-        Fault(where, name, f"{shown(given)} is not names with values", "give a mapping")
-        for name, given in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
-        if not isinstance(given, Mapping)
+    errors = [
+        ValidationError(location, name, f"{display(values)} is not names with values", "give a mapping")
+        for name, values in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
+        if not isinstance(values, Mapping)
     ]
     roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
-    faults += [
-        Fault(where, joined("dimensions", role), *_no_dimension(of))
+    errors += [
+        ValidationError(location, joined("dimensions", role), *_no_dimension(of))
         for role, of in roles
         if not isinstance(of, (Dimension, Role))
     ]
     if not isinstance(event_time, str):
-        faults.append(Fault(where, "event_time", f"{shown(event_time)} is not text", "name the column of the time"))
+        errors.append(
+            ValidationError(location, "event_time", f"{display(event_time)} is not text", "name the column of the time")
+        )
     if not isinstance(source, Source):
-        faults.append(Fault(where, "source", f"{shown(source)} is no source", "give a Source with a feed"))
-    if faults:
-        raise DeclarationError(faults)
+        errors.append(
+            ValidationError(location, "source", f"{display(source)} is no source", "give a Source with a feed")
+        )
+    if errors:
+        raise DeclarationError(errors)
 
 
 def _check(fact: Fact) -> None:
     """Raise one DeclarationError with all faults of the fact."""
-    where = fact.origin or str(fact.name)
-    faults: list[Fault] = []
+    location = fact.origin or str(fact.name)
+    errors: list[ValidationError] = []
 
-    def tell(name: str, wrong: str, right: str) -> None:
-        faults.append(Fault(where, name, wrong, right))
+    def report(name: str, problem: str, fix: str) -> None:
+        errors.append(ValidationError(location, name, problem, fix))
 
-    for check in (_check_words, _check_source, _check_roles, _check_key_columns, _check_time):
-        check(fact, tell)
-    told = {fault.field for fault in faults}
-    if not told & {"fact", "grain", "dimensions"}:
+    for check in (_check_options_of_fact, _check_source, _check_roles, _check_key_columns, _check_time):
+        check(fact, report)
+    reported = {validation_error.field for validation_error in errors}
+    if not reported & {"fact", "grain", "dimensions"}:
         try:
             fact.as_dimension()
         except DeclarationError as error:
-            found = [Fault(where, _word(f.field), f.wrong, f.right) for f in error.faults]
-            faults += [fault for fault in found if fault.field not in told]
-    if faults:
-        raise DeclarationError(faults)
+            found = [ValidationError(location, _fact_field(f.field), f.problem, f.fix) for f in error.errors]
+            errors += [validation_error for validation_error in found if validation_error.field not in reported]
+    if errors:
+        raise DeclarationError(errors)
 
 
-def _check_words(fact: Fact, tell: Tell) -> None:
+def _check_options_of_fact(fact: Fact, report: Report) -> None:
     if not (isinstance(fact.name, str) and is_table_name(fact.name)):
-        tell("fact", f"{shown(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
+        report("fact", f"{display(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
     if not fact.grain:
-        tell("grain", "is missing", "name the columns that identify a row, with their types")
+        report("grain", "is missing", "name the columns that identify a row, with their types")
     if not fact.roles:
-        tell("dimensions", "is missing", "name at least one dimension, by its role")
+        report("dimensions", "is missing", "name at least one dimension, by its role")
     if fact.event_at not in ("row", "delivery"):
-        tell("event_at", f"{shown(fact.event_at)} is not a choice", "write row or delivery")
+        report("event_at", f"{display(fact.event_at)} is not a choice", "write row or delivery")
     named = {"event_time": fact.event_time, "row_key": fact.row_key}
     named |= {f"dimensions.{name}": name for name, _ in fact.roles}
     for field_name, name in named.items():
         if not (isinstance(name, str) and is_column_name(name)):
-            tell(field_name, f"{shown(name)} cannot be a name", COLUMN_NAME_RULE)
+            report(field_name, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
 
 
-def _check_source(fact: Fact, tell: Tell) -> None:
+def _check_source(fact: Fact, report: Report) -> None:
     place = f"sources.{fact.source.name}"
-    for word in ("attributes", "existence", "retire_guard"):
-        if getattr(fact.source, word) != getattr(_PLAIN, word):
-            tell(f"{place}.{word}", "is a word for the sources of dimensions", "remove it")
+    for option in ("attributes", "existence", "retire_guard"):
+        if getattr(fact.source, option) != getattr(_PLAIN, option):
+            report(f"{place}.{option}", "is a word for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
-        tell(place, "facts come by a feed", "write `feed:` with its path")
+        report(place, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
-        tell(f"{place}.feed", "has words that are for dimensions only", "remove `deletes` and `effective_at`")
+        report(f"{place}.feed", "has words that are for dimensions only", "remove `deletes` and `effective_at`")
     elif fact.source.feed.updates != "full":  # a row without its event time would be of no time (S23)
-        tell(f"{place}.feed.updates", "a feed states all of a fact", "remove `updates` and `nulls`")
+        report(f"{place}.feed.updates", "a feed states all of a fact", "remove `updates` and `nulls`")
     elif fact.source.feed.placeholder == "delivery":  # no `effective_at` can mend it here
-        wrong = "{delivery} is any name, and a fact takes a delivery's time from its name"
-        tell(f"{place}.feed.path", wrong, "write {date} or {datetime} in its place")
+        problem = "{delivery} is any name, and a fact takes a delivery's time from its name"
+        report(f"{place}.feed.path", problem, "write {date} or {datetime} in its place")
 
 
-def _check_roles(fact: Fact, tell: Tell) -> None:
+def _check_roles(fact: Fact, report: Report) -> None:
     grain = {column.name: column.type for column in fact.grain}
     measured = dict(fact.measures)
     types: dict[str, str] = dict(grain)
     for name, role in fact.roles:
-        wanted = role.dimension.business_key
-        if len(role.key) != len(wanted):
+        expected = role.dimension.business_key
+        if len(role.key) != len(expected):
             keys = ", ".join(role.dimension.key_names)
-            tell("dimensions", f"{name}.key names {len(role.key)} columns", f"name one for each of {keys}")
+            report("dimensions", f"{name}.key names {len(role.key)} columns", f"name one for each of {keys}")
             continue
-        for column, of in zip(role.key, wanted, strict=True):
+        for column, of in zip(role.key, expected, strict=True):
             if types.setdefault(column, of.type) != of.type:
-                wrong = f"{column} is {types[column]} here, and {of.name} of {role.dimension.name} is {of.type}"
-                tell(f"dimensions.{name}.key", wrong, f"declare {column} as {of.type}")
+                problem = f"{column} is {types[column]} here, and {of.name} of {role.dimension.name} is {of.type}"
+                report(f"dimensions.{name}.key", problem, f"declare {column} as {of.type}")
             if column in measured:
-                tell(f"measures.{column}", "is a business key of a dimension too", "remove it here")
+                report(f"measures.{column}", "is a business key of a dimension too", "remove it here")
     if fact.event_time in measured:
-        tell(f"measures.{fact.event_time}", "is the event time too", "remove it here")
+        report(f"measures.{fact.event_time}", "is the event time too", "remove it here")
 
 
-def _check_key_columns(fact: Fact, tell: Tell) -> None:
+def _check_key_columns(fact: Fact, report: Report) -> None:
     """A surrogate key has a column of its own: what the source states there would be lost (S23)."""
     roles = {column.casefold(): name for name, column, _ in fact.keyed_roles}
     stated = [(f"grain.{column.name}", column.name) for column in fact.grain]
@@ -267,19 +273,19 @@ def _check_key_columns(fact: Fact, tell: Tell) -> None:
     stated += [(f"dimensions.{name}.key", column) for name, role in fact.roles for column in role.key]
     for place, column in stated:
         if role_name := roles.get(str(column).casefold()):
-            wrong = f"{column} is the column of the surrogate key of role {role_name}"
-            tell(place, wrong, "give that role another name, or let the source's column have one")
+            problem = f"{column} is the column of the surrogate key of role {role_name}"
+            report(place, problem, "give that role another name, or let the source's column have one")
 
 
-def _check_time(fact: Fact, tell: Tell) -> None:
+def _check_time(fact: Fact, report: Report) -> None:
     in_grain = {column.name: column.type for column in fact.grain}.get(fact.event_time)
     if in_grain is not None and in_grain not in ("timestamp", "date"):
-        tell(f"grain.{fact.event_time}", f"the event time is a {in_grain}", "declare it as timestamp or date")
+        report(f"grain.{fact.event_time}", f"the event time is a {in_grain}", "declare it as timestamp or date")
 
 
-def _word(field: str) -> str:
+def _fact_field(field: str) -> str:
     """A fault's field by the words of a fact."""
-    for word, own in (("business_key", "grain"), ("attributes", "measures"), ("surrogate_key", "row_key")):
-        if field == word or field.startswith(f"{word}."):
-            return own + field.removeprefix(word)
+    for option, own in (("business_key", "grain"), ("attributes", "measures"), ("surrogate_key", "row_key")):
+        if field == option or field.startswith(f"{option}."):
+            return own + field.removeprefix(option)
     return field

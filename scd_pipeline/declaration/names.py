@@ -11,11 +11,11 @@ from scd_pipeline.declaration.tables import SUFFIXES
 FORBIDDEN_BY_DELTA = " ,;{}()="
 """What no column of a Delta table, and no part of one, may have in its name, beside control characters."""
 _FORBIDDEN = FORBIDDEN_BY_DELTA + "`."
-_FORBIDDEN_SHOWN = " ".join(sorted(_FORBIDDEN.strip()))
+_FORBIDDEN_TEXT = " ".join(sorted(_FORBIDDEN.strip()))
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 COLUMN_NAME_RULE = (
-    f"a name does not begin with `_`, and has no space, none of {_FORBIDDEN_SHOWN} and no control character; "
+    f"a name does not begin with `_`, and has no space, none of {_FORBIDDEN_TEXT} and no control character; "
     "where a source calls a column otherwise, say so under the source's `columns:`"
 )
 TABLE_NAME_RULE = (
@@ -54,7 +54,7 @@ def default_surrogate_key(table: object) -> str:
     return f"{table.removeprefix('dim_')}_key" if isinstance(table, str) else ""
 
 
-def shown(value: object, limit: int = 60) -> str:
+def display(value: object, limit: int = 60) -> str:
     """The value for a message: short, and safe for any value."""
     try:
         text = repr(value)
@@ -63,21 +63,21 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(options: Iterable[str]) -> str:
     """`a, b and c`."""
-    *head, last = list(words)
+    *head, last = list(options)
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def did_you_mean(word: object, words: Iterable[str]) -> str:
+def did_you_mean(option: object, options: Iterable[str]) -> str:
     """A hint that ends in what is allowed, led by the nearest word where one is near."""
-    known = list(words)
-    near = nearest(word, known)
+    known = list(options)
+    near = nearest(option, known)
     allowed = f"allowed: {', '.join(known)}" if known else "nothing is allowed here"
     return f"did you mean {near}? {allowed}" if near else allowed
 
 
-def nearest(word: object, words: Iterable[str]) -> str | None:
+def nearest(option: object, options: Iterable[str]) -> str | None:
     """Return the word that is most likely meant, None if none is near."""
-    near = difflib.get_close_matches(word[:100], list(words), n=1) if isinstance(word, str) else []
+    near = difflib.get_close_matches(option[:100], list(options), n=1) if isinstance(option, str) else []
     return near[0] if near else None

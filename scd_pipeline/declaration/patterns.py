@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from scd_pipeline.declaration.names import shown
+from scd_pipeline.declaration.names import display
 
 _FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
 _COUNTS = {
@@ -27,10 +27,10 @@ _QUOTED = re.compile(r"('[^']*')")
 _MEANT = ({"Y": "y", "u": "y", "T": "'T'"}, {"D": "d"}, {"h": "H", "K": "H"}, {"m": "M"})
 
 
-def pattern_fault(pattern: str) -> tuple[str, str] | None:
+def pattern_problem(pattern: str) -> tuple[str, str] | None:
     """What is wrong with the pattern, and what would be right; None where nothing is."""
-    wrong = _wrong(pattern)
-    return None if wrong is None else (f"{shown(pattern)} {wrong}", _right(pattern))
+    problem = _problem(pattern)
+    return None if problem is None else (f"{display(pattern)} {problem}", _suggestion(pattern))
 
 
 def zone_letters(pattern: str) -> str:
@@ -72,7 +72,7 @@ def _plain(pattern: str) -> str:
     return _QUOTED.sub(" ", pattern)
 
 
-def _wrong(pattern: str) -> str | None:
+def _problem(pattern: str) -> str | None:
     plain = _plain(pattern)
     if "'" in plain:
         return "has a quote without its other end"
@@ -115,13 +115,13 @@ def _lengths(letter: str) -> str:
     return f"1 to {counts[-1]}" if len(counts) > 2 else " or ".join(map(str, counts))
 
 
-def _right(pattern: str) -> str:
+def _suggestion(pattern: str) -> str:
     letters: dict[str, str | int | None] = {}
     for more in _MEANT:
         letters |= more
         parts = _QUOTED.split(pattern)
         parts[::2] = [part.translate(str.maketrans(letters)) for part in parts[::2]]
         meant = "".join(parts)
-        if _wrong(meant) is None:
+        if _problem(meant) is None:
             return f"did you mean {meant}?"
     return _FORM

@@ -255,8 +255,8 @@ def format_of(path: Any, versions: Any = False) -> str | None:
     suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
     if suffixes and suffixes[-1] in _COMPRESSIONS:
         suffixes.pop()
-    told = _ENDINGS.get(suffixes[-1]) if suffixes else None
-    return told or ("delta" if versions is True else None)
+    reported = _ENDINGS.get(suffixes[-1]) if suffixes else None
+    return reported or ("delta" if versions is True else None)
 
 
 def _pairs(options: Any) -> Any:

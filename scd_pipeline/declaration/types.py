@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, did_you_mean, is_text, shown
-from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.declaration.names import FORBIDDEN_BY_DELTA, did_you_mean, display, is_text
+from scd_pipeline.errors import DeclarationError, ValidationError
 
 _ALIASES = {
     "byte": "tinyint",
@@ -147,15 +147,15 @@ def parse_type(text: str) -> DataType:
     or whose values cannot be compared for a version (S8).
     """
     if not isinstance(text, str) or not text.strip() or not is_text(text):
-        _refuse(text, f"{shown(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
+        _refuse(text, f"{display(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
     parser = _Parser(text)
     found = parser.type(0)
     parser.end()
     return found
 
 
-def _refuse(text: object, wrong: str, right: str) -> NoReturn:
-    raise DeclarationError([Fault("type", shown(text), wrong, right)])
+def _refuse(text: object, problem: str, fix: str) -> NoReturn:
+    raise DeclarationError([ValidationError("type", display(text), problem, fix)])
 
 
 class _Parser:
@@ -171,7 +171,7 @@ class _Parser:
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
-                _refuse(text, f"{shown(text)} is not a type", "close what `` ` `` opens")
+                _refuse(text, f"{display(text)} is not a type", "close what `` ` `` opens")
             tokens.append(match.group().strip())
             at = match.end()
         return tokens
@@ -179,26 +179,26 @@ class _Parser:
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
-    def take(self) -> str:
+    def next_token(self) -> str:
         token = self.peek()
         self.at += 1
         return token
 
     def expect(self, token: str, form: str) -> None:
-        if self.take() != token:
-            _refuse(self.text, f"{shown(self.text)} is not a type", f"write {form}")
+        if self.next_token() != token:
+            _refuse(self.text, f"{display(self.text)} is not a type", f"write {form}")
 
     def end(self) -> None:
         if self.at != len(self.tokens):
             rest = " ".join(self.tokens[self.at :])
-            _refuse(self.text, f"{shown(self.text)} goes on after the type", f"remove {shown(rest)}")
+            _refuse(self.text, f"{display(self.text)} goes on after the type", f"remove {display(rest)}")
 
     def type(self, depth: int) -> DataType:
         if depth > _MAX_DEPTH:
             _refuse(self.text, f"nested more than {_MAX_DEPTH} deep", "flatten the type")
-        word = self.take()
-        name = _ALIASES.get(word.lower(), word.lower())
-        self._refuse_unfit(word, name)
+        option = self.next_token()
+        name = _ALIASES.get(option.lower(), option.lower())
+        self._refuse_unfit(option, name)
         if name == "decimal":
             return self.decimal()
         if name == "array":
@@ -207,14 +207,14 @@ class _Parser:
             return self.map(depth)
         return self.struct(depth) if name == "struct" else Primitive(name)
 
-    def _refuse_unfit(self, word: str, name: str) -> None:
+    def _refuse_unfit(self, option: str, name: str) -> None:
         for refused, instead in _REFUSED.items():
             if name == refused:
-                _refuse(self.text, f"type {word} cannot be the type of a column here", instead)
+                _refuse(self.text, f"type {option} cannot be the type of a column here", instead)
         if name not in PRIMITIVES and name not in _NESTED:
             allowed = (*PRIMITIVES, *_NESTED)
             meant = f"did you mean {_MEANT[name]}? allowed: {', '.join(allowed)}" if name in _MEANT else ""
-            _refuse(self.text, f"{shown(word)} is not a type", meant or did_you_mean(name, allowed))
+            _refuse(self.text, f"{display(option)} is not a type", meant or did_you_mean(name, allowed))
 
     def decimal(self) -> Decimal:
         form = "decimal(precision,scale), as decimal(12,2)"
@@ -223,18 +223,18 @@ class _Parser:
         self.expect("(", form)
         precision, scale = self.number(form), 0
         if self.peek() == ",":
-            self.take()
+            self.next_token()
             scale = self.number(form)
         self.expect(")", form)
         if not (1 <= precision <= 38 and scale <= precision):
-            right = "precision is 1 to 38, and scale is 0 to precision"
-            _refuse(self.text, f"decimal({precision},{scale}) is out of range", right)
+            fix = "precision is 1 to 38, and scale is 0 to precision"
+            _refuse(self.text, f"decimal({precision},{scale}) is out of range", fix)
         return Decimal(precision, scale)
 
     def number(self, form: str) -> int:
-        token = self.take()
+        token = self.next_token()
         if not re.fullmatch(r"[0-9]{1,9}", token):
-            _refuse(self.text, f"{shown(token)} is not a count of digits", f"write {form}")
+            _refuse(self.text, f"{display(token)} is not a count of digits", f"write {form}")
         return int(token)
 
     def array(self, depth: int) -> Array:
@@ -260,25 +260,25 @@ class _Parser:
         self.expect("<", form)
         fields = [self.field(depth, form)]
         while self.peek() == ",":
-            self.take()
+            self.next_token()
             fields.append(self.field(depth, form))
         self.expect(">", form)
         names = [name.casefold() for name, _ in fields]
         if len(set(names)) != len(names):
-            _refuse(self.text, f"{shown(self.text)} names a field twice", "give each field its own name")
+            _refuse(self.text, f"{display(self.text)} names a field twice", "give each field its own name")
         return Struct(tuple(fields))
 
     def field(self, depth: int, form: str) -> tuple[str, DataType]:
-        name = self.take()
+        name = self.next_token()
         if not name or name in "<>(),:":
-            _refuse(self.text, f"{shown(self.text)} lacks the name of a field", f"write {form}")
+            _refuse(self.text, f"{display(self.text)} lacks the name of a field", f"write {form}")
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         if not name.isprintable() or set(name) & set(FORBIDDEN_BY_DELTA):
-            right = f"use printable characters, no space and none of {' '.join(FORBIDDEN_BY_DELTA.strip())}"
-            _refuse(self.text, f"{shown(name)} cannot be the name of a field", right)
+            fix = f"use printable characters, no space and none of {' '.join(FORBIDDEN_BY_DELTA.strip())}"
+            _refuse(self.text, f"{display(name)} cannot be the name of a field", fix)
         if self.peek() == ":":
-            self.take()
+            self.next_token()
         return name, self.type(depth + 1)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.declaration.names import shown
+from scd_pipeline.declaration.names import display
 from scd_pipeline.declaration.source import format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
@@ -86,7 +86,7 @@ class Delivery:
         check_frame(location, self.frame)
         is_scope = isinstance(self.scope, list | tuple) and all(isinstance(v, list | tuple) for v in self.scope)
         if self.scope is not None and not is_scope:
-            raise SourceDataError("DELIVERY_SCOPE", location, value=shown(self.scope))
+            raise SourceDataError("DELIVERY_SCOPE", location, value=display(self.scope))
 
     @property
     def location(self) -> str:

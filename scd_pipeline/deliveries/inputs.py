@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from scd_pipeline.declaration.names import shown
+from scd_pipeline.declaration.names import display
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.instants import to_instant
 
@@ -23,7 +23,7 @@ def to_name(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise SourceDataError("DELIVERY_NAME", "delivery", value=shown(value))
+        raise SourceDataError("DELIVERY_NAME", "delivery", value=display(value))
     return value
 
 
@@ -35,7 +35,7 @@ def to_time(location: str, value: Any) -> datetime | None:
     """
     time = to_instant(value)
     if time is None and value is not None:
-        raise SourceDataError("DELIVERY_TIME", location, value=shown(value))
+        raise SourceDataError("DELIVERY_TIME", location, value=display(value))
     return time
 
 
@@ -51,7 +51,7 @@ def to_revision(location: str, value: Any) -> str | int | datetime:
     is_text = isinstance(value, str) and bool(value) and "/" not in value
     if is_number or is_text or isinstance(value, datetime):
         return value  # type: ignore[no-any-return]
-    raise SourceDataError("DELIVERY_REVISION", location, value=shown(value))
+    raise SourceDataError("DELIVERY_REVISION", location, value=display(value))
 
 
 def to_path(location: str, value: Any) -> str | None:
@@ -64,7 +64,7 @@ def to_path(location: str, value: Any) -> str | None:
         return None
     path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(path, str) or not path:
-        raise SourceDataError("DELIVERY_PATH", location, value=shown(value))
+        raise SourceDataError("DELIVERY_PATH", location, value=display(value))
     return path
 
 
@@ -76,10 +76,10 @@ def to_names(location: str, value: Any) -> frozenset[str]:
     """
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, Iterable) or isinstance(names, Mapping):
-        raise SourceDataError("DELIVERY_ALLOW", location, value=shown(value))
+        raise SourceDataError("DELIVERY_ALLOW", location, value=display(value))
     names = list(names)
     if not all(isinstance(name, str) for name in names):
-        raise SourceDataError("DELIVERY_ALLOW", location, value=shown(value))
+        raise SourceDataError("DELIVERY_ALLOW", location, value=display(value))
     return frozenset(names)
 
 
@@ -91,7 +91,7 @@ def check_texts(location: str, fields: Mapping[str, Any]) -> None:
     """
     for name, value in fields.items():
         if value is not None and not isinstance(value, str):
-            raise SourceDataError("DELIVERY_TEXT", location, field=name, value=shown(value))
+            raise SourceDataError("DELIVERY_TEXT", location, field=name, value=display(value))
 
 
 def check_frame(location: str, frame: Any) -> None:

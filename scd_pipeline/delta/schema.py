@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.delta.table import Table
-from scd_pipeline.errors import DeclarationError, Fault, SetupError
+from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.schema import dimension_schema
 
@@ -103,7 +103,9 @@ def require_same_declaration(dimension: Dimension, stored: Mapping[str, Any]) ->
         elif (other := heirs.setdefault(current.name, name)) != name:
             wrong = f"the table has both {other} and {name}, each with values of its own"
             right = "name neither in `former_names` of the other, and keep one with `retired: true`"
-            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{current.name}", wrong, right))
+            faults.append(
+                ValidationError(dimension.origin or dimension.name, f"attributes.{current.name}", wrong, right)
+            )
         elif now["attributes"][current.name] != before:
             faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
     if not any(Attribute(scd).opens_versions for scd, _, _ in stored["attributes"].values()):
@@ -124,21 +126,23 @@ def require_declared_attributes(dimension: Dimension, stated: Iterable[str]) -> 
         raise DeclarationError([_unnamed(dimension, name, wrong.format(name)) for name in unknown])
 
 
-def _unnamed(dimension: Dimension, name: str, there: str) -> Fault:
+def _unnamed(dimension: Dimension, name: str, there: str) -> ValidationError:
     wrong = f"{there}, which the declaration does not name"
     right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
-    return Fault(dimension.origin or dimension.name, f"attributes.{name}", wrong, right)
+    return ValidationError(dimension.origin or dimension.name, f"attributes.{name}", wrong, right)
 
 
-def _windowless(dimension: Dimension, attribute: Attribute) -> Fault:
+def _windowless(dimension: Dimension, attribute: Attribute) -> ValidationError:
     wrong = f"the table was made without windows, and type {int(attribute.scd)} needs them"
     right = "declare it with type 0, 1 or 3, or load into a new table"
-    return Fault(dimension.origin or dimension.name, f"attributes.{attribute.name}", wrong, right)
+    return ValidationError(dimension.origin or dimension.name, f"attributes.{attribute.name}", wrong, right)
 
 
-def _fault(dimension: Dimension, field: str, before: object, now: object) -> Fault:
+def _fault(dimension: Dimension, field: str, before: object, now: object) -> ValidationError:
     wrong = f"the table was made with {json.dumps(before)}, the declaration says {json.dumps(now)}"
-    return Fault(dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table")
+    return ValidationError(
+        dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table"
+    )
 
 
 def require_own_tables(*tables: Table) -> set[str]:
@@ -187,7 +191,7 @@ def with_former_names(dimension: Dimension, stored: Mapping[str, Any] | None) ->
         elif heir is not None and owner != heir:
             wrong = f"attribute {heir} had the name {former} before, and the change log has it under that name"
             right = "give this attribute another name"
-            faults.append(Fault(dimension.origin or dimension.name, f"attributes.{owner}", wrong, right))
+            faults.append(ValidationError(dimension.origin or dimension.name, f"attributes.{owner}", wrong, right))
     if faults:
         raise DeclarationError(faults)
     attributes = (replace(a, former_names=names[a.name]) for a in dimension.attributes)

@@ -53,7 +53,7 @@ def test_all_faults_are_told_at_once() -> None:
     text = DECLARATION.replace("scd: 0", "scd: 9").replace("scd: 2", "scd: 5").replace("Oslo", "Olso")
     with pytest.raises(DeclarationError) as refused:
         parse(text, "d.yaml")
-    assert [fault.where for fault in refused.value.faults] == ["d.yaml:4", "d.yaml:7", "d.yaml:8"]
+    assert [each.location for each in refused.value.errors] == ["d.yaml:4", "d.yaml:7", "d.yaml:8"]
 
 
 @rule("S28")

@@ -125,7 +125,7 @@ def test_all_faults_of_a_fact_are_told_at_once() -> None:
     wrong = FACT.replace("event_time", "event_tim").replace("coins: int", "coins: intt")
     with pytest.raises(DeclarationError) as refused:
         fact(wrong.replace("play: bigint", "play: bigintt"))
-    assert [fault.field for fault in refused.value.faults] == [
+    assert [each.field for each in refused.value.errors] == [
         "event_time",
         "grain.play",
         "event_tim",
@@ -136,10 +136,10 @@ def test_all_faults_of_a_fact_are_told_at_once() -> None:
 def test_a_fact_is_not_blamed_for_the_faults_of_its_dimension() -> None:
     with pytest.raises(DeclarationError) as refused:
         parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT)
-    assert [fault.field for fault in refused.value.faults] == ["attributes.tier.scd"]
+    assert [each.field for each in refused.value.errors] == ["attributes.tier.scd"]
     with pytest.raises(DeclarationError) as refused:
         parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT.replace("event_time: played_at\n", ""))
-    assert [fault.field for fault in refused.value.faults] == ["attributes.tier.scd", "event_time"]
+    assert [each.field for each in refused.value.errors] == ["attributes.tier.scd", "event_time"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline.declaration.patterns import pattern_fault, reads_nanoseconds, without_optional_zone, zone_letters
+from scd_pipeline.declaration.patterns import pattern_problem, reads_nanoseconds, without_optional_zone, zone_letters
 
 FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
 
@@ -24,7 +24,7 @@ FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and wh
     ],
 )
 def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
-    assert pattern_fault(pattern) is None
+    assert pattern_problem(pattern) is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
     ],
 )
 def test_a_pattern_that_reads_nothing_or_wrong_is_told(pattern: str, wrong: str, right: str) -> None:
-    assert pattern_fault(pattern) == (f"{pattern!r} {wrong}", right)
+    assert pattern_problem(pattern) == (f"{pattern!r} {wrong}", right)
 
 
 @pytest.mark.parametrize(

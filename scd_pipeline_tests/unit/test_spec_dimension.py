@@ -55,7 +55,7 @@ def both(**changes: Any) -> Dimension:
 def told(make: Callable[[], Any]) -> list[str]:
     with pytest.raises(DeclarationError) as caught:
         make()
-    return [str(fault) for fault in caught.value.faults]
+    return [str(each) for each in caught.value.errors]
 
 
 def test_what_a_dimension_knows() -> None:
@@ -305,7 +305,7 @@ def test_odd_values_are_taken_or_told(part: type, make: Callable[[Any], Any]) ->
     errors = [error for name, value in values if (error := refusal(make, {name: value})) is not None]
     for error in errors:
         assert str(error).encode()
-        assert len(str(error).splitlines()) == len(error.faults)
+        assert len(str(error).splitlines()) == len(error.errors)
     assert len(errors) >= len(dataclasses.fields(part))
 
 

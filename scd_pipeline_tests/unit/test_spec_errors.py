@@ -9,9 +9,9 @@ import pytest
 
 from scd_pipeline import errors
 from scd_pipeline.conditions import CONDITIONS
-from scd_pipeline.errors import BatchRejected, DeclarationError, Fault, LoadError, ScdError, exit_code
+from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, ValidationError, exit_code
 
-FAULT = Fault("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6")
+FAULT = ValidationError("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6")
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_the_canonical_form_names_the_type(data_type: DataType) -> None:
 def test_refused(text: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         parse_type(text)
-    assert len(caught.value.faults) == 1
+    assert len(caught.value.errors) == 1
 
 
 @given(st.text(alphabet="inta<>(),:`rysucpdeml 12", max_size=30))

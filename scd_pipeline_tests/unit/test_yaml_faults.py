@@ -150,7 +150,7 @@ attributes: {version: 1}
 """
     with pytest.raises(DeclarationError) as caught:
         parse(text, "c.yaml")
-    assert [f"{fault.where} {fault.field}" for fault in caught.value.faults] == [
+    assert [f"{each.location} {each.field}" for each in caught.value.errors] == [
         "c.yaml:1 dimensoin",
         "c.yaml:1 dimension",
         "c.yaml:2 business_key",
@@ -165,4 +165,4 @@ attributes: {version: 1}
         "c.yaml:12 sources.erp.feed.format",
         "c.yaml:13 attributes.version",
     ]
-    assert len(str(caught.value).splitlines()) == len(caught.value.faults)
+    assert len(str(caught.value).splitlines()) == len(caught.value.errors)

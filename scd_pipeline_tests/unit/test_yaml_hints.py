@@ -48,7 +48,7 @@ SNAPSHOT = '{snapshot: "in/{date}.csv"}'
 def test_an_error_has_a_hint(source: str, attribute: str, expected: list[str]) -> None:
     with pytest.raises(DeclarationError) as caught:
         parse(TEXT.replace("{source}", source).replace("{attribute}", attribute))
-    hints = [f"{error.field}: {error.right}" for error in caught.value.faults]
+    hints = [f"{error.field}: {error.fix}" for error in caught.value.errors]
     assert len(hints) == len(expected), hints
     for hint, beginning in zip(hints, expected, strict=True):
         assert hint.startswith(beginning)

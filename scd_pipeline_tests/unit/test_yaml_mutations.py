@@ -150,7 +150,7 @@ def outcome(text: str) -> str:
         return "loaded" if parse(text, "c.yaml") else "empty"
     except DeclarationError as error:
         shown = str(error).encode().splitlines()
-        told = all(line.startswith(b"c.yaml:") for line in shown) and len(shown) == len(error.faults)
+        told = all(line.startswith(b"c.yaml:") for line in shown) and len(shown) == len(error.errors)
         return "refused" if told else f"not one line each: {error}"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, Attribute, ScdType
-from scd_pipeline.declaration.checks.collect import Faults, joined
+from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.key import KeyColumn
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, is_column_name, shown
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, display, is_column_name
 from scd_pipeline.declaration.types import Decimal, Primitive, parse_type
 from scd_pipeline.declaration.yaml.options import ATTRIBUTE
 from scd_pipeline.errors import DeclarationError
@@ -27,102 +27,102 @@ _NOT_OFFERED = {
     ),
 }
 _TYPES = "write 0, 1, 2, 3 or 6"
-_BUT_TYPE = {word: kind for word, kind in ATTRIBUTE.items() if word != "type"}  # it has a check of its own
+_BUT_TYPE = {option: kind for option, kind in ATTRIBUTE.items() if option != "type"}  # it has a check of its own
 _WHOLE_ROW = "whole_row"
 _NO_WHOLE_ROW = "`whole_row`, the row itself as the entity, is not offered yet"
 
 
-def check_key(faults: Faults, key: Any) -> tuple[KeyColumn, ...]:
+def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
     """The key columns that later checks can rely on."""
     if key is None or key == ():
-        right = f"name the columns that identify an entity ({_NO_WHOLE_ROW})"
-        faults.add("business_key", "is missing", right)
+        fix = f"name the columns that identify an entity ({_NO_WHOLE_ROW})"
+        errors.add("business_key", "is missing", fix)
         return ()
     if not isinstance(key, tuple):
-        right = "give a name, a list of names, or names with types"
-        faults.add("business_key", f"{shown(key)} is not a key", right)
+        fix = "give a name, a list of names, or names with types"
+        errors.add("business_key", f"{display(key)} is not a key", fix)
         return ()
     if [getattr(column, "name", None) for column in key] == [_WHOLE_ROW]:
-        faults.add("business_key", _NO_WHOLE_ROW, "name the columns that identify an entity")
+        errors.add("business_key", _NO_WHOLE_ROW, "name the columns that identify an entity")
         return ()
-    return tuple(column for column in key if _is_key_column(faults, column))
+    return tuple(column for column in key if _is_key_column(errors, column))
 
 
-def _is_key_column(faults: Faults, column: Any) -> bool:
+def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
     if not isinstance(column, KeyColumn):
-        right = "give a name, a list of names, or names with types"
-        faults.add("business_key", f"{shown(column)} is not a key column", right)
+        fix = "give a name, a list of names, or names with types"
+        errors.add("business_key", f"{display(column)} is not a key column", fix)
         return False
-    if not _is_name(faults, "business_key", column.name):
+    if not _is_name(errors, "business_key", column.name):
         return False
     path = f"business_key.{column.name}"
-    if _is_type(faults, path, column.type) and not isinstance(parse_type(column.type), (Primitive, Decimal)):
-        faults.add(path, f"type {column.type} cannot be in a key", "write a type without parts, as string")
+    if _is_type(errors, path, column.type) and not isinstance(parse_type(column.type), (Primitive, Decimal)):
+        errors.add(path, f"type {column.type} cannot be in a key", "write a type without parts, as string")
     return True
 
 
-def check_attributes(faults: Faults, attributes: Any) -> tuple[Attribute, ...]:
+def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute, ...]:
     """The attributes that later checks can rely on."""
     if not isinstance(attributes, tuple):
-        faults.add("attributes", f"{shown(attributes)} has no attributes", "give attributes by their names")
+        errors.add("attributes", f"{display(attributes)} has no attributes", "give attributes by their names")
         return ()
-    drafts = [_check_attribute(faults, attribute) for attribute in attributes]
+    drafts = [_check_attribute(errors, attribute) for attribute in attributes]
     return tuple(draft for draft in drafts if draft is not None)
 
 
-def _check_attribute(faults: Faults, attribute: Any) -> Attribute | None:
+def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None:
     if not isinstance(attribute, Attribute):
-        faults.add("attributes", f"{shown(attribute)} is not an attribute", "give attributes by their names")
+        errors.add("attributes", f"{display(attribute)} is not an attribute", "give attributes by their names")
         return None
-    if not _is_name(faults, "attributes", attribute.name):
+    if not _is_name(errors, "attributes", attribute.name):
         return None
     path = f"attributes.{attribute.name}"
-    draft = faults.sound(path, attribute, _BUT_TYPE)
-    _check_scd(faults, f"{path}.scd", draft.scd)
-    _is_type(faults, f"{path}.type", draft.type)
+    draft = errors.sound(path, attribute, _BUT_TYPE)
+    _check_scd(errors, f"{path}.scd", draft.scd)
+    _is_type(errors, f"{path}.type", draft.type)
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
-        wrong = f"type {int(draft.scd)} takes no `previous`"
-        faults.add(f"{path}.previous", wrong, "write scd: 6, or remove it (type 3 always has its previous value)")
-    _check_exceptions(faults, path, draft)
+        problem = f"type {int(draft.scd)} takes no `previous`"
+        errors.add(f"{path}.previous", problem, "write scd: 6, or remove it (type 3 always has its previous value)")
+    _check_exceptions(errors, path, draft)
     return draft
 
 
-def _check_exceptions(faults: Faults, path: str, draft: Attribute) -> None:
+def _check_exceptions(errors: ErrorCollector, path: str, draft: Attribute) -> None:
     """Check what a missing column and a bad value become."""
     declared = {"missing": (draft.missing, MISSING), "on_bad_value": (draft.on_bad_value, ON_BAD_VALUE)}
-    for word, (choice, choices) in declared.items():
-        field = f"{path}.{word}"
-        faults.choice(field, choice, choices)
+    for option, (choice, choices) in declared.items():
+        field = f"{path}.{option}"
+        errors.choice(field, choice, choices)
         if draft.retired and choice != choices[0]:
-            faults.add(field, "a retired attribute is no longer read", f"remove either `{word}` or `retired`")
+            errors.add(field, "a retired attribute is no longer read", f"remove either `{option}` or `retired`")
         elif draft.required and choice == "null":
-            faults.add(field, "a required attribute cannot become NULL", f"remove either `{word}` or `required`")
+            errors.add(field, "a required attribute cannot become NULL", f"remove either `{option}` or `required`")
 
 
-def _check_scd(faults: Faults, field: str, scd: Any) -> None:
+def _check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
     if isinstance(scd, ScdType):
         return
     if scd is None:
-        faults.add(field, "is missing", _TYPES)
+        errors.add(field, "is missing", _TYPES)
         return
     known = isinstance(scd, int) and not isinstance(scd, bool)
     if known and scd in _NOT_OFFERED:
-        faults.add(field, *_NOT_OFFERED[scd])
+        errors.add(field, *_NOT_OFFERED[scd])
     else:
-        faults.add(field, f"{shown(scd)} is not a type of attribute", _TYPES)
+        errors.add(field, f"{display(scd)} is not a type of attribute", _TYPES)
 
 
-def _is_name(faults: Faults, field: str, name: Any) -> bool:
+def _is_name(errors: ErrorCollector, field: str, name: Any) -> bool:
     if isinstance(name, str) and is_column_name(name):
         return True
-    faults.add(joined(field, name), f"{shown(name)} cannot be a name", COLUMN_NAME_RULE)
+    errors.add(joined(field, name), f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
     return False
 
 
-def _is_type(faults: Faults, field: str, text: Any) -> bool:
+def _is_type(errors: ErrorCollector, field: str, text: Any) -> bool:
     try:
         parse_type(text)
     except DeclarationError as error:
-        faults.add(field, error.faults[0].wrong, error.faults[0].right)
+        errors.add(field, error.errors[0].problem, error.errors[0].fix)
         return False
     return True

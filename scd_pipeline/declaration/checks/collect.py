@@ -8,49 +8,49 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.declaration.names import did_you_mean, is_text, shown
-from scd_pipeline.declaration.yaml.options import Kind, Words
-from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.declaration.names import did_you_mean, display, is_text
+from scd_pipeline.declaration.yaml.options import Kind, Options
+from scd_pipeline.errors import DeclarationError, ValidationError
 
 T = TypeVar("T")
 _LONGEST_LABEL = 100
 
 
-class Faults:
+class ErrorCollector:
     """The faults found so far in one declaration."""
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.found: list[Fault] = []
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.found: list[ValidationError] = []
 
-    def add(self, field: str, wrong: str, right: str) -> None:
-        self.found.append(Fault(self.where, field, wrong, right))
+    def add(self, field: str, problem: str, fix: str) -> None:
+        self.found.append(ValidationError(self.location, field, problem, fix))
 
     def has(self, field: str) -> bool:
         """Return whether the field itself has a fault."""
-        return any(fault.field == field for fault in self.found)
+        return any(validation_error.field == field for validation_error in self.found)
 
     def raise_if_any(self) -> None:
         if self.found:
             raise DeclarationError(self.found)
 
-    def sound(self, path: str, part: T, words: Words) -> T:
+    def sound(self, path: str, part: T, options: Options) -> T:
         """Tell the fields of the wrong kind; the part without them, for the next checks."""
         draft = copy.copy(part)
         for field in dataclasses.fields(part):  # type: ignore[arg-type]
-            word = field.name.rstrip("_")
-            if word not in words or field.default is dataclasses.MISSING:
+            option = field.name.rstrip("_")
+            if option not in options or field.default is dataclasses.MISSING:
                 continue
-            unfit = _unfit(words[word], getattr(part, field.name), field.default)
+            unfit = _unfit(options[option], getattr(part, field.name), field.default)
             if unfit is not None:
-                self.add(joined(path, word), *unfit)
+                self.add(joined(path, option), *unfit)
                 set_frozen_fields(draft, **{field.name: field.default})
         return draft
 
     def choice(self, field: str, value: str, allowed: Sequence[str]) -> None:
         """Tell a word that is none of the allowed ones."""
         if value not in allowed:
-            self.add(field, f"{shown(value)} is not a choice", did_you_mean(value, allowed))
+            self.add(field, f"{display(value)} is not a choice", did_you_mean(value, allowed))
 
     def unique(self, field: str, names: Sequence[str]) -> None:
         """Tell the names that a list has twice."""
@@ -58,10 +58,10 @@ class Faults:
             self.add(field, f"names {name} twice", "name it once")
 
 
-def joined(path: str, word: object) -> str:
+def joined(path: str, option: object) -> str:
     """The field path one level deeper; a name that a line cannot show is escaped."""
-    plain = isinstance(word, str) and word.isprintable() and 0 < len(word) <= _LONGEST_LABEL
-    label = str(word) if plain else shown(word)
+    plain = isinstance(option, str) and option.isprintable() and 0 < len(option) <= _LONGEST_LABEL
+    label = str(option) if plain else display(option)
     return f"{path}.{label}" if path else label
 
 
@@ -70,7 +70,7 @@ def _unfit(kind: Kind, value: Any, default: Any) -> tuple[str, str] | None:
     if value is None and default is None:
         return None
     if not kind.accepts(value):
-        return f"{shown(value)} is not {kind.value}", f"give {kind.value}"
+        return f"{display(value)} is not {kind.value}", f"give {kind.value}"
     texts = value if isinstance(value, tuple) else (value,)
     for text in texts:
         if isinstance(text, str) and not is_text(text):

@@ -10,9 +10,9 @@ from yaml.nodes import MappingNode, Node
 from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
-from scd_pipeline.declaration.names import did_you_mean, shown
+from scd_pipeline.declaration.names import did_you_mean, display
 from scd_pipeline.declaration.source import Feed, Source
-from scd_pipeline.declaration.yaml import options as words
+from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.options import Kind
 from scd_pipeline.declaration.yaml.reader import DimensionReader
 from scd_pipeline.errors import DeclarationError
@@ -34,50 +34,50 @@ class FactReader(DimensionReader):
     """
 
     def __init__(
-        self, origin: str, root: Node, dimensions: Mapping[str, Dimension], faulty: Collection[str] = ()
+        self, origin: str, root: Node, dimensions: Mapping[str, Dimension], invalid: Collection[str] = ()
     ) -> None:
         super().__init__(origin, root)
         self.dimensions = dimensions
-        self.faulty = faulty
+        self.invalid = invalid
         self.complete = True
 
     def read_fact(self) -> Fact | None:
         """The fact; None where there are faults, or where a dimension that it names has some."""
-        given = self.words("", self.root, words.FACT)
-        given["name"] = given.pop("fact", "")
+        values = self.options("", self.root, options.FACT)
+        values["name"] = values.pop("fact", "")
         readers = {"grain": self.types, "dimensions": self.roles, "measures": self.types, "sources": self.sources}
-        for word, read in readers.items():
-            if word in given:
-                given[word] = read(word, given[word])
-        sources = given.pop("sources", [])
+        for option, read in readers.items():
+            if option in values:
+                values[option] = read(option, values[option])
+        sources = values.pop("sources", [])
         if len(sources) > 1:
-            self.tell("sources", "a fact has one source", "declare a fact for each")
+            self.report("sources", "a fact has one source", "declare a fact for each")
         if len(sources) == 1:
-            given["source"] = sources[0]
-        self.tell_missing({**given, "sources": sources})
-        return self.built({"dimensions": {}, **_NEUTRAL, **given})
+            values["source"] = sources[0]
+        self.report_missing({**values, "sources": sources})
+        return self.built({"dimensions": {}, **_NEUTRAL, **values})
 
-    def tell_missing(self, given: Mapping[str, Any]) -> None:
+    def report_missing(self, values: Mapping[str, Any]) -> None:
         """Tell the parts that are not there, or are empty, unless it was told why."""
-        for word in ("grain", "event_time", "dimensions", "sources"):
-            if given.get(word):
+        for option in ("grain", "event_time", "dimensions", "sources"):
+            if values.get(option):
                 continue
-            if not (self.has_told(word) or (word == "dimensions" and not self.complete)):
-                self.tell(word, "is missing", f"write `{word}:`", spoils=False)
-            self.spoilt.add(word)
+            if not (self.has_reported(option) or (option == "dimensions" and not self.complete)):
+                self.report(option, "is missing", f"write `{option}:`", hide_others=False)
+            self.invalid_paths.add(option)
 
-    def has_told(self, path: str) -> bool:
+    def has_reported(self, path: str) -> bool:
         """Whether a fault was told of the part, or of a part in it."""
-        return any(told == path or told.startswith(f"{path}.") for told in self.spoilt)
+        return any(reported == path or reported.startswith(f"{path}.") for reported in self.invalid_paths)
 
-    def built(self, given: dict[str, Any]) -> Fact | None:
+    def built(self, values: dict[str, Any]) -> Fact | None:
         try:
-            fact = Fact(**given, origin=f"{self.origin}:{self.lines['']}")
+            fact = Fact(**values, origin=f"{self.origin}:{self.lines['']}")
         except DeclarationError as error:
-            for fault in error.faults:
-                self.place(fault)
+            for validation_error in error.errors:
+                self.place(validation_error)
             return None
-        return None if self.faults or not self.complete else fact
+        return None if self.errors or not self.complete else fact
 
     def types(self, path: str, node: Node) -> dict[str, str]:
         """Columns with their types; a name alone is text."""
@@ -93,19 +93,21 @@ class FactReader(DimensionReader):
         return {name: role for name, role in found.items() if role is not None}
 
     def role(self, path: str, node: Node) -> Role | None:
-        given = node if isinstance(node, MappingNode) else None
-        told = self.words(path, given, words.ROLE) if given else {"dimension": self.value(path, node, Kind.TEXT)}
-        named = told.get("dimension")
+        values = node if isinstance(node, MappingNode) else None
+        reported = (
+            self.options(path, values, options.ROLE) if values else {"dimension": self.value(path, node, Kind.TEXT)}
+        )
+        named = reported.get("dimension")
         if named is None:
-            if not self.has_told(path):
-                self.tell(path, "names no dimension", "write `dimension:` with its name")
+            if not self.has_reported(path):
+                self.report(path, "names no dimension", "write `dimension:` with its name")
             return None
-        if named in self.faulty:
+        if named in self.invalid:
             self.complete = False
             return None
         if named not in self.dimensions:
-            wrong = f"{shown(named)} is no dimension that is declared here"
-            right = f"{did_you_mean(named, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
-            self.tell(path, wrong, right)
+            problem = f"{display(named)} is no dimension that is declared here"
+            fix = f"{did_you_mean(named, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
+            self.report(path, problem, fix)
             return None
-        return Role(self.dimensions[str(named)], told.get("key"))
+        return Role(self.dimensions[str(named)], reported.get("key"))

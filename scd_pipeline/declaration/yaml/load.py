@@ -10,14 +10,14 @@ from yaml.nodes import MappingNode, Node
 
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
-from scd_pipeline.declaration.names import is_text, shown
+from scd_pipeline.declaration.names import display, is_text
 from scd_pipeline.declaration.yaml.fact import FactReader, is_fact
 from scd_pipeline.declaration.yaml.nodes import documents
 from scd_pipeline.declaration.yaml.reader import DimensionReader
-from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.errors import DeclarationError, ValidationError
 
 _SUFFIXES = (".yaml", ".yml")
-_OF_DAGSTER = ("defs", "component")
+_DAGSTER_FILES = ("defs", "component")
 """Files in which Dagster is told of components: they lie beside declarations and are none."""
 
 
@@ -36,8 +36,10 @@ def load_dimension(path: str | Path) -> Dimension:
     """
     dimensions = load_dimensions(path)
     if len(dimensions) != 1:
-        wrong = f"{len(dimensions)} dimensions are declared where one is expected"
-        raise DeclarationError([Fault(str(path), "dimension", wrong, "name a file that declares one dimension")])
+        problem = f"{len(dimensions)} dimensions are declared where one is expected"
+        raise DeclarationError(
+            [ValidationError(str(path), "dimension", problem, "name a file that declares one dimension")]
+        )
     return dimensions[0]
 
 
@@ -58,19 +60,23 @@ def _files(path: str | Path) -> list[Path]:
         DeclarationError: The path is not a path, or the folder has no declarations.
     """
     if not isinstance(path, (str, Path)) or not is_text(str(path)):
-        raise DeclarationError([Fault("declarations", "path", f"{shown(path)} is not a path", "name a file or folder")])
+        raise DeclarationError(
+            [ValidationError("declarations", "path", f"{display(path)} is not a path", "name a file or folder")]
+        )
     place = Path(path)
     if not place.is_dir():
         return [place]
     files = sorted(file for file in place.iterdir() if _may_declare(file))
     if not files:
-        wrong = "no declaration lies in this folder"
-        raise DeclarationError([Fault(str(place), "file", wrong, "put the declarations there, as <name>.yaml")])
+        problem = "no declaration lies in this folder"
+        raise DeclarationError(
+            [ValidationError(str(place), "file", problem, "put the declarations there, as <name>.yaml")]
+        )
     return files
 
 
 def _may_declare(file: Path) -> bool:
-    return file.suffix.lower() in _SUFFIXES and file.stem not in _OF_DAGSTER and file.is_file()
+    return file.suffix.lower() in _SUFFIXES and file.stem not in _DAGSTER_FILES and file.is_file()
 
 
 def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()) -> Declarations:
@@ -99,106 +105,108 @@ def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
 
 def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
     """The dimensions and the facts that the text declares.  Errors: as of `parse`."""
-    faults: list[Fault] = []
+    errors: list[ValidationError] = []
     facts: list[tuple[str, Node]] = []
-    faulty: set[str] = set()
-    dimensions = _read(text, origin, faults, facts, faulty)
-    return _checked(dimensions, facts, faults, faulty)
+    invalid: set[str] = set()
+    dimensions = _read(text, origin, errors, facts, invalid)
+    return _checked(dimensions, facts, errors, invalid)
 
 
 def _parsed(files: Iterable[Path], further: Iterable[Path] = ()) -> Declarations:
     """Return what files declare; their facts may name dimensions of further files, whose facts are not read."""
-    faults: list[Fault] = []
+    errors: list[ValidationError] = []
     facts: list[tuple[str, Node]] = []
-    faulty: set[str] = set()
-    dimensions = _dimensions(files, faults, facts, faulty)
-    others = _dimensions(further, faults, [], faulty)
-    return _checked(dimensions, facts, faults, faulty, others)
+    invalid: set[str] = set()
+    dimensions = _dimensions(files, errors, facts, invalid)
+    others = _dimensions(further, errors, [], invalid)
+    return _checked(dimensions, facts, errors, invalid, others)
 
 
 def _dimensions(
-    files: Iterable[Path], faults: list[Fault], facts: list[tuple[str, Node]], faulty: set[str]
+    files: Iterable[Path], errors: list[ValidationError], facts: list[tuple[str, Node]], invalid: set[str]
 ) -> list[Dimension]:
     dimensions: list[Dimension] = []
     for file in files:
-        text = _text_of(file, faults)
+        text = _read_text(file, errors)
         if text is not None:
-            dimensions += _read(text, str(file), faults, facts, faulty)
+            dimensions += _read(text, str(file), errors, facts, invalid)
     return dimensions
 
 
-def _text_of(file: Path, faults: list[Fault]) -> str | None:
+def _read_text(file: Path, errors: list[ValidationError]) -> str | None:
     try:
         return file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        faults.append(Fault(f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8"))
+        errors.append(ValidationError(f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        faults.append(Fault(str(file), "file", f"cannot be read ({reason})", "name a readable file or folder"))
+        errors.append(
+            ValidationError(str(file), "file", f"cannot be read ({reason})", "name a readable file or folder")
+        )
     return None
 
 
 def _read(
-    text: str, origin: str, faults: list[Fault], facts: list[tuple[str, Node]], faulty: set[str]
+    text: str, origin: str, errors: list[ValidationError], facts: list[tuple[str, Node]], invalid: set[str]
 ) -> list[Dimension]:
     """The dimensions of the text; its faults are added in the order of their lines, its facts as they stand.
 
     To `faulty` the names of the dimensions that have faults.
     """
-    told: list[tuple[int, Fault]] = []
+    reported: list[tuple[int, ValidationError]] = []
 
-    def tell(line: int, wrong: str, right: str) -> None:
-        told.append((line, Fault(f"{origin}:{line}", "syntax", wrong, right)))
+    def report(line: int, problem: str, fix: str) -> None:
+        reported.append((line, ValidationError(f"{origin}:{line}", "syntax", problem, fix)))
 
     found: list[Dimension] = []
     documented = False
-    for root in documents(text, tell):
+    for root in documents(text, report):
         documented = True
         if is_fact(root):
             facts.append((origin, root))
             continue
         reader = DimensionReader(origin, root)
         dimension = reader.read()
-        told += reader.faults
+        reported += reader.errors
         if dimension is not None:
             found.append(dimension)
         else:
-            faulty.add(_name_of(root))
-    if not documented and not told:
-        tell(1, "nothing is declared", "begin with `dimension: <name>`")
-    faults += [fault for _, fault in sorted(told, key=lambda one: one[0])]
+            invalid.add(_dimension_name(root))
+    if not documented and not reported:
+        report(1, "nothing is declared", "begin with `dimension: <name>`")
+    errors += [validation_error for _, validation_error in sorted(reported, key=lambda one: one[0])]
     return found
 
 
-def _name_of(root: Node) -> str:
+def _dimension_name(root: Node) -> str:
     """What a document's dimension is called, as far as it can be read."""
     entries = root.value if isinstance(root, MappingNode) else ()
-    return next((str(of.value) for word, of in entries if word.value == "dimension"), "")
+    return next((str(of.value) for option, of in entries if option.value == "dimension"), "")
 
 
 def _checked(
     dimensions: list[Dimension],
     roots: list[tuple[str, Node]],
-    faults: list[Fault],
-    faulty: Collection[str],
+    errors: list[ValidationError],
+    invalid: Collection[str],
     others: Sequence[Dimension] = (),
 ) -> Declarations:
     by_name = {dimension.name: dimension for dimension in (*others, *dimensions)}
     facts: list[Fact] = []
     for origin, root in roots:
-        reader = FactReader(origin, root, by_name, faulty)
+        reader = FactReader(origin, root, by_name, invalid)
         fact = reader.read_fact()
-        faults += [fault for _, fault in sorted(reader.faults, key=lambda one: one[0])]
+        errors += [validation_error for _, validation_error in sorted(reader.errors, key=lambda one: one[0])]
         facts += [fact] if fact is not None else []
     first: dict[str, Dimension | Fact] = {}
     everything: list[Dimension | Fact] = [*others, *dimensions, *facts]
     for declared in everything:
         same = first.setdefault(declared.name.casefold(), declared)
         if same is not declared:
-            wrong = f"{same.name} is declared at {same.origin} already"
-            word = "dimension" if isinstance(declared, Dimension) else "fact"
-            faults.append(Fault(declared.origin, word, wrong, "choose another name"))
-    if faults:
-        raise DeclarationError(faults)
+            problem = f"{same.name} is declared at {same.origin} already"
+            option = "dimension" if isinstance(declared, Dimension) else "fact"
+            errors.append(ValidationError(declared.origin, option, problem, "choose another name"))
+    if errors:
+        raise DeclarationError(errors)
     return Declarations(tuple(dimensions), tuple(facts))

@@ -25,7 +25,7 @@ READ_AS = {
 }
 MERGE = f"{_TAG}merge"
 
-Tell = Callable[[int, str, str], None]
+Report = Callable[[int, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Unreadable(Exception):
     """A scalar that YAML gives a meaning which its text does not have."""
 
 
-def documents(text: str, tell: Tell) -> Iterator[Node]:
+def documents(text: str, report: Report) -> Iterator[Node]:
     """The documents of the text that say something; what breaks the syntax is told with its line."""
     try:
         for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
@@ -48,21 +48,21 @@ def documents(text: str, tell: Tell) -> Iterator[Node]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        tell(line, _plainly(error.problem or error.context or "the text ends too soon"), _mend(error))
+        report(line, _plainly(error.problem or error.context or "the text ends too soon"), _fix_of_syntax(error))
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        tell(line, f"character U+{ord(text[error.position]):04X} is not allowed", "remove it")
+        report(line, f"character U+{ord(text[error.position]):04X} is not allowed", "remove it")
     except RecursionError:
-        tell(1, "the text is nested too deep", "write it as the documentation shows")
+        report(1, "the text is nested too deep", "write it as the documentation shows")
     except (ValueError, OverflowError) as error:  # from numbers in escapes and directives
-        tell(1, f"the text is not YAML ({type(error).__name__})", "write it as the documentation shows")
+        report(1, f"the text is not YAML ({type(error).__name__})", "write it as the documentation shows")
 
 
 def _plainly(problem: str) -> str:
     return " ".join(problem.split())
 
 
-def _mend(error: yaml.MarkedYAMLError) -> str:
+def _fix_of_syntax(error: yaml.MarkedYAMLError) -> str:
     problem = str(error.problem)
     if "got '{'" in problem:
         return "put a text with braces in quotes"
@@ -77,11 +77,11 @@ def is_nothing(node: Node) -> bool:
     return isinstance(node, ScalarNode) and bool(node.tag == f"{_TAG}null")
 
 
-def line_of(node: Node) -> int:
+def line_number(node: Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def kind_of(node: Node) -> str:
+def node_kind(node: Node) -> str:
     """What stands there, in words."""
     return _COLLECTIONS.get(type(node), ("", "one value"))[1]
 
@@ -96,7 +96,7 @@ def foreign_tag(node: Node) -> str | None:
     return None if known else str(node.tag)
 
 
-def value_of(node: ScalarNode) -> Any:
+def parse_scalar(node: ScalarNode) -> Any:
     """The scalar as a Python value; a date or time as a Stamp. Errors: Unreadable."""
     name = node.tag.removeprefix(_TAG)
     if node.tag in TEXT_TAGS:

@@ -16,7 +16,7 @@ class Kind(enum.Enum):
     NUMBER = "a number"
     SCALAR = "text, a number, or true or false"
     CHOICE = "one of its choices"
-    PART = "a part with words of its own"
+    SECTION = "a part with words of its own"
 
     def accepts(self, value: object) -> bool:
         """Whether the value is of this kind; parts are judged where they are read."""
@@ -35,9 +35,9 @@ class Kind(enum.Enum):
                 return True
 
 
-Words = Mapping[str, Kind]
+Options = Mapping[str, Kind]
 
-ATTRIBUTE: Words = {
+ATTRIBUTE: Options = {
     "scd": Kind.SCALAR,
     "type": Kind.TEXT,
     "source": Kind.TEXT,
@@ -50,7 +50,7 @@ ATTRIBUTE: Words = {
     "previous": Kind.FLAG,
     "description": Kind.TEXT,
 }
-COLUMN: Words = {
+COLUMN: Options = {
     "from": Kind.NAMES,
     "format": Kind.TEXT,
     "unit": Kind.TEXT,
@@ -58,10 +58,10 @@ COLUMN: Words = {
     "expression": Kind.TEXT,
     "default": Kind.SCALAR,
 }
-_CHANNEL: Words = {
+_CHANNEL: Options = {
     "path": Kind.TEXT,
     "format": Kind.TEXT,
-    "options": Kind.PART,
+    "options": Kind.SECTION,
     "partition": Kind.TEXT,
     "versions": Kind.FLAG,
     "effective_at": Kind.TEXT,
@@ -75,45 +75,45 @@ _CHANNEL: Words = {
     "actor": Kind.TEXT,
     "correlation_id": Kind.TEXT,
 }
-SNAPSHOT: Words = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
-FEED: Words = {**_CHANNEL, "deletes": Kind.TEXT, "updates": Kind.TEXT, "nulls": Kind.TEXT}
-SOURCE: Words = {
-    "snapshot": Kind.PART,
-    "feed": Kind.PART,
+SNAPSHOT: Options = {**_CHANNEL, "scope": Kind.NAMES, "unreadable_keys": Kind.TEXT}
+FEED: Options = {**_CHANNEL, "deletes": Kind.TEXT, "updates": Kind.TEXT, "nulls": Kind.TEXT}
+SOURCE: Options = {
+    "snapshot": Kind.SECTION,
+    "feed": Kind.SECTION,
     "attributes": Kind.NAMES,
     "existence": Kind.FLAG,
     "timezone": Kind.TEXT,
-    "columns": Kind.PART,
+    "columns": Kind.SECTION,
     "bad_row_limit": Kind.NUMBER,
-    "retire_guard": Kind.PART,
+    "retire_guard": Kind.SECTION,
     "overdue_after_hours": Kind.NUMBER,
 }
-RETIRE_GUARD: Words = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
-BEGIN: Words = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
-DIMENSION: Words = {
+RETIRE_GUARD: Options = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
+BEGIN: Options = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
+DIMENSION: Options = {
     "dimension": Kind.TEXT,
-    "business_key": Kind.PART,
-    "sources": Kind.PART,
-    "attributes": Kind.PART,
+    "business_key": Kind.SECTION,
+    "sources": Kind.SECTION,
+    "attributes": Kind.SECTION,
     "surrogate_key": Kind.TEXT,
     "key_salt": Kind.TEXT,
     "open_end": Kind.TIME,
-    "begin": Kind.PART,
+    "begin": Kind.SECTION,
     "deleted_rows": Kind.TEXT,
     "deleted_at": Kind.FLAG,
     "owner": Kind.TEXT,
     "description": Kind.TEXT,
     "group": Kind.TEXT,
 }
-ROLE: Words = {"dimension": Kind.TEXT, "key": Kind.NAMES}
-FACT: Words = {
+ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
+FACT: Options = {
     "fact": Kind.TEXT,
-    "grain": Kind.PART,
+    "grain": Kind.SECTION,
     "event_time": Kind.TEXT,
     "event_at": Kind.TEXT,
-    "dimensions": Kind.PART,
-    "measures": Kind.PART,
-    "sources": Kind.PART,
+    "dimensions": Kind.SECTION,
+    "measures": Kind.SECTION,
+    "sources": Kind.SECTION,
     "row_key": Kind.TEXT,
     "owner": Kind.TEXT,
     "description": Kind.TEXT,
@@ -124,4 +124,4 @@ FACT: Words = {
 PYTHON_NAMES = {"from": "from_"}
 
 # What other tools call a thing, by the words that declare it here.
-MEANT = {"optional": "missing: not_provided"}
+ALIASES = {"optional": "missing: not_provided"}

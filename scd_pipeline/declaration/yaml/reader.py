@@ -11,10 +11,10 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
-from scd_pipeline.declaration.names import did_you_mean, nearest, shown
+from scd_pipeline.declaration.names import did_you_mean, display, nearest
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.times import TIME_FORM
-from scd_pipeline.declaration.yaml import options as words
+from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.nodes import (
     MERGE,
     READ_AS,
@@ -23,15 +23,15 @@ from scd_pipeline.declaration.yaml.nodes import (
     Unreadable,
     foreign_tag,
     is_nothing,
-    kind_of,
-    line_of,
+    line_number,
+    node_kind,
     node_within_itself,
-    value_of,
+    parse_scalar,
 )
-from scd_pipeline.declaration.yaml.options import Kind, Words
-from scd_pipeline.errors import DeclarationError, Fault
+from scd_pipeline.declaration.yaml.options import Kind, Options
+from scd_pipeline.errors import DeclarationError, ValidationError
 
-_CHANNELS: dict[str, tuple[Any, Words]] = {"snapshot": (Snapshot, words.SNAPSHOT), "feed": (Feed, words.FEED)}
+_CHANNELS: dict[str, tuple[Any, Options]] = {"snapshot": (Snapshot, options.SNAPSHOT), "feed": (Feed, options.FEED)}
 _ENTRY = "write `name: value`"
 _NULL = ("null", "Null", "NULL")
 
@@ -42,36 +42,36 @@ class DimensionReader:
     def __init__(self, origin: str, root: Node) -> None:
         self.origin = origin
         self.root = root
-        self.lines = {"": line_of(root)}
-        self.faults: list[tuple[int, Fault]] = []
-        self.spoilt: set[str] = set()
+        self.lines = {"": line_number(root)}
+        self.errors: list[tuple[int, ValidationError]] = []
+        self.invalid_paths: set[str] = set()
 
     def read(self) -> Dimension | None:
         """The dimension; None where there are faults."""
         looped = node_within_itself(self.root)
         if looped is not None:
-            wrong = "an alias stands inside its own anchor"
-            self.tell("dimension", wrong, "write the part out", spoils=False, line=line_of(looped))
-        given = self.dimension_words()
+            problem = "an alias stands inside its own anchor"
+            self.report("dimension", problem, "write the part out", hide_others=False, line=line_number(looped))
+        values = self.dimension_options()
         try:
-            dimension = Dimension(**given, origin=f"{self.origin}:{self.lines['']}")
+            dimension = Dimension(**values, origin=f"{self.origin}:{self.lines['']}")
         except DeclarationError as error:
-            for fault in error.faults:
-                self.place(fault)
+            for validation_error in error.errors:
+                self.place(validation_error)
             return None
-        return None if self.faults else dimension
+        return None if self.errors else dimension
 
-    def place(self, fault: Fault) -> None:
+    def place(self, validation_error: ValidationError) -> None:
         """Take over a fault of the built parts, unless it only follows from one that was told."""
-        field = "dimension" if fault.field == "name" else fault.field
-        if not any(field == path or field.startswith(f"{path}.") for path in self.spoilt):
-            self.tell(field, fault.wrong, fault.right, spoils=False)
+        field = "dimension" if validation_error.field == "name" else validation_error.field
+        if not any(field == path or field.startswith(f"{path}.") for path in self.invalid_paths):
+            self.report(field, validation_error.problem, validation_error.fix, hide_others=False)
 
-    def tell(self, path: str, wrong: str, right: str, spoils: bool = True, line: int | None = None) -> None:
+    def report(self, path: str, problem: str, fix: str, hide_others: bool = True, line: int | None = None) -> None:
         line = line or self.line(path)
-        self.faults.append((line, Fault(f"{self.origin}:{line}", path, wrong, right)))
-        if spoils:
-            self.spoilt.add(path)
+        self.errors.append((line, ValidationError(f"{self.origin}:{line}", path, problem, fix)))
+        if hide_others:
+            self.invalid_paths.add(path)
 
     def line(self, path: str) -> int:
         """The line of the key, or of the nearest key around it that is there."""
@@ -81,28 +81,28 @@ class DimensionReader:
 
     # Parts of the declaration
 
-    def dimension_words(self) -> dict[str, Any]:
+    def dimension_options(self) -> dict[str, Any]:
         if not isinstance(self.root, MappingNode):
-            right = "begin with `dimension: <name>`"
-            self.tell("dimension", f"{kind_of(self.root)} stands where a declaration is expected", right)
-            self.spoilt |= set(words.DIMENSION)
+            fix = "begin with `dimension: <name>`"
+            self.report("dimension", f"{node_kind(self.root)} stands where a declaration is expected", fix)
+            self.invalid_paths |= set(options.DIMENSION)
             return {"name": ""}
-        given = self.words("", self.root, words.DIMENSION)
-        given["name"] = given.pop("dimension", "")
+        values = self.options("", self.root, options.DIMENSION)
+        values["name"] = values.pop("dimension", "")
         readers = {"business_key": self.key, "sources": self.sources, "attributes": self.attributes}
-        for word, read in readers.items():
-            if word in given:
-                given[word] = read(word, given[word])
-        if "attributes" in self.spoilt:
-            given["attributes"] = None  # not empty, which would be a dimension of keys alone
-        if "begin" in given:
-            given["begin"] = self.begin(self.words("begin", given["begin"], words.BEGIN))
-        return given
+        for option, read in readers.items():
+            if option in values:
+                values[option] = read(option, values[option])
+        if "attributes" in self.invalid_paths:
+            values["attributes"] = None  # not empty, which would be a dimension of keys alone
+        if "begin" in values:
+            values["begin"] = self.begin(self.options("begin", values["begin"], options.BEGIN))
+        return values
 
-    def begin(self, given: dict[str, Any]) -> Begin:
-        if "at" not in given and not self.spoilt & {"begin", "begin.at"}:
-            self.tell("begin.at", "is missing", TIME_FORM)
-        return Begin(**{"at": "", **given})
+    def begin(self, values: dict[str, Any]) -> Begin:
+        if "at" not in values and not self.invalid_paths & {"begin", "begin.at"}:
+            self.report("begin.at", "is missing", TIME_FORM)
+        return Begin(**{"at": "", **values})
 
     def key(self, path: str, node: Node) -> Any:
         if not isinstance(node, MappingNode):
@@ -112,8 +112,8 @@ class DimensionReader:
 
     def key_type(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode) and any(key.value == "personal" for key, _ in node.value):
-            right = "a key outlives an erasure: take one that is not personal, and write its type alone"
-            self.tell(path, "a business key cannot be personal", right)
+            fix = "a key outlives an erasure: take one that is not personal, and write its type alone"
+            self.report(path, "a business key cannot be personal", fix)
             return "string"
         return self.value(path, node, Kind.TEXT) or "string"
 
@@ -122,29 +122,29 @@ class DimensionReader:
 
     def attribute(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode):
-            return Attribute(**{"scd": None, **self.words(path, node, words.ATTRIBUTE)})
+            return Attribute(**{"scd": None, **self.options(path, node, options.ATTRIBUTE)})
         return self.value(path, node, Kind.SCALAR)
 
     def sources(self, path: str, node: Node) -> list[Source]:
         return [self.source(joined(path, name), name, of) for name, of in self.entries(path, node).items()]
 
     def source(self, path: str, name: str, node: Node) -> Source:
-        given = self.words(path, node, words.SOURCE)
+        values = self.options(path, node, options.SOURCE)
         for kind, (channel, _) in _CHANNELS.items():
-            if kind in given:
-                given[kind] = self.channel(joined(path, kind), given[kind], kind)
-            elif joined(path, kind) in self.spoilt:
-                given[kind] = channel()
-        if "columns" in given:
-            given["columns"] = self.columns(joined(path, "columns"), given["columns"])
-        if "retire_guard" in given:
-            given |= self.retire_guard(joined(path, "retire_guard"), given.pop("retire_guard"))
-        return Source(name, **given)
+            if kind in values:
+                values[kind] = self.channel(joined(path, kind), values[kind], kind)
+            elif joined(path, kind) in self.invalid_paths:
+                values[kind] = channel()
+        if "columns" in values:
+            values["columns"] = self.columns(joined(path, "columns"), values["columns"])
+        if "retire_guard" in values:
+            values |= self.retire_guard(joined(path, "retire_guard"), values.pop("retire_guard"))
+        return Source(name, **values)
 
     def retire_guard(self, path: str, node: Node) -> dict[str, Any]:
         """The argument of the source: a share, or a mapping; none where it cannot be read."""
         if isinstance(node, MappingNode):
-            return {"retire_guard": RetireGuard(**self.words(path, node, words.RETIRE_GUARD))}
+            return {"retire_guard": RetireGuard(**self.options(path, node, options.RETIRE_GUARD))}
         share = self.value(path, node, Kind.NUMBER)
         return {} if share is None else {"retire_guard": share}
 
@@ -152,13 +152,13 @@ class DimensionReader:
         channel, known = _CHANNELS[kind]
         if not isinstance(node, MappingNode):
             return channel(self.value(path, node, Kind.TEXT))
-        given = self.words(path, node, known)
-        if "options" in given:
+        values = self.options(path, node, known)
+        if "options" in values:
             field = joined(path, "options")
-            options = self.entries(field, given["options"])
+            options = self.entries(field, values["options"])
             texts = {name: self.value(joined(field, name), value, Kind.TEXT) for name, value in options.items()}
-            given["options"] = {name: text for name, text in texts.items() if text is not None}
-        return channel(**given)
+            values["options"] = {name: text for name, text in texts.items() if text is not None}
+        return channel(**values)
 
     def columns(self, path: str, node: Node) -> dict[str, Any]:
         return {name: self.column(joined(path, name), of) for name, of in self.entries(path, node).items()}
@@ -166,38 +166,40 @@ class DimensionReader:
     def column(self, path: str, node: Node) -> Column:
         if not isinstance(node, MappingNode):
             return Column(self.value(path, node, Kind.NAMES))
-        given = self.words(path, node, words.COLUMN)
-        return Column(**{words.PYTHON_NAMES.get(word, word): value for word, value in given.items()})
+        values = self.options(path, node, options.COLUMN)
+        return Column(**{options.PYTHON_NAMES.get(option, option): value for option, value in values.items()})
 
     # Mappings, lists and single values
 
-    def words(self, path: str, node: Node, known: Words) -> dict[str, Any]:
+    def options(self, path: str, node: Node, known: Options) -> dict[str, Any]:
         """The values by their words; of a part that has words of its own, the node."""
-        given: dict[str, Any] = {}
-        for word, value in self.correct_names(path, self.entries(path, node), known).items():
-            field = joined(path, word)
-            if field in self.spoilt:
+        values: dict[str, Any] = {}
+        for option, value in self.correct_names(path, self.entries(path, node), known).items():
+            field = joined(path, option)
+            if field in self.invalid_paths:
                 continue
-            found = self.part(field, value) if known[word] is Kind.PART else self.value(field, value, known[word])
+            found = (
+                self.part(field, value) if known[option] is Kind.SECTION else self.value(field, value, known[option])
+            )
             if found is not None:
-                given[word] = found
-        return given
+                values[option] = found
+        return values
 
-    def correct_names(self, path: str, entries: Mapping[str, Node], known: Words) -> dict[str, Node]:
+    def correct_names(self, path: str, entries: Mapping[str, Node], known: Options) -> dict[str, Node]:
         """Return the entries by the options that are meant; an unknown name is an error.
 
         The options under a misspelt name are read as those of the option that is most likely meant, so that their
         errors are reported too.
         """
         corrected: dict[str, Node] = {}
-        for word, node in entries.items():
-            field = joined(path, word)
-            if word in known or field in self.spoilt:
-                corrected[word] = node
+        for option, node in entries.items():
+            field = joined(path, option)
+            if option in known or field in self.invalid_paths:
+                corrected[option] = node
                 continue
-            self.tell(field, f"{shown(word)} is not a word that stands here", _hint(word, known))
-            meant = nearest(word, known)
-            if meant and known[meant] is Kind.PART and meant not in entries and meant not in corrected:
+            self.report(field, f"{display(option)} is not a word that stands here", _hint(option, known))
+            meant = nearest(option, known)
+            if meant and known[meant] is Kind.SECTION and meant not in entries and meant not in corrected:
                 self.lines[joined(path, meant)] = self.lines[field]
                 corrected[meant] = node
         return corrected
@@ -205,19 +207,19 @@ class DimensionReader:
     def part(self, path: str, node: Node) -> Node | None:
         if is_nothing(node):
             handed_in = path.rpartition(".")[2] in _CHANNELS
-            right = "write `{}` where frames are handed in" if handed_in else "say what it is"
-            self.tell(path, "has no value", f"{right}, or remove the word")
+            fix = "write `{}` where frames are handed in" if handed_in else "say what it is"
+            self.report(path, "has no value", f"{fix}, or remove the word")
             return None
         return node
 
     def entries(self, path: str, node: Node) -> dict[str, Node]:
         """The values of a mapping by their names; names that are no text, or that come again, are told."""
         if not isinstance(node, MappingNode):
-            self.tell(path, f"{kind_of(node)} stands where names with values are expected", "write `name: value`")
+            self.report(path, f"{node_kind(node)} stands where names with values are expected", "write `name: value`")
             return {}
         tag = foreign_tag(node)
         if tag is not None:
-            self.tell(path, f"tag {shown(tag)} is not offered", "remove the tag", spoils=False)
+            self.report(path, f"tag {display(tag)} is not offered", "remove the tag", hide_others=False)
         found: dict[str, Node] = {}
         for key, value in self.whole_entries(path, node):
             name = self.entry_name(path, key)
@@ -226,9 +228,9 @@ class DimensionReader:
             field = joined(path, name)
             if name in found:
                 first = self.lines[field]
-                self.tell(field, f"is there twice (line {first} has it too)", "remove one", False, line_of(key))
+                self.report(field, f"is there twice (line {first} has it too)", "remove one", False, line_number(key))
                 continue
-            self.lines[field] = line_of(key)
+            self.lines[field] = line_number(key)
             found[name] = value
         return found
 
@@ -245,18 +247,20 @@ class DimensionReader:
             if len(pieces) > 1:
                 text = ",".join(str(piece.value) for piece in pieces)
                 field = joined(path, key.value)
-                self.lines.setdefault(field, line_of(key))
-                self.tell(field, f"{text} is cut off at its comma, which ends a value in braces", f'quote it: "{text}"')
+                self.lines.setdefault(field, line_number(key))
+                self.report(
+                    field, f"{text} is cut off at its comma, which ends a value in braces", f'quote it: "{text}"'
+                )
             else:
                 yield key, value
 
     def entry_name(self, path: str, key: Node) -> str | None:
-        line = line_of(key)
+        line = line_number(key)
         if not isinstance(key, ScalarNode):
-            self.tell(path, f"{kind_of(key)} stands where a name is expected", "write `name: value`", False, line)
+            self.report(path, f"{node_kind(key)} stands where a name is expected", "write `name: value`", False, line)
             return None
         if key.tag == MERGE:
-            self.tell(path, "`<<` is not offered", "write the words out", spoils=False, line=line)
+            self.report(path, "`<<` is not offered", "write the words out", hide_others=False, line=line)
             return None
         name = str(key.value)
         self.check_name(joined(path, name), key, line)
@@ -266,33 +270,33 @@ class DimensionReader:
         """Tell a name that YAML reads as something else than text."""
         tag = foreign_tag(key)
         if tag is not None:
-            self.tell(path, f"tag {shown(tag)} is not offered", "remove the tag", line=line)
+            self.report(path, f"tag {display(tag)} is not offered", "remove the tag", line=line)
         elif is_nothing(key) and not key.value:
-            self.tell(path, "a name is missing before the colon", _ENTRY, line=line)
+            self.report(path, "a name is missing before the colon", _ENTRY, line=line)
         elif key.tag not in TEXT_TAGS:
-            self.tell(path, *_unquoted(key, "a name"), line=line)
+            self.report(path, *_unquoted(key, "a name"), line=line)
 
     def value(self, path: str, node: Node, kind: Kind) -> Any:
         """A value of the kind; None where there is none, which is told."""
         tag = foreign_tag(node)
         if tag is not None:
-            self.tell(path, f"tag {shown(tag)} is not offered", "remove the tag")
+            self.report(path, f"tag {display(tag)} is not offered", "remove the tag")
             return None
         if kind is Kind.NAMES and isinstance(node, SequenceNode):
             names = [self.value(path, item, Kind.TEXT) for item in node.value]
             return tuple(name for name in names if name is not None)
         if not isinstance(node, ScalarNode):
-            self.tell(path, f"{kind_of(node)} stands where {kind.value} is expected", f"write {kind.value}")
+            self.report(path, f"{node_kind(node)} stands where {kind.value} is expected", f"write {kind.value}")
             return None
         found = self.scalar(path, node, kind)
         return (found,) if kind is Kind.NAMES and found is not None else found
 
     def scalar(self, path: str, node: ScalarNode, kind: Kind) -> Any:
         try:
-            found = value_of(node)
+            found = parse_scalar(node)
         except Unreadable as error:
-            wrong = f"{shown(node.value)} looks like {error}, but cannot be read as such"
-            self.tell(path, wrong, "put it in quotes if it is text")
+            problem = f"{display(node.value)} looks like {error}, but cannot be read as such"
+            self.report(path, problem, "put it in quotes if it is text")
             return None
         if isinstance(found, Stamp) and kind in (Kind.TIME, Kind.SCALAR):
             found = found.text
@@ -302,12 +306,12 @@ class DimensionReader:
         if fits:
             return found
         if found is None:
-            self.tell(path, "has no value", f"write {kind.value}, or remove the word")
+            self.report(path, "has no value", f"write {kind.value}, or remove the word")
         elif kind in (Kind.TEXT, Kind.TIME, Kind.NAMES):
-            wrong, right = _unquoted(node, kind.value)
-            self.tell(path, wrong, TIME_FORM if kind is Kind.TIME else right)
+            problem, fix = _unquoted(node, kind.value)
+            self.report(path, problem, TIME_FORM if kind is Kind.TIME else fix)
         else:
-            self.tell(path, f"{shown(node.value)} is not {kind.value}", f"write {kind.value}")
+            self.report(path, f"{display(node.value)} is not {kind.value}", f"write {kind.value}")
         return None
 
 
@@ -319,18 +323,18 @@ def _is_cut(pieces: Sequence[Node]) -> bool:
     return text.count("(") + text.count("<") > text.count(")") + text.count(">")
 
 
-def _hint(word: str, known: Words) -> str:
+def _hint(option: str, known: Options) -> str:
     """Return what to write in place of an unknown word."""
-    if known in (words.SNAPSHOT, words.FEED) and word in words.SOURCE:
-        return f"`{word}` is an option of the source: move it beside `snapshot:` and `feed:`"
-    meant = words.MEANT.get(word, "")
-    return f"did you mean `{meant}`?" if meant.partition(":")[0] in known else did_you_mean(word, known)
+    if known in (options.SNAPSHOT, options.FEED) and option in options.SOURCE:
+        return f"`{option}` is an option of the source: move it beside `snapshot:` and `feed:`"
+    meant = options.ALIASES.get(option, "")
+    return f"did you mean `{meant}`?" if meant.partition(":")[0] in known else did_you_mean(option, known)
 
 
-def _unquoted(node: ScalarNode, wanted: str) -> tuple[str, str]:
+def _unquoted(node: ScalarNode, expected: str) -> tuple[str, str]:
     """A word that YAML reads as something else than text, and how to write it as text."""
     return (
-        f"{_short(node)} is read as {_read_as(node)}, not as {wanted}",
+        f"{_short(node)} is read as {_read_as(node)}, not as {expected}",
         f'put it in quotes: "{_short(node)}"',
     )
 
@@ -341,4 +345,4 @@ def _read_as(node: ScalarNode) -> str:
 
 def _short(node: ScalarNode) -> str:
     raw = str(node.value)
-    return raw if len(raw) <= 60 and raw.isprintable() else shown(raw)
+    return raw if len(raw) <= 60 and raw.isprintable() else display(raw)
