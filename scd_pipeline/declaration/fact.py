@@ -34,7 +34,7 @@ class Role:
     key: tuple[str, ...]
 
     def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
-        """Errors: DeclarationError for what is no dimension."""
+        """Errors: DeclarationError for what is not a dimension."""
         if not isinstance(dimension, Dimension):
             raise DeclarationError([ValidationError("role", "dimension", *_no_dimension(dimension))])
         names = dimension.key_names if key is None else as_tuple(key)
@@ -164,7 +164,7 @@ def _columns(fact: Fact) -> dict[str, str]:
 
 
 def _no_dimension(values: object) -> tuple[str, str]:
-    return f"{display(values)} is no dimension", "give a Dimension, or a Role of one"
+    return f"{display(values)} is not a dimension", "give a Dimension, or a Role of one"
 
 
 def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
@@ -186,7 +186,7 @@ def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, so
         )
     if not isinstance(source, Source):
         errors.append(
-            ValidationError(location, "source", f"{display(source)} is no source", "give a Source with a feed")
+            ValidationError(location, "source", f"{display(source)} is not a source", "give a Source with a feed")
         )
     if errors:
         raise DeclarationError(errors)
@@ -221,7 +221,7 @@ def _check_options_of_fact(fact: Fact, report: Report) -> None:
     if not fact.roles:
         report("dimensions", "is missing", "name at least one dimension, by its role")
     if fact.event_at not in ("row", "delivery"):
-        report("event_at", f"{display(fact.event_at)} is not a choice", "write row or delivery")
+        report("event_at", f"{display(fact.event_at)} is not allowed", "write row or delivery")
     named = {"event_time": fact.event_time, "row_key": fact.row_key}
     named |= {f"dimensions.{name}": name for name, _ in fact.roles}
     for field_name, name in named.items():
@@ -233,13 +233,13 @@ def _check_source(fact: Fact, report: Report) -> None:
     place = f"sources.{fact.source.name}"
     for option in ("attributes", "existence", "retire_guard"):
         if getattr(fact.source, option) != getattr(_PLAIN, option):
-            report(f"{place}.{option}", "is a word for the sources of dimensions", "remove it")
+            report(f"{place}.{option}", "is an option for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
         report(place, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
-        report(f"{place}.feed", "has words that are for dimensions only", "remove `deletes` and `effective_at`")
+        report(f"{place}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`")
     elif fact.source.feed.updates != "full":  # a row without its event time would be of no time (S23)
-        report(f"{place}.feed.updates", "a feed states all of a fact", "remove `updates` and `nulls`")
+        report(f"{place}.feed.updates", "the feed of a fact provides all columns", "remove `updates` and `nulls`")
     elif fact.source.feed.placeholder == "delivery":  # no `effective_at` can mend it here
         problem = "{delivery} is any name, and a fact takes a delivery's time from its name"
         report(f"{place}.feed.path", problem, "write {date} or {datetime} in its place")

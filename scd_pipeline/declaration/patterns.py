@@ -81,7 +81,7 @@ def _problem(pattern: str) -> str | None:
     for found in re.finditer(r"([A-Za-z])\1*|[#{}%]", plain):
         run = found[0]
         if run[0] not in _COUNTS:
-            return f"has {run[0]}, by which nothing can be read"
+            return f"has {run[0]}, which cannot be used for reading"
         if len(run) not in _COUNTS[run[0]]:
             return f"has {run}, and {run[0]} comes in rows of {_lengths(run[0])}"
     return _misread(plain)

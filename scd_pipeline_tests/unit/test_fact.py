@@ -68,7 +68,11 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("dim_player\n  guest", "dim_plaier\n  guest", "10: dimensions.player: 'dim_plaier' is no dimension that is"),
+        (
+            "dim_player\n  guest",
+            "dim_plaier\n  guest",
+            "10: dimensions.player: 'dim_plaier' is not a declared dimension",
+        ),
         ("key: [casino, guest]", "key: guest", "9: dimensions: guest.key names 1 columns; name one for each of casino"),
         (
             "{play: bigint}",
@@ -87,29 +91,37 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
         ("played_at\n", "guest_key\n", "8: event_time: guest_key is the column of the surrogate key of role guest"),
         ("{coins: int}", "{guest_key: int}", "12: measures.guest_key: guest_key is the column of the surrogate key of"),
         ("[casino, guest]", "[casino, player_key]", "11: dimensions.guest.key: player_key is the column of the surro"),
-        ("played_at\n", "played_at\nevent_at: now\n", "9: event_at: 'now' is not a choice; write row or delivery"),
+        ("played_at\n", "played_at\nevent_at: now\n", "9: event_at: 'now' is not allowed; write row or delivery"),
         ("{feed: ", "{snapshot: ", "14: sources.floor: facts come by a feed; write `feed:` with its path"),
-        ('"plays_{date}.csv"', '{deletes: "x"}', "14: sources.floor.feed: has words that are for dimensions only"),
+        ('"plays_{date}.csv"', '{deletes: "x"}', "14: sources.floor.feed: has options for dimensions only"),
         (
             '"plays_{date}.csv"',
             "{updates: partial}",
-            "14: sources.floor.feed.updates: a feed states all of a fact; remove",
+            "14: sources.floor.feed.updates: the feed of a fact provides all columns; remove",
         ),
         ("plays_{date}", "plays_{delivery}", "14: sources.floor.feed.path: {delivery} is any name, and a fact takes a"),
         ("fct_play", "fct play", "6: fact: 'fct play' cannot be the name of a table"),
         ("fct_play", "dim_player", "6: fact: dim_player is declared at <text>:1 already; choose another name"),
         ("grain: {play: bigint}\n", "", "6: grain: is missing; write `grain:`"),
         ("event_time: played_at", "event_time: 2024-01-01", "8: event_time: 2024-01-01 is read as a"),
-        ("measures", "mesures", "12: mesures: 'mesures' is not a word that stands here; did you mean measures?"),
+        ("measures", "mesures", "12: mesures: 'mesures' is not an option here; did you mean measures?"),
         ('  floor: {feed: "plays_{date}.csv"}', "  {}", "13: sources: is missing; write `sources:`"),
-        ("  floor: {", "  floor: {retire_guard: 0.5, ", "14: sources.floor.retire_guard: is a word for the sources of"),
-        ("  floor: {", "  floor: {attributes: coins, ", "14: sources.floor.attributes: is a word for the sources of d"),
+        (
+            "  floor: {",
+            "  floor: {retire_guard: 0.5, ",
+            "14: sources.floor.retire_guard: is an option for the sources of",
+        ),
+        (
+            "  floor: {",
+            "  floor: {attributes: coins, ",
+            "14: sources.floor.attributes: is an option for the sources of d",
+        ),
         (
             "  floor: {",
             "  floor: {columns: {guest_key: GUEST}, ",
             "14: sources.floor.columns.guest_key: 'guest_key' is neither an attribute nor in the business key; did you",
         ),
-        ("player: dim_player", "player:", "10: dimensions.player: has no value; write text, or remove the word"),
+        ("player: dim_player", "player:", "10: dimensions.player: has no value; write text, or remove the option"),
         ("player: dim_player", "player: {key: player}", "10: dimensions.player: names no dimension; write `dimension:"),
         ("  floor:", "  other: {feed: {}}\n  floor:", "13: sources: a fact has one source; declare a fact for each"),
     ],
@@ -148,10 +160,10 @@ def test_a_fact_is_not_blamed_for_the_faults_of_its_dimension() -> None:
         ({"dimensions": None}, "fct_play: dimensions: None is not names with values; give a mapping"),
         (
             {"dimensions": {"player": "dim_player"}},
-            "dimensions.player: 'dim_player' is no dimension; give a Dimension,",
+            "dimensions.player: 'dim_player' is not a dimension; give a Dimension,",
         ),
         ({"grain": "play"}, "fct_play: grain: 'play' is not names with values; give a mapping"),
-        ({"source": None}, "fct_play: source: None is no source; give a Source with a feed"),
+        ({"source": None}, "fct_play: source: None is not a source; give a Source with a feed"),
     ],
 )
 def test_parts_of_another_kind_are_refused_in_python_too(given: dict[str, object], told: str) -> None:
@@ -167,6 +179,6 @@ def test_parts_of_another_kind_are_refused_in_python_too(given: dict[str, object
 
 
 def test_a_role_is_of_a_dimension() -> None:
-    with pytest.raises(DeclarationError, match="'dim_player' is no dimension; give a Dimension, or a Role of one"):
+    with pytest.raises(DeclarationError, match="'dim_player' is not a dimension; give a Dimension, or a Role of one"):
         Role("dim_player")  # type: ignore[arg-type]
     assert isinstance(Role(parse_declarations(DIMENSION).dimensions[0]).dimension, Dimension)

@@ -30,8 +30,8 @@ def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "wrong", "right"),
     [
-        ("DD.MM.YYYY HH:mm", "has Y, by which nothing can be read", "did you mean dd.MM.yyyy HH:mm?"),
-        ("uuuu-MM-dd", "has u, by which nothing can be read", "did you mean yyyy-MM-dd?"),
+        ("DD.MM.YYYY HH:mm", "has Y, which cannot be used for reading", "did you mean dd.MM.yyyy HH:mm?"),
+        ("uuuu-MM-dd", "has u, which cannot be used for reading", "did you mean yyyy-MM-dd?"),
         ("yyyy-MM-DD", "has D, the day of the year, beside a month or a day", "did you mean yyyy-MM-dd?"),
         ("yyyy-mm-dd", "has m, the minute, without an hour", "did you mean yyyy-MM-dd?"),
         (
@@ -39,10 +39,10 @@ def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
             "has an hour up to 12 without a, the half of the day",
             "did you mean yyyy-MM-dd HH:mm?",
         ),
-        ("%Y-%m-%d", "has %, by which nothing can be read", FORM),
-        ("EEE dd MMM yyyy", "has E, by which nothing can be read", FORM),
-        ("YYYY-MM-DD HH24:MI:SS", "has Y, by which nothing can be read", FORM),
-        ("{yyyy}", "has {, by which nothing can be read", FORM),
+        ("%Y-%m-%d", "has %, which cannot be used for reading", FORM),
+        ("EEE dd MMM yyyy", "has E, which cannot be used for reading", FORM),
+        ("YYYY-MM-DD HH24:MI:SS", "has Y, which cannot be used for reading", FORM),
+        ("{yyyy}", "has {, which cannot be used for reading", FORM),
         ("ddd.MM.yyyy", "has ddd, and d comes in rows of 1 or 2", FORM),
         ("yyyy-MM-dd HH:mm V", "has V, and V comes in rows of 2", FORM),
         ("yyyy-MM-dd HH:mm OO", "has OO, and O comes in rows of 1 or 4", FORM),

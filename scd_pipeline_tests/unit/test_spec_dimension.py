@@ -174,17 +174,17 @@ def test_all_faults_are_told_at_once() -> None:
         "their own), not a type of attribute",
         "dim_customer: attributes.city.type: 'dat' is not a type",
         "dim_customer: attributes.name.previous: type 2 takes no `previous`",
-        "dim_customer: sources.crm.snapshot.path: nothing in 'a.csv' tells one delivery from the next",
+        "dim_customer: sources.crm.snapshot.path: nothing in 'a.csv' distinguishes one delivery from the next",
         "dim_customer: sources.crm.timezone: 'Mars/North' is not a time zone",
-        "dim_customer: sources.CRM.feed.nulls: a feed that states all attributes cannot leave one unstated",
+        "dim_customer: sources.CRM.feed.nulls: a feed with `updates: full` provides all attributes",
         "dim_customer: attributes.email: is in the business key too",
         "dim_customer: sources.CRM: crm is a source already",
         "dim_customer: sources: none of the sources decides whether an entity exists",
         "dim_customer: attributes.email: has no source",
         "dim_customer: attributes.city: has no source",
         "dim_customer: attributes.name: has no source",
-        "dim_customer: sources.crm: states no attribute, and does not decide existence",
-        "dim_customer: sources.CRM: states no attribute, and does not decide existence",
+        "dim_customer: sources.crm: provides no attribute and does not decide existence",
+        "dim_customer: sources.CRM: provides no attribute and does not decide existence",
     ]
 
 

@@ -114,7 +114,7 @@ def test_the_bases_have_no_fault(text: str) -> None:
         ("# later\n", "1: syntax: nothing is declared; begin with `dimension: <name>`"),
         (
             "- dim_customer\n",
-            "1: dimension: a list stands where a declaration is expected; begin with `dimension: <name>`",
+            "1: dimension: is a list; expected a declaration; begin with `dimension: <name>`",
         ),
         ("[" * 3000, "1: syntax: the text is nested too deep; write it as the documentation shows"),
         (
@@ -128,7 +128,7 @@ def test_whole_texts(text: str, message: str) -> None:
 
 
 def test_an_alias_within_itself_is_a_fault() -> None:
-    first = "c.yaml:8: dimension: an alias stands inside its own anchor; write the part out"
+    first = "c.yaml:8: dimension: an alias refers to its own anchor; write the part out"
     assert told(ONE.replace("email: 1", "email: &one {scd: *one}")).splitlines()[0] == first
 
 

@@ -64,7 +64,7 @@ type of attribute; write 2 for an attribute that opens versions
 
 # type 5
 ONE | city: 2 | city: 5
-9: attributes.city.scd: type 5 is not offered; write 6 for an attribute with its value then and its value
+9: attributes.city.scd: type 5 is not supported; write 6 for an attribute with its value then and its value
 now in every version
 
 # type 7
@@ -156,11 +156,11 @@ ONE | city: 2 | city: {scd: 2, required: true, on_bad_value: null}
 
 # what a missing column is
 ONE | city: 2 | city: {scd: 2, missing: not_there}
-9: attributes.city.missing: 'not_there' is not a choice; allowed: reject, not_provided, null
+9: attributes.city.missing: 'not_there' is not allowed; allowed: reject, not_provided, null
 
 # missing without a choice
 ONE | city: 2 | city: {scd: 2, missing: }
-9: attributes.city.missing: has no value; write one of its choices, or remove the word
+9: attributes.city.missing: has no value; write one of its choices, or remove the option
 
 # missing as a flag
 ONE | city: 2 | city: {scd: 2, missing: true}
@@ -168,24 +168,24 @@ ONE | city: 2 | city: {scd: 2, missing: true}
 
 # what a bad value does
 ONE | city: 2 | city: {scd: 2, on_bad_value: NULL!}
-9: attributes.city.on_bad_value: 'NULL!' is not a choice; allowed: quarantine, null
+9: attributes.city.on_bad_value: 'NULL!' is not allowed; allowed: quarantine, null
 
 # optional
 ONE | city: 2 | city: {scd: 2, optional: true}
-9: attributes.city.optional: 'optional' is not a word that stands here; did you mean `missing: not_provided`?
+9: attributes.city.optional: 'optional' is not an option here; did you mean `missing: not_provided`?
 
 # former name own
 ONE | city: 2 | city: {scd: 2, former_names: city}
-9: attributes.city.former_names: city is attribute city; name only columns that are no longer there
+9: attributes.city.former_names: city is attribute city; name only columns
+that no longer exist
 
 # former name other
 ONE | city: 2 | city: {scd: 2, former_names: [town, email]}
-9: attributes.city.former_names: email is attribute email; name only columns that are no longer there
+9: attributes.city.former_names: email is attribute email; name only columns that no longer exist
 
 # former name key
 ONE | city: 2 | city: {scd: 2, former_names: customer_id}
-9: attributes.city.former_names: customer_id is in the business key as customer_id; name only columns that
-are no longer there
+9: attributes.city.former_names: customer_id is in the business key as customer_id; name only columns that no longer exist
 
 # former name shared
 ONE | email: 1\n  city: 2 | email: {scd: 1, former_names: town}\n  city: {scd: 2, former_names: Town}
@@ -213,7 +213,7 @@ TWO | source: crm | source: cmr
 
 # owner two
 TWO |     feed: |     attributes: [city, email]\n    feed:
-12: attributes.city: is stated by crm and web; leave it with one source
+12: attributes.city: is provided by crm and web; leave it with one source
 """
 
 

@@ -32,16 +32,16 @@ ONE | attributes: | surrogate_key: City\nattributes:
 # no business key
 ONE | business_key: customer_id\n | <nothing>
 1: business_key: is missing; name the columns that identify an entity (`whole_row`, the row itself as the
-entity, is not offered yet)
+entity, is not supported yet)
 
 # empty business key
 ONE | customer_id | []
 2: business_key: is missing; name the columns that identify an entity (`whole_row`, the row itself as the
-entity, is not offered yet)
+entity, is not supported yet)
 
 # whole_row
 ONE | customer_id | whole_row
-2: business_key: `whole_row`, the row itself as the entity, is not offered yet; name the columns that
+2: business_key: `whole_row`, the row itself as the entity, is not supported yet; name the columns that
 identify an entity
 
 # business key twice
@@ -72,7 +72,7 @@ is not personal, and write its type alone
 
 # deleted rows
 FLAT | attributes: | deleted_rows: drop\nattributes:
-5: deleted_rows: 'drop' is not a choice; allowed: keep, remove
+5: deleted_rows: 'drop' is not allowed; allowed: keep, remove
 
 # deleted rows windows
 ONE | attributes: | deleted_rows: remove\nattributes:

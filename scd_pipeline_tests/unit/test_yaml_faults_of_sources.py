@@ -25,13 +25,13 @@ FLAT | iso | i/so
 
 # sequence of a snapshot
 ONE |     snapshot: landing/customers_{date}.csv\n |     snapshot: {path: "landing/customers_{date}.csv", sequence: n}\n
-5: sources.crm.snapshot.sequence: a snapshot states each entity once, unless its rows have times of their own;
+5: sources.crm.snapshot.sequence: a snapshot contains each entity once unless its rows have times;
 name their column in `effective_at`, or remove `sequence`
 
 # placeholder at an address
 ONE | landing/customers | s3://landing/customers
-5: sources.crm.snapshot.path: files at an address cannot be listed, so nothing would be found for {date};
-give a path of this machine, as one of a mounted folder, or hand in frames
+5: sources.crm.snapshot.path: files at an address cannot be listed, so no delivery would be found for {date};
+give a path of this machine, as one of a mounted folder, or pass frames
 
 # timezone
 ONE |     snapshot: |     timezone: Europe/Olso\n    snapshot:
@@ -79,19 +79,19 @@ ONE |     snapshot: |     retire_guard: {at_least: many}\n    snapshot:
 
 # guard word
 ONE |     snapshot: |     retire_guard: {shar: 0.1}\n    snapshot:
-5: sources.crm.retire_guard.shar: 'shar' is not a word that stands here; did you mean share? allowed: share, at_least
+5: sources.crm.retire_guard.shar: 'shar' is not an option here; did you mean share? allowed: share, at_least
 
 # guard list
 ONE |     snapshot: |     retire_guard: [0.1]\n    snapshot:
-5: sources.crm.retire_guard: a list stands where a number is expected; write a number
+5: sources.crm.retire_guard: is a list; expected a number; write a number
 
 # overdue
 ONE |     snapshot: |     overdue_after_hours: 0\n    snapshot:
-5: sources.crm.overdue_after_hours: 0 is no time to wait; give hours, more than 0 and less than 1000000
+5: sources.crm.overdue_after_hours: 0 is not a waiting time; give hours, more than 0 and less than 1000000
 
 # overdue for ever
 ONE |     snapshot: |     overdue_after_hours: .inf\n    snapshot:
-5: sources.crm.overdue_after_hours: inf is no time to wait; give hours, more than 0 and less than 1000000
+5: sources.crm.overdue_after_hours: inf is not a waiting time; give hours, more than 0 and less than 1000000
 
 # existence false
 ONE |     snapshot: |     existence: false\n    snapshot:
@@ -117,7 +117,7 @@ TWO |     feed: |     attributes: [email, email]\n    feed:
 
 # states nothing
 TWO | source: web | source: crm
-7: sources.web: states no attribute, and does not decide existence; name its `attributes`, or remove the
+7: sources.web: provides no attribute and does not decide existence; name its `attributes`, or remove the
 source
 
 # columns unknown
@@ -145,7 +145,7 @@ ONE |     snapshot: |     columns: {city: [City, CITY]}\n    snapshot:
 
 # unit
 ONE |     snapshot: |     columns: {birthday: {unit: sec}}\n    snapshot:
-5: sources.crm.columns.birthday.unit: 'sec' is not a choice; allowed: s, ms, us
+5: sources.crm.columns.birthday.unit: 'sec' is not allowed; allowed: s, ms, us
 
 # unit and format
 ONE |     snapshot: |     columns: {birthday: {unit: s, format: yyyy}}\n    snapshot:
@@ -183,7 +183,7 @@ leave it out, or declare day as timestamp
 
 # format by which nothing is read
 ONE |     snapshot: |     columns: {birthday: {format: YYYY-MM-DD}}\n    snapshot:
-5: sources.crm.columns.birthday.format: 'YYYY-MM-DD' has Y, by which nothing can be read; did you mean
+5: sources.crm.columns.birthday.format: 'YYYY-MM-DD' has Y, which cannot be used for reading; did you mean
 yyyy-MM-dd?
 
 # format with the minute for the month
@@ -202,12 +202,12 @@ ONE |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
 
 # path fixed
 ONE | customers_{date} | customers
-5: sources.crm.snapshot.path: nothing in 'landing/customers.csv' tells one delivery from the next; put
+5: sources.crm.snapshot.path: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put
 {date} or {datetime} in the name, as customers_{date}.csv
 
 # path fixed of a feed whose rows have times
 FEED | {delivery} | changes
-6: sources.crm.feed.path: nothing in 'landing/changes.json' tells one delivery from the next; put
+6: sources.crm.feed.path: nothing in 'landing/changes.json' distinguishes one delivery from the next; put
 {date} or {datetime} or {delivery} in the name, as customers_{date}.csv
 
 # path of a snapshot without a time
@@ -239,11 +239,11 @@ ONE | landing/customers_{date}.csv | ''
 
 # format unknown
 ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", format: excel}
-5: sources.crm.snapshot.format: 'excel' is not a choice; allowed: parquet, csv, json, delta
+5: sources.crm.snapshot.format: 'excel' is not allowed; allowed: parquet, csv, json, delta
 
 # format not told
 ONE | customers_{date}.csv | customers_{date}
-5: sources.crm.snapshot.format: is missing, and the ending of 'landing/customers_{date}' does not tell it;
+5: sources.crm.snapshot.format: is missing, and the ending of 'landing/customers_{date}' does not imply it;
 write one of parquet, csv, json, delta
 
 # versions of csv
@@ -257,21 +257,21 @@ remove `partition`
 
 # partition placeholder
 ONE | landing/customers_{date}.csv | {path: "a_{date}", format: delta, partition: day}
-5: sources.crm.snapshot.path: `partition` tells its deliveries apart, so {date} has no meaning; give the
+5: sources.crm.snapshot.path: `partition` distinguishes its deliveries, so {date} has no meaning; give the
 path of the table alone
 
 # partition and versions
 ONE | landing/customers_{date}.csv | {path: a, format: delta, partition: day, versions: true}
-5: sources.crm.snapshot.versions: excludes `partition`; keep the one that tells its deliveries apart
+5: sources.crm.snapshot.versions: excludes `partition`; keep the one that distinguishes its deliveries
 
 # delta fixed
 ONE | landing/customers_{date}.csv | {path: a, format: delta}
-5: sources.crm.snapshot.path: nothing in 'a' tells one delivery from the next; write `versions: true` or
+5: sources.crm.snapshot.path: nothing in 'a' distinguishes one delivery from the next; write `versions: true` or
 `partition: <column>` beside it
 
 # versions without path
 ONE | landing/customers_{date}.csv | {versions: true}
-5: sources.crm.snapshot.versions: there is no `path` whose deliveries it tells apart; give the table's
+5: sources.crm.snapshot.versions: requires the `path` of a table; give the table's
 `path`
 
 # options alike
@@ -280,15 +280,15 @@ ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {sep: "|", 
 
 # sequence type
 FEED |       effective_at |       sequence: seq\n      sequence_type: int\n      effective_at
-8: sources.crm.feed.sequence_type: 'int' is not a choice; did you mean bigint? allowed: bigint, timestamp
+8: sources.crm.feed.sequence_type: 'int' is not allowed; did you mean bigint? allowed: bigint, timestamp
 
 # sequence type alone
 FEED |       effective_at |       sequence_type: timestamp\n      effective_at
-7: sources.crm.feed.sequence_type: there is no `sequence` that it speaks of; name the column in `sequence`
+7: sources.crm.feed.sequence_type: requires `sequence`; name the column in `sequence`
 
 # ties
 FEED |       effective_at |       ties: last\n      effective_at
-7: sources.crm.feed.ties: 'last' is not a choice; did you mean last_row? allowed: reject, delete_wins, last_row
+7: sources.crm.feed.ties: 'last' is not allowed; did you mean last_row? allowed: reject, delete_wins, last_row
 
 # ties by deletes that are not declared
 FEED |       effective_at |       ties: delete_wins\n      effective_at
@@ -310,27 +310,27 @@ deliver files
 
 # effective_at_format alone
 FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_format:
-7: sources.crm.feed.effective_at_format: there is no `effective_at` that it speaks of; name the column in
+7: sources.crm.feed.effective_at_format: requires `effective_at`; name the column in
 `effective_at`
 
 # effective_at_format with a text that is not quoted
 FEED |       effective_at |       effective_at_format: yyyy-MM-ddTHH:mm:ss\n      effective_at
-7: sources.crm.feed.effective_at_format: 'yyyy-MM-ddTHH:mm:ss' has T, by which nothing can be read; did you
+7: sources.crm.feed.effective_at_format: 'yyyy-MM-ddTHH:mm:ss' has T, which cannot be used for reading; did you
 mean yyyy-MM-dd'T'HH:mm:ss?
 
 # effective_at_unit alone
 FEED | {delivery}.json\n      effective_at: | {date}.json\n      effective_at_unit:
-7: sources.crm.feed.effective_at_unit: there is no `effective_at` that it speaks of; name the column in
+7: sources.crm.feed.effective_at_unit: requires `effective_at`; name the column in
 `effective_at`
 
 # effective_at_round alone
 FEED | {delivery}.json\n      effective_at: changed_at | {date}.json\n      effective_at_round: true
-7: sources.crm.feed.effective_at_round: there is no `effective_at` that it speaks of; name the column in
+7: sources.crm.feed.effective_at_round: requires `effective_at`; name the column in
 `effective_at`
 
 # effective_at_unit
 FEED |       effective_at |       effective_at_unit: seconds\n      effective_at
-7: sources.crm.feed.effective_at_unit: 'seconds' is not a choice; allowed: s, ms, us
+7: sources.crm.feed.effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
 
 # effective_at_unit and format
 FEED |       effective_at |       effective_at_unit: s\n      effective_at_format: yyyy\n      effective_at
@@ -339,16 +339,16 @@ text; keep the one that fits the column
 
 # nulls
 FEED |       effective_at |       nulls: not_provided\n      effective_at
-7: sources.crm.feed.nulls: a feed that states all attributes cannot leave one unstated; write `updates:
+7: sources.crm.feed.nulls: a feed with `updates: full` provides all attributes; write `updates:
 partial` beside it, or remove it
 
 # nulls word
 FEED |       effective_at |       nulls: ignore\n      effective_at
-7: sources.crm.feed.nulls: 'ignore' is not a choice; allowed: value, not_provided
+7: sources.crm.feed.nulls: 'ignore' is not allowed; allowed: value, not_provided
 
 # updates
 FEED |       effective_at |       updates: few\n      effective_at
-7: sources.crm.feed.updates: 'few' is not a choice; allowed: full, partial
+7: sources.crm.feed.updates: 'few' is not allowed; allowed: full, partial
 
 # scope
 ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city}
@@ -360,7 +360,7 @@ ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: [customer_id,
 
 # unreadable keys
 ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", unreadable_keys: retire_all}
-5: sources.crm.snapshot.unreadable_keys: 'retire_all' is not a choice; did you mean retire? allowed:
+5: sources.crm.snapshot.unreadable_keys: 'retire_all' is not allowed; did you mean retire? allowed:
 retire_nobody, retire
 """
 

@@ -13,7 +13,7 @@ ONE | dim_customer | 2024
 
 # null business key
 ONE |  customer_id | <nothing>
-2: business_key: has no value; say what it is, or remove the word
+2: business_key: has no value; add a value, or remove the option
 
 # key name boolean
 ONE | customer_id | [no]
@@ -21,11 +21,11 @@ ONE | customer_id | [no]
 
 # attributes null
 FLAT | \n  name: 1\n | \n
-5: attributes: has no value; say what it is, or remove the word
+5: attributes: has no value; add a value, or remove the option
 
 # attributes is list
 FLAT | \n  name: 1\n |  [name]\n
-5: attributes: a list stands where names with values are expected; write `name: value`
+5: attributes: is a list; expected names with values; write `name: value`
 
 # attribute name boolean
 ONE | email: | no:
@@ -51,15 +51,15 @@ before
 
 # attribute name list
 ONE | email: | [a]:
-8: attributes: a list stands where a name is expected; write `name: value`
+8: attributes: is a list; expected a name; write `name: value`
 
 # attribute name merge
 ONE | email: 1 | <<: {a: 1}
-8: attributes: `<<` is not offered; write the words out
+8: attributes: `<<` is not supported; write the options out
 
 # attribute twice
 ONE | email: 1 | city: 1
-9: attributes.city: is there twice (line 8 has it too); remove one
+9: attributes.city: occurs twice (line 8 has it too); remove one
 
 # type huge
 ONE | city: 2 | city: <5000 digits>
@@ -68,21 +68,21 @@ but cannot be read as such; put it in quotes if it is text
 
 # type null
 ONE | city: 2 | city:
-9: attributes.city: has no value; write text, a number, or true or false, or remove the word
+9: attributes.city: has no value; write text, a number, or true or false, or remove the option
 
 # type list
 ONE | city: 2 | city: [2]
-9: attributes.city: a list stands where text, a number, or true or false is expected; write text, a
+9: attributes.city: is a list; expected text, a number, or true or false; write text, a
 number, or true or false
 
 # unknown attribute word
 ONE | scd: 0, type | scd: 0, typ
-7: attributes.birthday.typ: 'typ' is not a word that stands here; did you mean type? allowed: <an
+7: attributes.birthday.typ: 'typ' is not an option here; did you mean type? allowed: <an
 attribute's words>
 
 # unknown attribute word far
 ONE | scd: 0, type | scd: 0, colour
-7: attributes.birthday.colour: 'colour' is not a word that stands here; allowed: <an attribute's words>
+7: attributes.birthday.colour: 'colour' is not an option here; allowed: <an attribute's words>
 
 # column type number
 ONE | type: date | type: 5
@@ -94,12 +94,12 @@ ONE | city: 2 | city: {scd: 2, former_names: [3]}
 
 # former name mapping
 ONE | city: 2 | city: {scd: 2, former_names: {a: b}}
-9: attributes.city.former_names: a mapping stands where a name or a list of names is expected; write a
+9: attributes.city.former_names: is a mapping; expected a name or a list of names; write a
 name or a list of names
 
 # source as text
 FLAT | {snapshot: "landing/{date}.csv"} | landing
-4: sources.iso: one value stands where names with values are expected; write `name: value`
+4: sources.iso: is one value; expected names with values; write `name: value`
 
 # source name number
 FLAT | iso | 3166
@@ -107,21 +107,21 @@ FLAT | iso | 3166
 
 # null snapshot
 ONE |  landing/customers_{date}.csv | <nothing>
-5: sources.crm.snapshot: has no value; write `{}` where frames are handed in, or remove the word
+5: sources.crm.snapshot: has no value; write `{}` to pass frames, or remove the option
 
 # unknown source word
 ONE |     snapshot: |     retire_gard: 0.1\n    snapshot:
-5: sources.crm.retire_gard: 'retire_gard' is not a word that stands here; did you mean retire_guard?
+5: sources.crm.retire_gard: 'retire_gard' is not an option here; did you mean retire_guard?
 allowed: <a source's words>
 
 # unknown word
 ONE | business_key: customer_id | busines_key: customer_id\nbusiness_key: customer_id
-2: busines_key: 'busines_key' is not a word that stands here; did you mean business_key? allowed: <a
+2: busines_key: 'busines_key' is not an option here; did you mean business_key? allowed: <a
 dimension's words>
 
 # column unknown word
 ONE |     snapshot: |     columns: {city: {form: C}}\n    snapshot:
-5: sources.crm.columns.city.form: 'form' is not a word that stands here; did you mean format? allowed:
+5: sources.crm.columns.city.form: 'form' is not an option here; did you mean format? allowed:
 from, format, unit, round, expression, default
 
 # column number
@@ -130,7 +130,7 @@ ONE |     snapshot: |     columns: {city: 3}\n    snapshot:
 
 # default mapping
 ONE |     snapshot: |     columns: {city: {default: {a: b}}}\n    snapshot:
-5: sources.crm.columns.city.default: a mapping stands where text, a number, or true or false is expected;
+5: sources.crm.columns.city.default: is a mapping; expected text, a number, or true or false;
 write text, a number, or true or false
 
 # options boolean
@@ -140,16 +140,16 @@ ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {header: tr
 
 # options text
 ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", options: header}
-5: sources.crm.snapshot.options: one value stands where names with values are expected; write `name:
+5: sources.crm.snapshot.options: is one value; expected names with values; write `name:
 value`
 
 # effective_at null
 FEED | {delivery}.json\n      effective_at: changed_at | {date}.json\n      effective_at:
-7: sources.crm.feed.effective_at: has no value; write text, or remove the word
+7: sources.crm.feed.effective_at: has no value; write text, or remove the option
 
 # scope of feed
 FEED |       effective_at |       scope: region\n      effective_at
-7: sources.crm.feed.scope: 'scope' is not a word that stands here; allowed: <a feed's words>
+7: sources.crm.feed.scope: 'scope' is not an option here; allowed: <a feed's words>
 
 # open end number
 ONE | attributes: | open_end: 9999\nattributes:
@@ -158,7 +158,7 @@ ONE | attributes: | open_end: 9999\nattributes:
 
 # begin text
 ONE | attributes: | begin: 2020-01-01\nattributes:
-6: begin: one value stands where names with values are expected; write `name: value`
+6: begin: is one value; expected names with values; write `name: value`
 
 # owner number
 ONE | attributes: | owner: 7\nattributes:
@@ -166,7 +166,7 @@ ONE | attributes: | owner: 7\nattributes:
 
 # owner list
 ONE | attributes: | owner: [a, b]\nattributes:
-6: owner: a list stands where text is expected; write text
+6: owner: is a list; expected text; write text
 
 # key salt
 ONE | attributes: | key_salt: 1\nattributes:
@@ -174,11 +174,11 @@ ONE | attributes: | key_salt: 1\nattributes:
 
 # tag
 ONE | customer_id | !secret customer_id
-2: business_key: tag '!secret' is not offered; remove the tag
+2: business_key: tag '!secret' is not supported; remove the tag
 
 # tag on mapping
 ONE | attributes: | attributes: !!omap
-6: attributes: tag 'tag:yaml.org,2002:omap' is not offered; remove the tag
+6: attributes: tag 'tag:yaml.org,2002:omap' is not supported; remove the tag
 
 # bad tagged number
 ONE | city: 2 | city: !!int two

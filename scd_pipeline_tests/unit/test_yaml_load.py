@@ -224,7 +224,7 @@ def refused(path: Path) -> str:
 def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     assert refused(file) == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
-    folder = f"{tmp_path}: file: no declaration lies in this folder; put the declarations there, as <name>.yaml"
+    folder = f"{tmp_path}: file: the folder has no declarations; put the declarations there, as <name>.yaml"
     assert refused(tmp_path) == folder
     file.write_bytes(b"dimension: d\n\xff\xfe")
     assert refused(file) == f"{file}:2: file: is not UTF-8 text; save it as UTF-8"

@@ -18,7 +18,7 @@ _NOT_OFFERED = {
         "write 2 for an attribute that opens versions",
     ),
     5: (
-        "type 5 is not offered",
+        "type 5 is not supported",
         "write 6 for an attribute with its value then and its value now in every version",
     ),
     7: (
@@ -29,7 +29,7 @@ _NOT_OFFERED = {
 _TYPES = "write 0, 1, 2, 3 or 6"
 _BUT_TYPE = {option: kind for option, kind in ATTRIBUTE.items() if option != "type"}  # it has a check of its own
 _WHOLE_ROW = "whole_row"
-_NO_WHOLE_ROW = "`whole_row`, the row itself as the entity, is not offered yet"
+_NO_WHOLE_ROW = "`whole_row`, the row itself as the entity, is not supported yet"
 
 
 def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:

@@ -50,7 +50,7 @@ class ErrorCollector:
     def choice(self, field: str, value: str, allowed: Sequence[str]) -> None:
         """Tell a word that is none of the allowed ones."""
         if value not in allowed:
-            self.add(field, f"{display(value)} is not a choice", did_you_mean(value, allowed))
+            self.add(field, f"{display(value)} is not allowed", did_you_mean(value, allowed))
 
     def unique(self, field: str, names: Sequence[str]) -> None:
         """Tell the names that a list has twice."""

@@ -154,7 +154,7 @@ def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: di
             if not is_column_name(name):
                 errors.add(field, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
             elif folded in used_names:
-                errors.add(field, f"{name} {used_names[folded]}", "name only columns that are no longer there")
+                errors.add(field, f"{name} {used_names[folded]}", "name only columns that no longer exist")
             elif owner != attribute.name:
                 errors.add(field, f"{name} is a former name of {owner} too", "leave it with one of them")
 
@@ -193,7 +193,7 @@ def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
             continue
         owners = _owners(draft, attribute)
         if len(owners) > 1:
-            errors.add(field, f"is stated by {listed(owners)}", "leave it with one source")
+            errors.add(field, f"is provided by {listed(owners)}", "leave it with one source")
         elif names and not owners and not attribute.retired:
             errors.add(field, "has no source", f"write `source:` with one of {', '.join(names)}")
 
@@ -217,7 +217,7 @@ def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
                 errors.add(f"{field}.attributes", f"{display(name)} is not an attribute", did_you_mean(name, names))
         owned = any(source.name in _owners(draft, attribute) for attribute in draft.attributes)
         if names and not owned and len(draft.sources) > 1 and not source.existence:
-            problem = "states no attribute, and does not decide existence"
+            problem = "provides no attribute and does not decide existence"
             errors.add(field, problem, "name its `attributes`, or remove the source")
 
 

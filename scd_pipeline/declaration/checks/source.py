@@ -65,7 +65,7 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     _check_share(errors, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
-        problem = f"{display(draft.overdue_after_hours)} is no time to wait"
+        problem = f"{display(draft.overdue_after_hours)} is not a waiting time"
         errors.add(f"{path}.overdue_after_hours", problem, f"give hours, more than 0 and less than {_TOO_LONG}")
     set_frozen_fields(draft, columns=_check_columns(errors, f"{path}.columns", draft.columns))
     return draft
@@ -130,7 +130,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
     if draft.sequence_type == "timestamp" and draft.sequence is None:
         errors.add(
             f"{path}.sequence_type",
-            "there is no `sequence` that it speaks of",
+            "requires `sequence`",
             "name the column in `sequence`",
         )
     _check_ties(errors, f"{path}.ties", draft)
@@ -141,7 +141,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         errors.choice(f"{path}.unreadable_keys", draft.unreadable_keys, ("retire_nobody", "retire"))
         errors.unique(f"{path}.scope", draft.scope)
         if draft.sequence is not None and draft.effective_at is None:
-            problem = "a snapshot states each entity once, unless its rows have times of their own"
+            problem = "a snapshot contains each entity once unless its rows have times"
             errors.add(f"{path}.sequence", problem, "name their column in `effective_at`, or remove `sequence`")
     return draft
 
@@ -154,7 +154,7 @@ def _check_effective_at(errors: ErrorCollector, path: str, channel: Channel) -> 
         "effective_at_round": channel.effective_at_round,
     }
     if channel.effective_at is None:
-        problem = "there is no `effective_at` that it speaks of"
+        problem = "requires `effective_at`"
         for option in (option for option, is_declared in declared.items() if is_declared):
             errors.add(f"{path}.{option}", problem, "name the column in `effective_at`")
         return
@@ -190,7 +190,7 @@ def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
     errors.choice(f"{path}.updates", feed.updates, ("full", "partial"))
     errors.choice(f"{path}.nulls", feed.nulls, ("value", "not_provided"))
     if feed.nulls == "not_provided" and feed.updates == "full":
-        problem = "a feed that states all attributes cannot leave one unstated"
+        problem = "a feed with `updates: full` provides all attributes"
         errors.add(f"{path}.nulls", problem, "write `updates: partial` beside it, or remove it")
 
 
@@ -213,7 +213,7 @@ def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None
         if values:
             errors.add(
                 f"{path}.{option}",
-                "there is no `path` whose deliveries it tells apart",
+                "requires the `path` of a table",
                 "give the table's `path`",
             )
     if channel.format is not None:
@@ -228,17 +228,15 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
             errors.add(f"{path}.path", f"{{{option}}} is not a placeholder", did_you_mean(option, timely))
     known = [option for option in found if option in PLACEHOLDERS]
     if channel.partition is not None and channel.versions:
-        errors.add(f"{path}.versions", "excludes `partition`", "keep the one that tells its deliveries apart")
+        errors.add(f"{path}.versions", "excludes `partition`", "keep the one that distinguishes its deliveries")
     if channel.partition is not None or channel.versions:
         if known:
             option = "versions" if channel.versions else "partition"
-            problem = f"`{option}` tells its deliveries apart, so {{{known[0]}}} has no meaning"
+            problem = f"`{option}` distinguishes its deliveries, so {{{known[0]}}} has no meaning"
             errors.add(f"{path}.path", problem, "give the path of the table alone")
     elif known and "://" in str(channel.path):
-        problem = f"files at an address cannot be listed, so nothing would be found for {{{known[0]}}}"
-        errors.add(
-            f"{path}.path", problem, "give a path of this machine, as one of a mounted folder, or hand in frames"
-        )
+        problem = f"files at an address cannot be listed, so no delivery would be found for {{{known[0]}}}"
+        errors.add(f"{path}.path", problem, "give a path of this machine, as one of a mounted folder, or pass frames")
     elif len(known) > 1:
         errors.add(f"{path}.path", f"has {len(known)} placeholders", f"keep one: {_braced(timely)}")
     elif known and known[0] not in timely:
@@ -272,13 +270,13 @@ def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Cha
         fix = "write `versions: true` or `partition: <column>` beside it"
     elif channel.format in (None, "parquet"):
         fix = f"{fix}; or for a table, write `partition: <column>`"
-    errors.add(field, f"nothing in {display(channel.path)} tells one delivery from the next", fix)
+    errors.add(field, f"nothing in {display(channel.path)} distinguishes one delivery from the next", fix)
 
 
 def _check_format(errors: ErrorCollector, path: str, channel: Channel) -> None:
     field = f"{path}.format"
     if channel.format is None:
-        problem = f"is missing, and the ending of {display(channel.path)} does not tell it"
+        problem = f"is missing, and the ending of {display(channel.path)} does not imply it"
         errors.add(field, problem, f"write one of {', '.join(FORMATS)}")
         return
     errors.choice(field, channel.format, FORMATS)

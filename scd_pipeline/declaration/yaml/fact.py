@@ -106,7 +106,7 @@ class FactReader(DimensionReader):
             self.complete = False
             return None
         if named not in self.dimensions:
-            problem = f"{display(named)} is no dimension that is declared here"
+            problem = f"{display(named)} is not a declared dimension"
             fix = f"{did_you_mean(named, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
             self.report(path, problem, fix)
             return None

@@ -68,7 +68,7 @@ def _files(path: str | Path) -> list[Path]:
         return [place]
     files = sorted(file for file in place.iterdir() if _may_declare(file))
     if not files:
-        problem = "no declaration lies in this folder"
+        problem = "the folder has no declarations"
         raise DeclarationError(
             [ValidationError(str(place), "file", problem, "put the declarations there, as <name>.yaml")]
         )

@@ -16,7 +16,7 @@ class Kind(enum.Enum):
     NUMBER = "a number"
     SCALAR = "text, a number, or true or false"
     CHOICE = "one of its choices"
-    SECTION = "a part with words of its own"
+    SECTION = "a part with options of its own"
 
     def accepts(self, value: object) -> bool:
         """Whether the value is of this kind; parts are judged where they are read."""

@@ -50,7 +50,7 @@ class DimensionReader:
         """The dimension; None where there are faults."""
         looped = node_within_itself(self.root)
         if looped is not None:
-            problem = "an alias stands inside its own anchor"
+            problem = "an alias refers to its own anchor"
             self.report("dimension", problem, "write the part out", hide_others=False, line=line_number(looped))
         values = self.dimension_options()
         try:
@@ -84,7 +84,7 @@ class DimensionReader:
     def dimension_options(self) -> dict[str, Any]:
         if not isinstance(self.root, MappingNode):
             fix = "begin with `dimension: <name>`"
-            self.report("dimension", f"{node_kind(self.root)} stands where a declaration is expected", fix)
+            self.report("dimension", f"is {node_kind(self.root)}; expected a declaration", fix)
             self.invalid_paths |= set(options.DIMENSION)
             return {"name": ""}
         values = self.options("", self.root, options.DIMENSION)
@@ -197,7 +197,7 @@ class DimensionReader:
             if option in known or field in self.invalid_paths:
                 corrected[option] = node
                 continue
-            self.report(field, f"{display(option)} is not a word that stands here", _hint(option, known))
+            self.report(field, f"{display(option)} is not an option here", _hint(option, known))
             meant = nearest(option, known)
             if meant and known[meant] is Kind.SECTION and meant not in entries and meant not in corrected:
                 self.lines[joined(path, meant)] = self.lines[field]
@@ -207,19 +207,19 @@ class DimensionReader:
     def part(self, path: str, node: Node) -> Node | None:
         if is_nothing(node):
             handed_in = path.rpartition(".")[2] in _CHANNELS
-            fix = "write `{}` where frames are handed in" if handed_in else "say what it is"
-            self.report(path, "has no value", f"{fix}, or remove the word")
+            fix = "write `{}` to pass frames" if handed_in else "add a value"
+            self.report(path, "has no value", f"{fix}, or remove the option")
             return None
         return node
 
     def entries(self, path: str, node: Node) -> dict[str, Node]:
         """The values of a mapping by their names; names that are no text, or that come again, are told."""
         if not isinstance(node, MappingNode):
-            self.report(path, f"{node_kind(node)} stands where names with values are expected", "write `name: value`")
+            self.report(path, f"is {node_kind(node)}; expected names with values", "write `name: value`")
             return {}
         tag = foreign_tag(node)
         if tag is not None:
-            self.report(path, f"tag {display(tag)} is not offered", "remove the tag", hide_others=False)
+            self.report(path, f"tag {display(tag)} is not supported", "remove the tag", hide_others=False)
         found: dict[str, Node] = {}
         for key, value in self.whole_entries(path, node):
             name = self.entry_name(path, key)
@@ -228,7 +228,7 @@ class DimensionReader:
             field = joined(path, name)
             if name in found:
                 first = self.lines[field]
-                self.report(field, f"is there twice (line {first} has it too)", "remove one", False, line_number(key))
+                self.report(field, f"occurs twice (line {first} has it too)", "remove one", False, line_number(key))
                 continue
             self.lines[field] = line_number(key)
             found[name] = value
@@ -257,10 +257,10 @@ class DimensionReader:
     def entry_name(self, path: str, key: Node) -> str | None:
         line = line_number(key)
         if not isinstance(key, ScalarNode):
-            self.report(path, f"{node_kind(key)} stands where a name is expected", "write `name: value`", False, line)
+            self.report(path, f"is {node_kind(key)}; expected a name", "write `name: value`", False, line)
             return None
         if key.tag == MERGE:
-            self.report(path, "`<<` is not offered", "write the words out", hide_others=False, line=line)
+            self.report(path, "`<<` is not supported", "write the options out", hide_others=False, line=line)
             return None
         name = str(key.value)
         self.check_name(joined(path, name), key, line)
@@ -270,7 +270,7 @@ class DimensionReader:
         """Tell a name that YAML reads as something else than text."""
         tag = foreign_tag(key)
         if tag is not None:
-            self.report(path, f"tag {display(tag)} is not offered", "remove the tag", line=line)
+            self.report(path, f"tag {display(tag)} is not supported", "remove the tag", line=line)
         elif is_nothing(key) and not key.value:
             self.report(path, "a name is missing before the colon", _ENTRY, line=line)
         elif key.tag not in TEXT_TAGS:
@@ -280,13 +280,13 @@ class DimensionReader:
         """A value of the kind; None where there is none, which is told."""
         tag = foreign_tag(node)
         if tag is not None:
-            self.report(path, f"tag {display(tag)} is not offered", "remove the tag")
+            self.report(path, f"tag {display(tag)} is not supported", "remove the tag")
             return None
         if kind is Kind.NAMES and isinstance(node, SequenceNode):
             names = [self.value(path, item, Kind.TEXT) for item in node.value]
             return tuple(name for name in names if name is not None)
         if not isinstance(node, ScalarNode):
-            self.report(path, f"{node_kind(node)} stands where {kind.value} is expected", f"write {kind.value}")
+            self.report(path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
             return None
         found = self.scalar(path, node, kind)
         return (found,) if kind is Kind.NAMES and found is not None else found
@@ -306,7 +306,7 @@ class DimensionReader:
         if fits:
             return found
         if found is None:
-            self.report(path, "has no value", f"write {kind.value}, or remove the word")
+            self.report(path, "has no value", f"write {kind.value}, or remove the option")
         elif kind in (Kind.TEXT, Kind.TIME, Kind.NAMES):
             problem, fix = _unquoted(node, kind.value)
             self.report(path, problem, TIME_FORM if kind is Kind.TIME else fix)
