@@ -76,7 +76,7 @@ lint: setup ## Check style, types and the layers of the modules
 
 .PHONY: demo
 demo: setup ## Load a small warehouse and show its history
-	.venv/bin/scd demo
+	$(PY) examples/congress/demo.py
 
 .PHONY: dev
 dev: setup ## Dagster's web interface beside a warm Spark

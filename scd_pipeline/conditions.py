@@ -250,6 +250,62 @@ CONDITIONS: Mapping[str, Condition] = {
         "fix the error in its log:\n{log}",
     ),
     # Command line
+    "BUSINESS_KEY_NOT_GUESSED": Condition(
+        "no column, and no two columns together, have a unique value in every row; expected a business key",
+        "add a column that identifies the entities, or write the declaration by hand",
+    ),
+    "COLUMN_NOT_FOUND": Condition("column `{column}` does not exist; expected an existing column", "{hint}"),
+    "DAGSTER_HOME_NOT_WRITABLE": Condition(
+        "the folder cannot be created ({reason}); expected a folder that you can write",
+        "name another folder in DAGSTER_HOME, or unset it",
+    ),
+    "DUPLICATE_OUTPUT_COLUMN": Condition(
+        "several columns have the name {columns}; expected unique names in {format}", "give each column an alias"
+    ),
+    "FILE_FORMAT_UNKNOWN": Condition(
+        "cannot infer the format; expected a .csv, .json or .parquet file", "rename or convert the file"
+    ),
+    "FILE_NOT_FOUND": Condition("the file does not exist; expected rows with a time and a key", "correct the path"),
+    "INVALID_CONDITION": Condition(
+        "invalid condition; expected COLUMN=VALUE", "write it with one of the columns {columns}"
+    ),
+    "INVALID_TIME": Condition(
+        "invalid time; expected one such as 2016-01-01 or 2016-01-01T12:00:00+01:00", "correct the argument"
+    ),
+    "NO_DECLARATIONS": Condition(
+        "no declarations are configured; expected a file or folder of declarations",
+        "name it as the argument, by --declarations or in SCD_DECLARATIONS",
+    ),
+    "ONE_DIMENSION_EXPECTED": Condition(
+        "the argument names {tables}; expected exactly one dimension", "name one dimension"
+    ),
+    "OUTPUT_FILE_REQUIRED": Condition(
+        "format parquet has no file; expected a file for binary output", "name it by --output FILE"
+    ),
+    "PROJECT_FILE_EXISTS": Condition(
+        "the file exists; expected a folder without it; nothing was written", "choose another folder"
+    ),
+    "QUERY_CALLS_PROGRAM": Condition(
+        "it calls reflect, java_method or a script, which can do more than read; expected functions of SQL alone; "
+        "nothing was run",
+        "remove the call",
+    ),
+    "QUERY_FAILED": Condition("{message}", "correct the query or its input"),
+    "SAMPLE_NOT_READABLE": Condition(
+        "{reason}; expected a CSV file with a header and at least one row", "correct the file"
+    ),
+    "STEP_FAILED": Condition("{message}; expected every step to succeed", "correct the cause and run the job again"),
+    "TABLE_NOT_DECLARED": Condition(
+        "no dimension, fact or file has this name; expected a table that is declared in {declarations}",
+        "{hint}; declarations elsewhere are named by --declarations or SCD_DECLARATIONS",
+    ),
+    "TABLE_NOT_FOUND": Condition(
+        "the table does not exist in {warehouse}; expected a table that was loaded", "did you mean {nearest}?"
+    ),
+    "RETENTION_TOO_SHORT": Condition(
+        "a retention of {hours} hours would remove files that running readers need; expected {least} hours or more",
+        "raise the retention",
+    ),
     # Dagster
     "SECRET_IN_RESOURCE": Condition(
         "the address contains a token, or another parameter that may be secret, and Dagster stores the configuration "

@@ -315,7 +315,7 @@ class Pipeline:
 
     # Operations
 
-    def check(self, *tables: Dimension | Fact) -> tuple[check.Finding, ...]:
+    def check(self, *tables: Dimension | Fact) -> tuple[check.Violation, ...]:
         """Check all invariants of dimensions and facts.
 
         Args:
@@ -349,7 +349,7 @@ class Pipeline:
 # Dispatch on the kind of table
 
 
-def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.Finding]:
+def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.Violation]:
     return check.check_fact(warehouse, table) if isinstance(table, Fact) else check.check_dimension(warehouse, table)
 
 

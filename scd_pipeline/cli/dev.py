@@ -1,6 +1,6 @@
-"""`scd dev`: Dagster's web interface, beside a Spark Connect server that stays warm; both end together.
+"""`scd dev`: Dagster's web interface next to a Spark Connect server that stays warm; both end together.
 
-Runs use the server through SCD_REMOTE, so that none of them starts a Java machine of its own.
+Runs use the server through SCD_REMOTE, so that none of them starts its own Java virtual machine.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scd_pipeline.cli.console import Report
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import find_installation
@@ -24,19 +25,18 @@ from scd_pipeline.spark.server import connect_server
 if TYPE_CHECKING:
     from dagster._core.remote_origin import CodeLocationOrigin
 
-    from scd_pipeline.cli.commands import Settings
+    from scd_pipeline.cli.context import Settings
 
-Say = Callable[[str], None]
 _END_SECONDS = 120  # Dagster gives each of its processes a minute
 _INSTANCE = """\
-# Made by `scd dev`, which leaves it alone from now on.
+# Created by `scd dev`, which does not change it again.
 concurrency:
   pools:
     granularity: op # one writer per table
     default_limit: 1
 run_monitoring:
   enabled: true
-  free_slots_after_run_end_seconds: 300 # a run that failed or was terminated gives its table back
+  free_slots_after_run_end_seconds: 300 # a run that failed or was terminated releases its table
 telemetry:
   enabled: false
 nux:
@@ -44,60 +44,65 @@ nux:
 """
 
 
-def run(settings: Settings, *, port: int, code_location: str, say: Say) -> int:
-    """Serve until the user has had enough (Ctrl-C).  Out: Dagster's exit code, 0 after Ctrl-C."""
+def run(settings: Settings, *, port: int, code_location: str, report: Report) -> int:
+    """Serve until Ctrl-C.
+
+    Returns:
+        Dagster's exit code; 0 after Ctrl-C.
+    """
     home = dagster_home(settings.environment.variables, Path.cwd())
-    with _spark(settings, say) as url:
+    with _spark(settings, report) as url:
         environ = environment(settings, url, home)
-        place = redacted_address(url)
-        say(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {place}")
+        address = redacted_address(url)
+        report(f"Dagster's home: {home}; warehouse: {settings.warehouse_path}; Spark: {address}")
         if not settings.remote:
-            say(f"in other terminals: export SCD_REMOTE={place}")
-        say(f"the web interface will be at http://127.0.0.1:{port}; Ctrl-C ends everything")
+            report(f"in other terminals: export SCD_REMOTE={address}")
+        report(f"the web interface will be at http://127.0.0.1:{port}; Ctrl-C ends everything")
         return _serve(command(Path.cwd(), port, code_location), environ)
 
 
 def dagster_home(environ: Mapping[str, str], folder: Path) -> Path:
-    """$DAGSTER_HOME, else `.dagster` in the current folder, with the folder's dagster.yaml or one for beginners.
+    """Return Dagster's home, which is created if it does not exist.
 
-    Either is made where it is not there.  Errors: SetupError.
+    It is $DAGSTER_HOME, else `.dagster` in a folder, with the dagster.yaml of that folder or a default one.
+
+    Raises:
+        SetupError: The folder cannot be created.
     """
     if environ.get("DAGSTER_HOME"):
-        return _made(Path(environ["DAGSTER_HOME"]).expanduser().absolute())
+        return _create(Path(environ["DAGSTER_HOME"]).expanduser().absolute())
     home = folder / ".dagster"
     home.mkdir(exist_ok=True)
-    told = home / "dagster.yaml"
+    settings = home / "dagster.yaml"
     if (folder / "dagster.yaml").is_file():
-        shutil.copyfile(folder / "dagster.yaml", told)
-    elif not told.exists():
-        told.write_text(_INSTANCE, encoding="utf-8")
+        shutil.copyfile(folder / "dagster.yaml", settings)
+    elif not settings.exists():
+        settings.write_text(_INSTANCE, encoding="utf-8")
     return home
 
 
-def _made(home: Path) -> Path:
+def _create(home: Path) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SetupError(
-            f"DAGSTER_HOME={home} cannot be made ({error.strerror}); set it to a folder that you can write, or to none"
-        ) from error
+        raise SetupError("DAGSTER_HOME_NOT_WRITABLE", f"DAGSTER_HOME={home}", reason=error.strerror) from error
     return home
 
 
 def environment(settings: Settings, url: str, home: Path) -> dict[str, str]:
-    """The environment of Dagster's processes: what holds here holds there."""
-    told = {"DAGSTER_HOME": str(home), "SCD_REMOTE": url, "SCD_WAREHOUSE": settings.warehouse_path}
+    """Return the environment of Dagster's processes, with the settings of this command."""
+    variables = {"DAGSTER_HOME": str(home), "SCD_REMOTE": url, "SCD_WAREHOUSE": settings.warehouse_path}
     if settings.declarations:
-        told["SCD_DECLARATIONS"] = str(settings.declarations)
-    return {**settings.environment.variables, **told}
+        variables["SCD_DECLARATIONS"] = str(settings.declarations)
+    return {**settings.environment.variables, **variables}
 
 
 def command(folder: Path, port: int, code_location: str) -> list[str]:
-    """How Dagster is started: with the folder's workspace, or with this package's code location alone."""
+    """Return the command that starts Dagster with the workspace of a folder, else with one code location."""
     workspace = _workspace(folder)
-    what = ["-w", str(workspace)] if workspace else ["-m", code_location]
-    # Without warnings: that another command is newer is nothing to a user of this one.
-    return [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *what]
+    target = ["-w", str(workspace)] if workspace else ["-m", code_location]
+    # Without the warning that `dg dev` replaces this command.
+    return [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *target]
 
 
 def location_of(folder: Path, code_location: str) -> CodeLocationOrigin | None:
@@ -118,43 +123,43 @@ def _workspace(folder: Path) -> Path | None:
 
 
 @contextlib.contextmanager
-def _spark(settings: Settings, say: Say) -> Iterator[str]:
-    """The server that is named, or one that is started, and stopped after its last user."""
+def _spark(settings: Settings, report: Report) -> Iterator[str]:
+    """Yield the address of the configured server, or of one that is started, and stopped after its last user."""
     if settings.remote:
         require_server(settings.remote)
         yield settings.remote
         return
     installed = find_installation(settings.environment)
-    say("starting a Spark Connect server")
+    report("starting a Spark Connect server")
     conf = spark_conf(jars=installed.jars)
     servers = settings.environment.cache_folder / "servers" / "dev"
     with connect_server(servers, conf, java_home=installed.java_home) as url:
         yield url
-        say("stopping the Spark Connect server")
+        report("stopping the Spark Connect server")
 
 
 def _serve(arguments: list[str], environ: Mapping[str, str]) -> int:
-    """Run Dagster; pass the first signal on, and wait for its end.
+    """Run Dagster, forward the first signal, and wait until it ends.
 
-    A handler has to be there before Dagster starts: a signal that is ignored here would be ignored there as well.
+    The handlers are installed before Dagster starts: it would inherit that a signal is ignored.
     """
-    ended: list[int] = []
+    signals: list[int] = []
 
-    def note(number: int, _frame: Any) -> None:
-        ended.append(number)
+    def store(number: int, _frame: Any) -> None:
+        signals.append(number)
 
-    # The last is of a terminal that is closed.
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # A terminal that is closed sends the last one.
+    before = {number: signal.signal(number, store) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         dagster = subprocess.Popen(arguments, env=dict(environ), start_new_session=True)
-        return _wait(dagster, ended)
+        return _wait(dagster, signals)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _wait(dagster: subprocess.Popen[bytes], ended: list[int]) -> int:
-    while not ended:
+def _wait(dagster: subprocess.Popen[bytes], signals: list[int]) -> int:
+    while not signals:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return dagster.wait(timeout=0.3)
     dagster.send_signal(signal.SIGINT)

@@ -1,47 +1,51 @@
-"""The commands of `scd` that read: sql, as-of, audit and history."""
+"""The commands that read: sql, as-of, audit, history and bad-rows."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scd_pipeline.cli.commands import Settings, declared_of, say, spark_message, warn
-from scd_pipeline.errors import UsageError
+import click
+
+from scd_pipeline.cli.console import report, warn
+from scd_pipeline.cli.context import Settings, complete_tables, limit_option, with_output, with_settings
+from scd_pipeline.cli.read_only import expect_query
+from scd_pipeline.cli.render import Output
+from scd_pipeline.cli.rows import collect
+from scd_pipeline.cli.spark_errors import query_errors
+from scd_pipeline.errors import SetupError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from scd_pipeline.declaration import Dimension
-    from scd_pipeline.operations.texts import Texts
+    from scd_pipeline.delta.warehouse import Warehouse
 
-FORMATS = ("table", "csv", "json")
-
-_AS_QUERY = "DESCRIBE QUERY\n"
-_NO_TEXT = "`QUERY` cannot be found"
-"""Of a name alone, or of no text, Spark takes the word before it for a table."""
-_ONLY_QUERIES = (
-    "expected a query (SELECT, WITH, VALUES, FROM, TABLE), SHOW, DESCRIBE, or EXPLAIN of a query; "
-    "tables are written by `scd load`; nothing was run"
-)
-_SHOW = re.compile(r"\s*(SHOW|DESCRIBE|DESC)\b", re.IGNORECASE)
-"""No statement of Spark or Delta that begins with one of these words writes anything."""
-_EXPLAIN = re.compile(r"\s*EXPLAIN\b(\s+(EXTENDED|CODEGEN|COST|FORMATTED)\b)?", re.IGNORECASE)
-_PLANNED_ONLY = {
-    # This rule computes rows of a query while it plans the query.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
-    "spark.sql.debug.maxToStringFields": "1000000",
-}
-_OUTSIDE_SQL = re.compile(r"\b((try_)?reflect|java_method)\(|\bScriptTransformation\b")
-"""How Spark's plans show what runs methods of Java, and programs."""
+_BATCH_COLUMNS = ("load_run_id", "last_updated")
+"""Columns that differ in every version and say nothing about the entity."""
 
 
-def sql(options: Namespace, settings: Settings) -> None:
-    """`scd sql`"""
+def row_options(function: Any) -> Any:
+    """Add the conditions on rows, and the options of commands that write rows."""
+    where = click.argument("conditions", nargs=-1, metavar="[COLUMN=VALUE]...")
+    return where(limit_option(with_settings(with_output(function))))
+
+
+dimension_argument = click.argument("dimension", metavar="DIMENSION", shell_complete=complete_tables)
+
+
+@click.command()
+@click.argument("query", required=False, default="", metavar="[QUERY]")
+@limit_option
+@with_settings
+@with_output
+def sql(settings: Settings, *, query: str, output: Output) -> None:
+    """Run a query over the tables of the warehouse, by their names.
+
+    Without QUERY the names of the tables and views are shown.
+    """
     from scd_pipeline import reading
     from scd_pipeline.declaration import Declarations, load_declarations
 
@@ -49,92 +53,99 @@ def sql(options: Namespace, settings: Settings) -> None:
     facts = declared.facts
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
     with settings.open(declared=names) as warehouse:
-        if not options.query:
+        if not query:
             print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.place} yet")
             return
-        reading.register(warehouse, facts=facts, query=options.query)
-        with _query_errors(lambda: reading.views(warehouse, facts), before=_AS_QUERY):
-            expect_query(warehouse.spark, options.query)
-        with _query_errors(lambda: reading.views(warehouse, facts)):
-            _show(warehouse.spark.sql(options.query), options, settings)
+        reading.register(warehouse, facts=facts, query=query)
+        with query_errors(lambda: reading.views(warehouse, facts), check=True):
+            expect_query(warehouse.spark, query)
+        with query_errors(lambda: reading.views(warehouse, facts)):
+            _write(warehouse.spark.sql(query), output)
 
 
-def expect_query(spark: SparkSession, text: str) -> None:
-    """Check that the text only reads, without running it.
+@click.command()
+@dimension_argument
+@click.argument("time", metavar="TIME")
+@click.option(
+    "--known-at",
+    metavar="TIME",
+    help="System time to query; the dimension is rebuilt from the audit  [default: now].",
+)
+@click.option(
+    "--join",
+    "file",
+    metavar="FILE",
+    type=click.Path(),
+    help="File whose rows are joined, each as of its own time; TIME is then the column of these times.",
+)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of the file that identifies the entity; repeatable  [default: the business key].",
+)
+@row_options
+def as_of(
+    settings: Settings,
+    *,
+    dimension: str,
+    time: str,
+    known_at: str | None,
+    file: str | None,
+    keys: Sequence[str],
+    conditions: Sequence[str],
+    output: Output,
+) -> None:
+    """Show the versions in force at a time.
 
-    Spark itself parses it in a place where its grammar allows a query and nothing else, to the end of the text.
+    TIME is as 2016-01-01 or 2016-01-01T12:00:00+01:00; without a zone it is UTC.
+    """
+    from scd_pipeline import reading
+
+    system_time = _parse_time(known_at) if known_at else None
+    if file:
+        _join_as_of(settings, dimension, time, file, keys, system_time, conditions, output)
+        return
+    business_time = _parse_time(time)
+    declared = dimension if system_time is None else settings.declared_dimension(dimension)
+    with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
+        if not reading.shape_of(warehouse, declared).has_windows:
+            warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {business_time}")
+        rows = reading.as_of(warehouse, declared, business_time, known_at=system_time)
+        _write(_filter(rows, conditions), output)
+
+
+def _join_as_of(
+    settings: Settings,
+    name: str,
+    time: str,
+    file: str,
+    keys: Sequence[str],
+    known_at: datetime | None,
+    conditions: Sequence[str],
+    output: Output,
+) -> None:
+    """Show the rows of a file, each with its entity as of the row's own time."""
+    from scd_pipeline import reading
+
+    dimension = settings.declared_dimension(name)
+    with settings.open() as warehouse:
+        rows = _read_file(warehouse.spark, file)
+        key_columns = list(keys or dimension.key_names)
+        for column in (time, *key_columns):
+            _expect_column(column, rows.columns, file)
+        joined = reading.as_of_join(warehouse, rows, dimension, time=time, keys=key_columns, known_at=known_at)
+        with query_errors(lambda: (), location=file):
+            _write(_filter(joined, conditions), output)
+
+
+def _read_file(spark: SparkSession, file: str) -> DataFrame:
+    """Return the rows of a file; warn of lines that are no rows, which become rows of NULLs.
 
     Raises:
-        UsageError: The query calls methods of Java or a program.
-        PySparkException: Spark does not parse the text as a query, or cannot resolve its names.
+        UsageError: The file does not exist, or its suffix names no format.
     """
-    if _SHOW.match(text):
-        return
-    query = _EXPLAIN.sub("", text, count=1) if _EXPLAIN.match(text) else text
-    spark.sql(_AS_QUERY + query).collect()
-    with _set(spark, _PLANNED_ONLY):
-        plan = str(spark.sql(f"EXPLAIN EXTENDED {query}").collect()[0][0])
-    if _OUTSIDE_SQL.search(plan):
-        raise UsageError(
-            "query: it calls reflect, java_method or a script, which can do more than read; expected functions of SQL "
-            "alone; nothing was run"
-        )
-
-
-@contextlib.contextmanager
-def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of the session for a while."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, former in before.items():
-            if former is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, former)
-
-
-def as_of(options: Namespace, settings: Settings) -> None:
-    """`scd as-of`"""
-    from scd_pipeline import reading
-
-    known = _time(options.known_at) if options.known_at else None
-    if options.join:
-        _join_as_of(options, settings, known)
-        return
-    time = _time(options.time)
-    of = options.dimension if known is None else _declared_dimension(options.dimension, settings)
-    with settings.open() as warehouse:
-        if not reading.shape_of(warehouse, of).has_windows:
-            warn(f"{options.dimension} remembers no windows: what it holds is told of every time, also of {time}")
-        rows = reading.as_of(warehouse, of, time, known_at=known)
-        _show(_where(rows, options.where), options, settings)
-
-
-def _join_as_of(options: Namespace, settings: Settings, known: datetime | None) -> None:
-    """The rows of a file, each with the entity as it was at the row's own time."""
-    from scd_pipeline import reading
-
-    dimension = _declared_dimension(options.dimension, settings)
-    with settings.open() as warehouse:
-        rows = _rows_of_file(warehouse.spark, options.join)
-        keys = options.key or list(dimension.key_names)
-        for name in (options.time, *keys):
-            if name not in rows.columns:
-                raise UsageError(
-                    f"{options.join}: there is no column {name}; expected the column of each row's time, and by --key "
-                    f"those that name its entity; there is {', '.join(rows.columns)}"
-                )
-        joined = reading.as_of_join(warehouse, rows, dimension, time=options.time, keys=keys, known_at=known)
-        with _query_errors(lambda: (), of=options.join):
-            _show(_where(joined, options.where), options, settings)
-
-
-def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
-    """The rows of a file; lines that are none are told, as they are rows of NULLs.  Errors: UsageError."""
     from scd_pipeline.declaration import Snapshot
     from scd_pipeline.deliveries.readers import read_path
     from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
@@ -144,121 +155,127 @@ def _rows_of_file(spark: SparkSession, file: str) -> DataFrame:
     path = str(Path(file).absolute())
     channel = Snapshot(path)
     if channel.format is None:
-        raise UsageError(f"{file}: its ending tells no format; expected a file that ends in .csv, .json or .parquet")
+        raise UsageError("FILE_FORMAT_UNKNOWN", file)
     if not Path(path).exists():
-        raise UsageError(f"{file}: there is no such file; expected rows with a time and a key, to join with")
+        raise UsageError("FILE_NOT_FOUND", file)
     rows = read_path(spark, channel, [path])
     if LINE not in rows.columns:
         return rows
-    rows = checkpoint(rows)  # Spark does not ask a file for its torn lines alone
-    if torn := rows.where(col(LINE).isNotNull()).count():
-        warn(f"{file}: {torn} of its lines are no rows of its columns; they are shown as rows of NULLs")
+    rows = checkpoint(rows)  # Spark does not read only the malformed lines of a file
+    if malformed := rows.where(col(LINE).isNotNull()).count():
+        warn(f"{file}: {malformed} of its lines are not rows of its columns; they are shown as rows of NULLs")
     return rows.drop(LINE, PROBLEM, FILE, ROW_ORDER)
 
 
-def _declared_dimension(name: str, settings: Settings) -> Dimension:
-    """Errors: UsageError unless the name, or the file, means one dimension."""
-    from scd_pipeline.declaration import Dimension
-
-    declared = declared_of(name, settings)
-    dimensions = [of for of in declared if isinstance(of, Dimension)]
-    if len(dimensions) != 1:
-        raise UsageError(f"{name}: this means {', '.join(of.name for of in declared)}; expected one dimension")
-    return dimensions[0]
-
-
-def audit(options: Namespace, settings: Settings) -> None:
-    """`scd audit`"""
+@click.command()
+@dimension_argument
+@row_options
+def audit(settings: Settings, *, dimension: str, conditions: Sequence[str], output: Output) -> None:
+    """Show the transitions of entities: when, by which source and why."""
     from scd_pipeline import reading
 
-    with settings.open() as warehouse:
-        rows = _where(reading.audit(warehouse, options.dimension), options.where)
-        _show(rows.orderBy("recorded_at", "change_ts", "audit_id"), options, settings)
+    with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
+        rows = _filter(reading.audit(warehouse, dimension), conditions)
+        _write(rows.orderBy("recorded_at", "change_ts", "audit_id"), output)
 
 
-def history(options: Namespace, settings: Settings) -> None:
-    """`scd history`"""
+@click.command()
+@dimension_argument
+@click.option("--all", "all_columns", is_flag=True, help="Show columns with one value in all versions too.")
+@row_options
+def history(
+    settings: Settings, *, dimension: str, all_columns: bool, conditions: Sequence[str], output: Output
+) -> None:
+    """Show every version of an entity, with the columns that differ."""
     from scd_pipeline import reading
-    from scd_pipeline.operations import texts
 
-    with settings.open() as warehouse:
-        rows = _where(reading.history(warehouse, options.dimension), options.where)
-        keys = reading.key_names(warehouse, options.dimension)
+    with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
+        rows = _filter(reading.history(warehouse, dimension), conditions)
+        keys = reading.key_names(warehouse, dimension)
         order = [name for name in (*keys, "effective_from") if name in rows.columns]
-        found = texts.collected(rows.orderBy(*[f"`{name}`" for name in order]), options.limit)
-        if not options.all:
-            shown = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in found.names)]
-            differing = [name for name in texts.differing(found) if name not in shown]
-            found = found.of([*shown, *(name for name in differing if name not in ("load_run_id", "last_updated"))])
-        _print(found, options.format, settings)
+        rows = rows.orderBy(*[f"`{name}`" for name in order])
+        if all_columns:
+            _write(rows, output)
+            return
+        versions = collect(rows, output.limit)
+        shown = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in versions.names)]
+        others = [name for name in versions.differing() if name not in (*shown, *_BATCH_COLUMNS)]
+        output.write(versions.select([*shown, *others]))
+        _report_count(len(versions.values), output)
+
+
+@click.command()
+@click.argument("table", metavar="TABLE", shell_complete=complete_tables)
+@row_options
+def bad_rows(settings: Settings, *, table: str, conditions: Sequence[str], output: Output) -> None:
+    """Show the bad rows of accepted deliveries, with their reasons.
+
+    Those of rejected deliveries are in no table: `scd plan --bad-rows` shows them.
+    """
+    from scd_pipeline import reading
+
+    with settings.open() as warehouse, _suggested_tables(warehouse, table):
+        _write(_filter(reading.quarantine(warehouse, table), conditions), output)
 
 
 @contextlib.contextmanager
-def _query_errors(names: Callable[[], Sequence[str]], *, of: str = "", before: str = "") -> Iterator[None]:
-    """Turn what Spark says of a query, or of the rows of a file, into a UsageError without a stack trace.
+def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
+    """Add the nearest name to the error about a table that does not exist."""
+    from difflib import get_close_matches
 
-    `before` is a line that was put before the query to check that it is one.
-    """
-    from pyspark.errors import ParseException, PySparkException
+    from scd_pipeline import reading
 
     try:
         yield
-    except PySparkException as error:
-        told = _without_line(spark_message(error) or str(error), before)
-        if before and (isinstance(error, ParseException) or _NO_TEXT in told):
-            told = f"query: Spark does not parse it as a query; {_ONLY_QUERIES}\n{told}"
-        told = f"{of}: {told}" if of else told
-        if "TABLE_OR_VIEW_NOT_FOUND" in told:
-            told += f"\nthere is: {', '.join(names()) or 'no table yet'}"
-        raise UsageError(told) from error
+    except SetupError as error:
+        tables = reading.views(warehouse) if warehouse.is_listed else []
+        near = [] if name in tables else get_close_matches(name, tables, n=1)
+        if not near:
+            raise
+        raise SetupError("TABLE_NOT_FOUND", name, warehouse=warehouse.place, nearest=near[0]) from error
 
 
-def _without_line(message: str, line: str) -> str:
-    """Return Spark's message about a text as it would be without the text's first line."""
-    if not line:
-        return message
-    counted = re.sub(r"\bline (\d+)(?=,? pos)", lambda found: f"line {int(found[1]) - 1}", message)
-    return counted.replace(line, "")
-
-
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
-        raise UsageError(f"{text} is no time; expected one as 2016-01-01 or 2016-01-01T12:00:00+01:00") from None
+        raise UsageError("INVALID_TIME", text) from None
 
 
-def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
-    """The rows with the given values, told as COLUMN=VALUE and compared as text.  Errors: UsageError."""
+def _filter(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+    """Return the rows with the values of the conditions, written as COLUMN=VALUE and compared as text.
+
+    Raises:
+        UsageError: A condition has another form, or names another column.
+    """
     from scd_pipeline.expressions import text_column
 
     for condition in conditions:
         name, equals, value = condition.partition("=")
-        if not equals or name not in rows.columns:
-            raise UsageError(
-                f"{condition}: expected COLUMN=VALUE with a column of the table: {', '.join(rows.columns)}"
-            )
+        if not equals:
+            raise UsageError("INVALID_CONDITION", condition, columns=", ".join(rows.columns))
+        _expect_column(name, rows.columns, condition)
         rows = rows.where(text_column(rows, name) == value)
     return rows
 
 
-def _show(rows: DataFrame, options: Namespace, settings: Settings) -> None:
-    from scd_pipeline.operations import texts
+def _expect_column(name: str, columns: Sequence[str], location: str) -> None:
+    from scd_pipeline.declaration.names import did_you_mean
 
-    _print(texts.collected(rows, options.limit), options.format, settings)
+    if name not in columns:
+        raise UsageError("COLUMN_NOT_FOUND", location, column=name, hint=did_you_mean(name, columns))
 
 
-def _print(found: Texts, form: str, settings: Settings) -> None:
-    """Show rows; on a terminal those that are too wide for a table come one value to a line."""
-    from scd_pipeline.operations import texts
+def _write(rows: DataFrame, output: Output) -> None:
+    if output.is_table:
+        collected = collect(rows, output.limit)
+        output.write(collected)
+        if collected.names:
+            _report_count(len(collected.values), output)
+    else:
+        output.write_frame(rows)
 
-    if form == "csv":
-        print(texts.comma_separated(found))
-    elif form == "json" and found.rows:
-        print(texts.json_lines(found))
-    elif found.names and form == "table":
-        wide = settings.terminal_width is not None and texts.table_width(found) > settings.terminal_width
-        print(texts.records(found) if wide else texts.table(found))
-        say(f"{len(found.rows)} row{'' if len(found.rows) == 1 else 's'}")
-    if found.more:
-        say(f"these are the first {len(found.rows)} rows; --limit 0 shows all")
+
+def _report_count(count: int, output: Output) -> None:
+    if output.is_table:
+        report(f"{count} row{'' if count == 1 else 's'}")

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.invariants.properties import PROPERTIES
-from scd_pipeline.operations.check import Finding
+from scd_pipeline.operations.check import Violation
 
 
 def check_description(name: str, docs_url: str = "") -> str:
@@ -23,7 +23,7 @@ def _rule_address(rule: str, docs_url: str) -> str:
     return f"{docs_url.rstrip('/')}/semantics.md#{rule.lower()}"
 
 
-def check_result(table: str, name: str, finding: Finding | None, docs_url: str = "") -> dg.AssetCheckResult:
+def check_result(table: str, name: str, finding: Violation | None, docs_url: str = "") -> dg.AssetCheckResult:
     """Return the result of a check.
 
     Args:
@@ -52,7 +52,7 @@ def check_result(table: str, name: str, finding: Finding | None, docs_url: str =
     )
 
 
-def as_evaluation(table: str, name: str, finding: Finding | None) -> dg.AssetCheckEvaluation:
+def as_evaluation(table: str, name: str, finding: Violation | None) -> dg.AssetCheckEvaluation:
     """Return the same result as an event, for a step that records it in place of the check's own step."""
     result = check_result(table, name, finding)
     return dg.AssetCheckEvaluation(

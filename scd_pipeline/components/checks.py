@@ -23,10 +23,10 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
-from scd_pipeline.operations.check import FACT_RULES, Finding, check_dimension, check_fact, dimension_rules
+from scd_pipeline.operations.check import FACT_RULES, Violation, check_dimension, check_fact, dimension_rules
 from scd_pipeline.operations.status import last_deliveries
 
-RunChecks = Callable[[Warehouse, Collection[str]], Sequence[Finding]]
+RunChecks = Callable[[Warehouse, Collection[str]], Sequence[Violation]]
 
 
 def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChecksDefinition:

@@ -30,7 +30,7 @@ from scd_pipeline.history.transitions import CHANGE_TYPES, REFUSED
 from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
 from scd_pipeline.load.audit import AuditResult, versions
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.texts import telling
+from scd_pipeline.operations.summary import summary_columns
 
 TableMetadata = dict[str, dict[str, Any]]
 """Metadata by the suffix of a table."""
@@ -184,7 +184,7 @@ def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int,
 
 
 def _example_record(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:
-    names = telling(list(row), dimension)
+    names = summary_columns(list(row), dimension)
     return dg.TableRecord({("action" if name == ACTION else name): row[name] or "" for name in names})
 
 

@@ -30,7 +30,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.operations.texts import summary
+from scd_pipeline.operations.summary import load_summary
 
 LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
 """Loads deliveries; the other arguments are the run's id and a function that logs progress."""
@@ -156,7 +156,7 @@ def _load(
         # Computed before the files are read: a file that is replaced meanwhile must not pass for the one that was read.
         file_signatures = selection.file_signatures()
         report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
-    context.log.info(summary(report.result))
+    context.log.info(load_summary(report.result))
     batches = selection.by_partition(report.result.batches)
     return _PartitionedLoad(report, batches, selection.unresolved, file_signatures)
 

@@ -17,7 +17,7 @@ from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.errors import ScdError
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import Finding
+from scd_pipeline.operations.check import Violation
 
 Batches = Mapping["str | None", "BatchResult | None"]
 """Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
@@ -37,7 +37,7 @@ class LoadReport:
     """Tables and plots of the whole load; only one event of each asset has them."""
     delivery_metadata: Callable[[BatchResult], load_metadata.TableMetadata]
     """Returns the effect of one delivery."""
-    check: Callable[[Collection[str]], Sequence[Finding]]
+    check: Callable[[Collection[str]], Sequence[Violation]]
     """Runs the checks of some names on the tables as they are now."""
 
     @property

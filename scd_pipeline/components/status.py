@@ -46,7 +46,7 @@ def status_asset(
 
 def _metadata(report: Status) -> dict[str, Any]:
     return {
-        "pending_deliveries": sum(len(source.waiting) for source in report.sources),
+        "pending_deliveries": sum(len(source.pending) for source in report.sources),
         "rejected_deliveries": sum(len(source.rejected) for source in report.sources),
         "rows_quarantined": sum(source.quarantined for source in report.sources),
         "pending_commits": sum(table.lag + table.audit_lag for table in report.tables),
@@ -64,7 +64,7 @@ def _source_record(source: SourceStatus) -> dg.TableRecord:
             "source": source.source,
             "last_delivery": source.last_delivery,
             "days_since": source.age.days if source.age else None,
-            "pending": _listed(source.waiting, ", "),
+            "pending": _listed(source.pending, ", "),
             "rejected": _listed(source.rejected, "; "),
             "rows_quarantined": source.quarantined,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -75,14 +75,15 @@ class BatchResult:
             text += f", {self.rows} rows: {self.new} new, {self.changed} changed, {self.closed} closed"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
         if self.undeclared:
-            text += f"; {_summary(self.undeclared)}"
+            text += f"; {undeclared_summary(self.undeclared)}"
         return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text
 
 
 _SHOWN_COLUMNS = 5
 
 
-def _summary(undeclared: tuple[str, ...]) -> str:
+def undeclared_summary(undeclared: Sequence[str]) -> str:
+    """Return the first undeclared columns, and the number of the others."""
     shown = ", ".join(undeclared[:_SHOWN_COLUMNS])
     more = len(undeclared) - _SHOWN_COLUMNS
     return f"undeclared columns: {shown} and {more} more" if more > 0 else f"undeclared columns: {shown}"

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from scd_pipeline.columns import BAD_REASON, BAD_ROW, BATCH, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import accept
 from scd_pipeline.deliveries.delivery import Delivery
@@ -15,6 +17,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep, declaration_properties
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.expressions import readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.load.change_records import compare_with_log, rows_to_append
 from scd_pipeline.load.retry import Progress, ignore_progress
@@ -41,6 +44,7 @@ class LoadPlan:
         rows: The number of these rows by row action.
         high_water_marks: How far the plan has applied other tables than the log.
         roles: The checksum of the roles of a fact.
+        delivered: The conformed rows of all deliveries that were read, also of rejected ones.
     """
 
     dimension: Dimension
@@ -53,6 +57,7 @@ class LoadPlan:
     batches: tuple[Batch, ...]
     change_records: DataFrame
     actions: DataFrame
+    delivered: DataFrame
     rows: Mapping[str, int] = field(default_factory=dict)
     high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
     roles: int = 0
@@ -113,6 +118,19 @@ class LoadPlan:
         hidden = [n for n in self.actions.columns if any(n in (p, f"previous_{p}", f"current_{p}") for p in personal)]
         return self.actions.drop(*hidden).limit(limit)
 
+    def bad_rows(self) -> DataFrame:
+        """Return the bad rows of all deliveries that were read, also of rejected ones.
+
+        Returns:
+            `batch`, `key`, `reason`, and `row`, which is missing if an attribute of the dimension is personal (S31).
+        """
+        bad = self.delivered.where(F.col(KIND) == "bad")
+        key = readable_key(self.dimension.key_names).alias("key")
+        columns = [F.col(BATCH).alias("batch"), key, F.col(BAD_REASON).alias("reason")]
+        if not any(attribute.personal for attribute in self.dimension.attributes):
+            columns.append(F.col(BAD_ROW).alias("row"))
+        return bad.select(*columns)
+
 
 def make_plan(
     warehouse: Warehouse,
@@ -148,6 +166,7 @@ def make_plan(
         batches=intake.batches_to_append,
         change_records=rows_to_append(records, intake),
         actions=actions.rows,
+        delivered=intake.rows,
         rows=actions.counts,
         high_water_marks=extension.high_water_marks if extension else {},
         roles=extension.roles if extension else 0,

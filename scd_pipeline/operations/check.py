@@ -1,7 +1,7 @@
-"""The invariants of whole tables: each is a query for what breaks it (S2, S3, S14, S21 to S24).
+"""Check the invariants of whole tables: each is a query for its violations (S2, S3, S14, S21 to S24).
 
-The same queries are asked before a commit of the entities that it is about (audit/), here of everything that is there,
-by `scd check`, by Dagster's asset checks and by the tests.
+A load evaluates the same queries before a commit, for the entities of that commit. Here `scd check`, Dagster's asset
+checks and the tests evaluate them for all rows.
 """
 
 from __future__ import annotations
@@ -41,23 +41,32 @@ from scd_pipeline.invariants.properties import (
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
 from scd_pipeline.load.keys import missing_keys
 
-SHOWN = 20
+MAX_KEYS = 20
+"""The number of keys that a violation names at most."""
 
-_TOLD_BY: Mapping[str, tuple[str, ...]] = {
+_PROVES_EXISTENCE: Mapping[str, tuple[str, ...]] = {
     "": (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX),
     LOG_SUFFIX: ("", AUDIT_SUFFIX, KEYS_SUFFIX),
     AUDIT_SUFFIX: (KEYS_SUFFIX,),
     KEYS_SUFFIX: (AUDIT_SUFFIX,),
 }
-"""The suffix of each table, and those of the tables that have commits only where it was there once.
+"""The suffix of each table, and those of the tables whose commits prove that it existed.
 
-Only audit and keys tell of each other, as a dimension that is loaded without being recorded has neither.
+Audit and keys prove only each other, because a dimension that is loaded without an audit has neither.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found: how many break the invariant, and some of them by name; `more` names are not shown."""
+class Violation:
+    """The result of one check.
+
+    Attributes:
+        table: The dimension or fact.
+        rule: The name of the invariant.
+        count: The number of violations; 0 if the check passed.
+        keys: Up to `MAX_KEYS` of the keys that violate the invariant.
+        more: The number of further keys.
+    """
 
     table: str
     rule: str
@@ -67,6 +76,7 @@ class Finding:
 
     @property
     def passed(self) -> bool:
+        """Whether nothing violates the invariant."""
         return self.count == 0
 
     def __str__(self) -> str:
@@ -77,7 +87,7 @@ class Finding:
 
 
 def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
-    """The names of a dimension's checks."""
+    """Return the names of a dimension's checks."""
     others = (
         AUDIT_REBUILDS_DIMENSION,
         KEY_LIST_IS_COMPLETE,
@@ -92,7 +102,7 @@ FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
 
 
 class _Tables:
-    """The tables of a warehouse as one check reads them: each once, at the version that it has then."""
+    """The tables of a warehouse for one check, which reads each once, at its newest version."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -117,145 +127,161 @@ class _Tables:
 
 def check_dimension(
     warehouse: Warehouse, dimension: Dimension, rules: Collection[str] | None = None
-) -> tuple[Finding, ...]:
-    """Every invariant of a dimension, or those of some names; one that cannot be asked yet is left out.
+) -> tuple[Violation, ...]:
+    """Check the invariants of a dimension, or some of them; one that cannot be evaluated yet is omitted.
 
-    A table that is not there though others tell of it has been taken away, or not been made as its load was killed.
+    If other tables prove that a missing table existed, it was removed, or a load was killed before it created it.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The dimension.
+        rules: The names of the invariants; None for all.
+
+    Returns:
+        A result for each invariant; none if the dimension was never loaded.
     """
     name, tables = dimension.name, _Tables(warehouse)
-    wanted = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
-    if not {AUDIT_REBUILDS_DIMENSION, KEY_LIST_IS_COMPLETE, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(wanted):
-        for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX):  # before their upstream, which a load between can only move ahead
+    selected = [rule for rule in dimension_rules(dimension) if rules is None or rule in rules]
+    if not {AUDIT_REBUILDS_DIMENSION, KEY_LIST_IS_COMPLETE, UPSTREAM_HAS_APPLIED_COMMITS}.isdisjoint(selected):
+        for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX):  # before their upstream, which a concurrent load can only move ahead
             tables.newest(name + suffix)
     newest = tables.newest(name)
     if newest is None:
-        return _without_its_table(warehouse, tables, name, rules)
-    nobody = reduce(and_, [col(key).isNull() for key in dimension.key_names])
-    rows = newest.rows.where(~(nobody & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
-    own = [rule for rule in wanted if rule in invariants(dimension)]
-    found = _findings(name, own, violations(rows, dimension)) if own else []
-    others: dict[str, Callable[[], Finding | None]] = {
-        AUDIT_REBUILDS_DIMENSION: lambda: _audit_differs(warehouse, tables, dimension, rows),
-        KEY_LIST_IS_COMPLETE: lambda: _key_list_incomplete(warehouse, tables, dimension),
-        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, tables, name, list(tables_of(name))),
-        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _upstream_lost(tables, name, [name + AUDIT_SUFFIX, name]),
-        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, name, list(tables_of(name)[1:])),
+        return _check_without_table(warehouse, tables, name, rules)
+    has_no_key = reduce(and_, [col(key).isNull() for key in dimension.key_names])
+    rows = newest.rows.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
+    row_rules = [rule for rule in selected if rule in invariants(dimension)]
+    results = _results(name, row_rules, violations(rows, dimension)) if row_rules else []
+    others: dict[str, Callable[[], Violation | None]] = {
+        AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
+        KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
+        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(tables_of(name))),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
+        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, list(tables_of(name)[1:])),
     }
-    for rule in wanted:
-        finding = others[rule]() if rule in others else None
-        found += [finding] if finding is not None else []
-    return tuple(found)
+    for rule in selected:
+        result = others[rule]() if rule in others else None
+        results += [result] if result is not None else []
+    return tuple(results)
 
 
-def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[Finding, ...]:
-    """Every invariant of a fact, or those of some names; one that cannot be asked yet is left out.
+def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[Violation, ...]:
+    """Check the invariants of a fact, or some of them; one that cannot be evaluated yet is omitted.
 
-    Rows whose keys the fact's next load looks at again need not have those that hold now; keys that dangle until then
-    are counted all the same (S24).
+    Rows that the fact's next load re-keys need not have the surrogate keys of the current versions. Keys without a
+    version are violations all the same (S24).
+
+    Args:
+        warehouse: The warehouse.
+        fact: The fact.
+        rules: The names of the invariants; None for all.
+
+    Returns:
+        A result for each invariant; none if the fact was never loaded.
     """
     tables = _Tables(warehouse)
     stored = tables.newest(fact.name)
     if stored is None:
-        return _without_its_table(warehouse, tables, fact.name, rules)
+        return _check_without_table(warehouse, tables, fact.name, rules)
     pinned = pin_dimensions(warehouse, fact)
     log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
-    lost = [error for at in pinned.values() for error in at.damage(stored.commit)]
-    others: dict[str, Callable[[], Finding]] = {
-        NO_FOREIGN_COMMITS: lambda: _foreign_commits(warehouse, tables, fact.name, fact_tables),
-        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _upstream_lost(tables, fact.name, [fact.name], lost),
-        TABLES_ARE_APPEND_ONLY: lambda: _append_only_unset(warehouse, fact.name, [log]),
+    errors = [error for at in pinned.values() for error in at.damage(stored.commit)]
+    others: dict[str, Callable[[], Violation]] = {
+        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, fact.name, fact_tables),
+        UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
+        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, [log]),
     }
-    wanted = [rule for rule in FACT_RULES if rules is None or rule in rules]
+    selected = [rule for rule in FACT_RULES if rules is None or rule in rules]
     return tuple(
-        others[rule]() if rule in others else _of_rows(warehouse, fact, stored, pinned, rule) for rule in wanted
+        others[rule]() if rule in others else _check_fact_rows(warehouse, fact, stored, pinned, rule)
+        for rule in selected
     )
 
 
-def _of_rows(
+def _check_fact_rows(
     warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension], rule: str
-) -> Finding:
-    left_behind = rule == SURROGATE_KEYS_FIT_EVENT_TIME
-    rows = rows_with_current_keys(warehouse, fact, stored, pinned) if left_behind else stored_rows(stored.rows, fact)
-    broken = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
-    return _finding(fact.name, rule, broken)
+) -> Violation:
+    is_rekeyed = rule == SURROGATE_KEYS_FIT_EVENT_TIME
+    rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
+    violating = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
+    return _result(fact.name, rule, violating)
 
 
-def _finding(table: str, rule: str, broken: DataFrame) -> Finding:
-    (found,) = _findings(table, [rule], broken)
-    return found
+def _result(table: str, rule: str, violating: DataFrame) -> Violation:
+    (result,) = _results(table, [rule], violating)
+    return result
 
 
-def _findings(table: str, rules: list[str], broken: DataFrame) -> list[Finding]:
-    """A finding for each rule; one query counts them all and keeps some keys of each."""
-    keys = F.collect_set(KEY)  # several rows may be of one key
-    told = broken.groupBy(RULE).agg(
+def _results(table: str, rules: list[str], violating: DataFrame) -> list[Violation]:
+    """Return a result for each rule; one query counts all violations and collects some keys of each rule."""
+    keys = F.collect_set(KEY)  # several rows may have one key
+    summary = violating.groupBy(RULE).agg(
         F.count(F.lit(1)).alias("n"),
-        F.slice(F.array_sort(keys), 1, SHOWN).alias("keys"),
-        F.greatest(F.size(keys) - SHOWN, F.lit(0)).alias("more"),
+        F.slice(F.array_sort(keys), 1, MAX_KEYS).alias("keys"),
+        F.greatest(F.size(keys) - MAX_KEYS, F.lit(0)).alias("more"),
     )
-    found = {row[RULE]: (int(row["n"]), tuple(row["keys"]), int(row["more"])) for row in told.collect()}
-    return [Finding(table, rule, *found.get(rule, (0, ()))) for rule in rules]
+    by_rule = {row[RULE]: (int(row["n"]), tuple(row["keys"]), int(row["more"])) for row in summary.collect()}
+    return [Violation(table, rule, *by_rule.get(rule, (0, ()))) for rule in rules]
 
 
-def _audit_differs(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> Finding | None:
+def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> Violation | None:
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
     dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
-    differ = row_actions(to_declared_columns(rows, dimension), told, dimension)
-    broken = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
-    return _finding(dimension.name, AUDIT_REBUILDS_DIMENSION, broken)
+    rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
+    differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
+    violating = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    return _result(dimension.name, AUDIT_REBUILDS_DIMENSION, violating)
 
 
-def _key_list_incomplete(warehouse: Warehouse, tables: _Tables, dimension: Dimension) -> Finding | None:
+def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension) -> Violation | None:
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
     missing = missing_keys(warehouse, dimension, audit, tables.rows(dimension.name + KEYS_SUFFIX))
-    broken = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(RULE), readable_key(dimension.key_names).alias(KEY))
-    return _finding(dimension.name, KEY_LIST_IS_COMPLETE, broken)
+    violating = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(RULE), readable_key(dimension.key_names).alias(KEY))
+    return _result(dimension.name, KEY_LIST_IS_COMPLETE, violating)
 
 
-def _upstream_lost(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> Finding:
+def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> Violation:
     commits = [tables.last(table) for table in downstream]
     errors = [*damage(tables.last(name + LOG_SUFFIX), commits), *others]
-    lost = dict.fromkeys(str(error) for error in errors if isinstance(error, HighWaterMarkError))
-    return Finding(name, UPSTREAM_HAS_APPLIED_COMMITS, len(lost), tuple(lost))
+    messages = dict.fromkeys(str(error) for error in errors if isinstance(error, HighWaterMarkError))
+    return Violation(name, UPSTREAM_HAS_APPLIED_COMMITS, len(messages), tuple(messages))
 
 
-def _without_its_table(
+def _check_without_table(
     warehouse: Warehouse, tables: _Tables, name: str, rules: Collection[str] | None
-) -> tuple[Finding, ...]:
-    """What is found of a dimension or a fact whose table is not there: nothing where it was never loaded."""
+) -> tuple[Violation, ...]:
+    """Check a dimension or a fact without a table: there is nothing to check if it was never loaded."""
     if rules is not None and NO_FOREIGN_COMMITS not in rules:
         return ()
-    found = _foreign_commits(warehouse, tables, name, list(tables_of(name)))
-    return () if found.passed else (found,)
+    result = _check_foreign_commits(warehouse, tables, name, list(tables_of(name)))
+    return () if result.passed else (result,)
 
 
-def _gone(tables: _Tables, name: str) -> list[str]:
-    """Those tables of a dimension or a fact that are not there though others tell of them."""
-    last = {suffix: tables.last(name + suffix) for suffix in _TOLD_BY}
+def _removed_tables(tables: _Tables, name: str) -> list[str]:
+    """Return a message for each table of a dimension or a fact that is missing and existed once."""
+    last = {suffix: tables.last(name + suffix) for suffix in _PROVES_EXISTENCE}
     return [
-        f"{name}{suffix} is not there; {REBUILT_BY[suffix]}"
-        for suffix, others in _TOLD_BY.items()
+        f"{name}{suffix} does not exist; {REBUILT_BY[suffix]}"
+        for suffix, others in _PROVES_EXISTENCE.items()
         if not last[suffix].exists
         if any(last[other].number > 0 for other in others)
     ]
 
 
-def _foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: list[str]) -> Finding:
-    found = _gone(tables, name)
+def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: list[str]) -> Violation:
+    messages = _removed_tables(tables, name)
     for table in names:
         if tables.last(table).exists:
             identifier = warehouse.table(table).identifier
-            found += [f"{table} {told}" for told in foreign_commits(warehouse.spark, table, identifier)]
-    return Finding(name, NO_FOREIGN_COMMITS, len(found), tuple(found[:SHOWN]), len(found[SHOWN:]))
+            messages += [f"{table} {text}" for text in foreign_commits(warehouse.spark, table, identifier)]
+    return Violation(name, NO_FOREIGN_COMMITS, len(messages), tuple(messages[:MAX_KEYS]), len(messages[MAX_KEYS:]))
 
 
-def _append_only_unset(warehouse: Warehouse, name: str, tables: list[str]) -> Finding:
-    opened = [warehouse.table(table) for table in tables]
-    there = [table for table in opened if table.exists()]
-    unset = [table.name for table in there if table.properties().get("delta.appendOnly") != "true"]
-    return Finding(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))
+def _check_append_only(warehouse: Warehouse, name: str, tables: list[str]) -> Violation:
+    existing = [table for table in map(warehouse.table, tables) if table.exists()]
+    unset = [table.name for table in existing if table.properties().get("delta.appendOnly") != "true"]
+    return Violation(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))

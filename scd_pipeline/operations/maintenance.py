@@ -16,10 +16,10 @@ from scd_pipeline.load.log import log_high_water_mark
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 
 LEAST_HOURS = 168
-"""Files that readers of the last week may still need are never removed."""
+"""The shortest retention: readers of the last week may still need the files."""
 
 RENEWED_AFTER = timedelta(days=15)
-"""Half of the time for which Delta keeps a table's history by default; a pipeline commit that is older is repeated."""
+"""Half of Delta's default retention of a table's history; an older pipeline commit is repeated."""
 
 _RETENTION = "delta.deletedFileRetentionDuration"
 _UNITS = {"hour": 1, "day": 24, "week": 168}
@@ -27,7 +27,15 @@ _UNITS = {"hour": 1, "day": 24, "week": 168}
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What was done to one table."""
+    """The result of the maintenance of one table.
+
+    Attributes:
+        table: The table.
+        files_before: The number of its files before.
+        files_after: The number of its files after.
+        bytes_after: Their size.
+        renewed: Whether the last pipeline commit was repeated.
+    """
 
     table: str
     files_before: int
@@ -45,43 +53,48 @@ def maintain(
     run_id: str = "",
     retry: Retry | None = None,
 ) -> tuple[Maintained, ...]:
-    """Compact the tables that are there, and remove files that no version of the last hours needs.
+    """Compact the tables that exist, and remove files that no recent version needs.
 
-    The hours are `retention_hours`, which become the table's own setting; where none are given those of that setting, a
-    week at least. `now` is asked of the caller; it only decides whether a table's last pipeline commit is old enough to
-    be repeated.
-    A table that another program changed is left alone: removing files could take those that restore it.
+    No table is maintained if another program changed one of them: the removed files could be those that restore it.
 
-    Errors: UsageError for less than a week; SetupError if one of the tables is not ours; ForeignCommitError for a table
-    that another program changed, before any of the tables is maintained.
+    Args:
+        warehouse: The warehouse.
+        tables: The names of the tables.
+        now: The current time, which decides whether the last pipeline commit of a table is repeated.
+        retention_hours: The hours for which files are retained, which become the table's setting; None for the hours of
+            that setting, at least a week.
+        run_id: The run that repeats a pipeline commit.
+        retry: How write conflicts are retried.
+
+    Raises:
+        UsageError: The retention is less than a week.
+        SetupError: A table was not created by this package.
+        ForeignCommitError: Another program changed a table.
     """
     if retention_hours is not None and retention_hours < LEAST_HOURS:
-        raise UsageError(
-            f"a retention of {retention_hours} hours would take files from running readers; "
-            f"expected {LEAST_HOURS} or more"
-        )
+        raise UsageError("RETENTION_TOO_SHORT", ", ".join(tables), hours=retention_hours, least=LEAST_HOURS)
     require_own_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_problems(commits))
-    there = [commit.table for commit in commits if commit.exists]
-    return tuple(_maintained(warehouse, name, now, retention_hours, run_id, retry) for name in there)
+    existing = [commit.table for commit in commits if commit.exists]
+    return tuple(_maintain_table(warehouse, name, now, retention_hours, run_id, retry) for name in existing)
 
 
-def _maintained(
-    warehouse: Warehouse, name: str, now: datetime, wanted: int | None, run_id: str, retry: Retry | None
+def _maintain_table(
+    warehouse: Warehouse, name: str, now: datetime, retention_hours: int | None, run_id: str, retry: Retry | None
 ) -> Maintained:
     table = warehouse.writable(name)
     spark = warehouse.spark
     before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
     with_retries(name, lambda number: table.compact(), retry or Retry(), ignore_progress)
-    own = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
-    hours = max(own, LEAST_HOURS) if wanted is None else wanted
-    if own != hours:
-        # VACUUM goes by the table's own setting, whatever it is told.
+    current = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
+    hours = max(current, LEAST_HOURS) if retention_hours is None else retention_hours
+    if current != hours:
+        # VACUUM uses the setting of the table instead of its own argument.
         table.set_properties({_RETENTION: _interval(hours)})
     spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
     renewed = with_retries(
-        name, lambda number: _renewed(warehouse, name, now, run_id), retry or Retry(), ignore_progress
+        name, lambda number: _repeat_commit(warehouse, name, now, run_id), retry or Retry(), ignore_progress
     )
     after = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles", "sizeInBytes").collect()[0]
     return Maintained(name, int(before), int(after[0]), int(after[1]), renewed)
@@ -92,16 +105,16 @@ def _interval(hours: int) -> str:
 
 
 def _hours(interval: str) -> int:
-    """The whole hours of an interval as Delta's properties have it, as `interval 30 days`; 0 where it has others."""
-    parts = interval.lower().split()[1:]
-    pairs = list(zip(parts[::2], parts[1::2], strict=False))
-    if len(parts) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _UNITS for number, unit in pairs):
+    """Return the hours of an interval in a Delta property, as `interval 30 days`; 0 for other units."""
+    tokens = interval.lower().split()[1:]
+    pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
+    if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _UNITS for number, unit in pairs):
         return 0
     return sum(int(number) * _UNITS[unit.rstrip("s")] for number, unit in pairs)
 
 
-def _renewed(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:
-    """Repeat a pipeline commit before Delta's history forgets it: without one nobody could write any more."""
+def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:
+    """Repeat the last pipeline commit before it expires from Delta's history: no load can write without one."""
     table = warehouse.writable(name)
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:

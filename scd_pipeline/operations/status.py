@@ -1,10 +1,14 @@
-"""Where everything stands: of each source its last delivery and what waits, of each table how far it is behind."""
+"""The status of everything declared: last and pending deliveries of each source, and the lag of each table."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
@@ -15,7 +19,9 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
+from scd_pipeline.expressions import col
 from scd_pipeline.history.batch import Batch, batches_in_effect, rank
+from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.instants import to_utc
 from scd_pipeline.load.facts import pin_dimensions
 from scd_pipeline.load.keys import recorded_commits
@@ -25,11 +31,19 @@ from scd_pipeline.load.run import plan
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """One source of one table.
+    """The status of one source of one table.
 
-    `last` is the time of its last delivery that counts, or that at which it came in where it has none, and `age` how
-    long ago that was; `waiting` are deliveries that lie there and are not in: they have come, or were replaced, since
-    the last load. `stopped` are those of them that a load would leave out, with why, or what keeps all of it out.
+    Attributes:
+        table: The dimension or fact.
+        source: The name of the source.
+        batches: The number of batches in effect.
+        last_delivery: The name of the last delivery in effect; empty without one.
+        last: The time of that delivery, or that of its load if it has no time.
+        age: How long ago that was.
+        pending: Available deliveries that are new or were replaced since the last load.
+        rejected: Those of them that a load would reject, with the rule and the problem, or the error that prevents the
+            whole load.
+        quarantined: The number of bad rows of the batches in effect.
     """
 
     table: str
@@ -38,17 +52,24 @@ class SourceStatus:
     last_delivery: str
     last: datetime | None
     age: timedelta | None
-    waiting: tuple[str, ...]
+    pending: tuple[str, ...]
     rejected: tuple[str, ...]
     quarantined: int
 
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """How many commits of the log a table has not taken in, and how many of the dimensions a fact has not.
+    """The status of one dimension or fact.
 
-    `damage` says what another program changed in its tables, or what they have lost, and the way back; until then every
-    load is rejected.
+    Attributes:
+        table: The dimension or fact.
+        commits: The number of its pipeline commits.
+        lag: The number of commits of the log that the table has not applied.
+        audit_lag: The number of commits that the table has applied and the audit has not recorded.
+        dimensions_behind: For a fact, the dimensions whose newest rows its keys do not reflect.
+        damage: What another program changed or removed, with the fix; until then every load is rejected.
+        unknown_members: For a fact, the number of rows with a key of the unknown member; None for a dimension or
+            before the first load.
     """
 
     table: str
@@ -57,115 +78,136 @@ class TableStatus:
     audit_lag: int
     dimensions_behind: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
+    unknown_members: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that is declared."""
+    """The status of everything declared."""
 
     sources: tuple[SourceStatus, ...]
     tables: tuple[TableStatus, ...]
 
 
 def status(warehouse: Warehouse, dimensions: Sequence[Dimension], facts: Sequence[Fact], *, now: datetime) -> Status:
-    """Where everything stands at `now`, which the caller tells."""
+    """Return the status of dimensions and facts; the caller provides the current time."""
     shapes: list[tuple[Dimension, Fact | None]] = [(dimension, None) for dimension in dimensions]
     shapes += [(fact.as_dimension(), fact) for fact in facts]
     sources: list[SourceStatus] = []
     tables: list[TableStatus] = []
-    for shape, fact in shapes:
-        sources += _sources(warehouse, shape, fact, now)
-        tables.append(_table(warehouse, shape, fact))
+    for dimension, fact in shapes:
+        sources += _source_statuses(warehouse, dimension, fact, now)
+        tables.append(_table_status(warehouse, dimension, fact))
     return Status(tuple(sources), tuple(tables))
 
 
 def last_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tuple[str, datetime | None]]:
-    """By source the last delivery that counts of a dimension, or of a fact's shape, and its time as `SourceStatus` has.
+    """Return the last delivery in effect of each source, and its time as in `SourceStatus`.
 
-    A source of which nothing counts yet is left out. Only the log is read, and no delivery.
+    Sources without such a delivery are omitted. Only the log is read, no delivery.
     """
     log = open_log(warehouse, dimension)
-    return _last(log, log.committed_batches())
+    return _last_deliveries(log, log.committed_batches())
 
 
-def _last(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, tuple[str, datetime | None]]:
-    commits: dict[int, datetime | None] = {}
+def _last_deliveries(log: ChangeLog, committed: Sequence[tuple[int, Batch]]) -> dict[str, tuple[str, datetime | None]]:
+    commit_times: dict[int, datetime | None] = {}
     if any(batch.at is None for _, batch in committed):
-        commits = {commit.number: commit.at for commit in log.table.commits_since(0)}
-    came = {batch.id: batch.at or commits.get(number) for number, batch in committed}
-    current_revisions = batches_in_effect([batch for _, batch in committed])
-    in_order = sorted(current_revisions, key=lambda b: (to_utc(came[b.id] or datetime.min), rank(b.delivery)))
-    return {b.source: (b.delivery, to_utc(at) if (at := came[b.id]) else None) for b in in_order}
+        commit_times = {commit.number: commit.at for commit in log.table.commits_since(0)}
+    times = {batch.id: batch.at or commit_times.get(number) for number, batch in committed}
+    in_effect = batches_in_effect([batch for _, batch in committed])
+    in_order = sorted(in_effect, key=lambda b: (to_utc(times[b.id] or datetime.min), rank(b.delivery)))
+    return {b.source: (b.delivery, to_utc(at) if (at := times[b.id]) else None) for b in in_order}
 
 
-def _sources(warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime) -> list[SourceStatus]:
+def _source_statuses(
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, now: datetime
+) -> list[SourceStatus]:
     log = open_log(warehouse, dimension)
     committed = log.committed_batches()
-    known = [batch for _, batch in committed]
-    current_revisions, last = batches_in_effect(known), _last(log, committed)
-    quarantined: dict[str, int] = {}
-    if log.stored is not None:
-        bad = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
-        quarantined = {row[BATCH]: int(row["count"]) for row in bad}
-    accepted = {batch.id for batch in known}
-    lying, rejected, wrong = _waiting(warehouse, dimension, fact, accepted)
-    told = []
+    batches = [batch for _, batch in committed]
+    in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
+    bad_rows = _bad_rows_by_batch(log)
+    pending, results, problems = _pending(warehouse, dimension, fact, {batch.id for batch in batches})
+    rejected = [result for result in results if result.outcome == "rejected"]
+    statuses = []
     for source in dimension.sources:
-        mine = [batch for batch in current_revisions if batch.source == source.name]
+        source_batches = [batch for batch in in_effect if batch.source == source.name]
         delivery, at = last.get(source.name, ("", None))
-        told.append(
+        statuses.append(
             SourceStatus(
-                dimension.name,
-                source.name,
-                len(mine),
-                delivery,
-                at,
-                to_utc(now) - at if at else None,
-                tuple(d.name for d in lying if d.source == source.name),
-                (*wrong, *(f"{b.delivery} [{b.code}]: {b.problem}" for b in rejected if b.source == source.name)),
-                sum(quarantined.get(batch.records_batch_id, 0) for batch in mine),
+                table=dimension.name,
+                source=source.name,
+                batches=len(source_batches),
+                last_delivery=delivery,
+                last=at,
+                age=to_utc(now) - at if at else None,
+                pending=tuple(d.name for d in pending if d.source == source.name),
+                rejected=(
+                    *problems,
+                    *(f"{b.delivery} [{b.code}]: {b.problem}" for b in rejected if b.source == source.name),
+                ),
+                quarantined=sum(bad_rows.get(batch.records_batch_id, 0) for batch in source_batches),
             )
         )
-    return told
+    return statuses
 
 
-def _waiting(
+def _bad_rows_by_batch(log: ChangeLog) -> dict[str, int]:
+    if log.stored is None:
+        return {}
+    counts = log.stored.where(f"{KIND} = 'bad'").groupBy(BATCH).count().collect()
+    return {row[BATCH]: int(row["count"]) for row in counts}
+
+
+def _pending(
     warehouse: Warehouse, dimension: Dimension, fact: Fact | None, accepted: Collection[str]
-) -> tuple[list[Delivery], list[BatchResult], list[str]]:
-    """The deliveries that are not in, what a load of them would leave out, and why there would be none at all.
+) -> tuple[list[Delivery], Sequence[BatchResult], list[str]]:
+    """Return the deliveries that are not loaded, the results that a load of them would have, and what prevents it.
 
-    What is wrong with one table keeps nobody from hearing of the others.
+    An error in one table does not hide the status of the others.
     """
-    lying: list[Delivery] = []
+    pending: list[Delivery] = []
     try:
-        lying = [d for d in select_deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
-        if not lying:
+        pending = [d for d in select_deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
+        if not pending:
             return [], [], []
-        made = plan(warehouse, fact or dimension, lying)
+        planned = plan(warehouse, fact or dimension, pending)
     except ScdError as error:
-        return lying, [], [f"everything: {error}"]
-    return lying, [result for result in made.results if result.outcome == "rejected"], []
+        return pending, [], [f"everything: {error}"]
+    return pending, planned.results, []
 
 
-def _table(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
-    # The downstream tables are read before their upstream, which a load between can only move ahead.
-    recorded_by = recorded_commits(warehouse, dimension) if fact is None else None  # a fact has no audit
+def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None) -> TableStatus:
+    # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
+    recording = recorded_commits(warehouse, dimension) if fact is None else None  # a fact has no audit
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact) if fact else {}
     log = open_log(warehouse, dimension)
-    high_water_marks = log_high_water_mark(log.commit, commit)
-    recorded = recorded_by.audit.applied(log.table.name).commit if recorded_by else high_water_marks
-    behind = [name for name, dimension_at in pinned.items() if dimension_at.is_newer_than(commit)]
-    # A commit that only repeats the one before, as upkeep makes them, brings nothing to be taken in.
-    brought = (
-        [c.number for c in log.table.commits_since(min(high_water_marks, recorded)) if c.batches]
-        if log.is_there
-        else []
-    )
-    lag = sum(number > high_water_marks for number in brought)
-    audit_lag = sum(recorded < number <= high_water_marks for number in brought)
-    errors = damage(log.commit, [commit, *([recorded_by.audit] if recorded_by else [])])
-    errors += recorded_by.damage() if recorded_by else []
+    applied = log_high_water_mark(log.commit, commit)
+    recorded = recording.audit.applied(log.table.name).commit if recording else applied
+    # A commit without batches, as maintenance creates them, brings nothing to apply.
+    commits = log.table.commits_since(min(applied, recorded)) if log.is_there else []
+    with_batches = [c.number for c in commits if c.batches]
+    errors = damage(log.commit, [commit, *([recording.audit] if recording else [])])
+    errors += recording.damage() if recording else []
     errors += [error for at in pinned.values() for error in at.damage(commit)]
-    messages = tuple(dict.fromkeys(str(error) for error in errors))
-    return TableStatus(dimension.name, commit.number, lag, audit_lag, tuple(behind), messages)
+    return TableStatus(
+        table=dimension.name,
+        commits=commit.number,
+        lag=sum(number > applied for number in with_batches),
+        audit_lag=sum(recorded < number <= applied for number in with_batches),
+        dimensions_behind=tuple(name for name, at in pinned.items() if at.is_newer_than(commit)),
+        damage=tuple(dict.fromkeys(str(error) for error in errors)),
+        unknown_members=_unknown_members(warehouse, fact) if fact else None,
+    )
+
+
+def _unknown_members(warehouse: Warehouse, fact: Fact) -> int | None:
+    """Return the number of a fact's rows with a key of the unknown member; None before its first load."""
+    newest = warehouse.table(fact.name).newest()
+    if newest is None:
+        return None
+    keys = [name for name in fact.key_columns if name in newest.columns()]
+    is_unknown = reduce(or_, [col(name) == UNKNOWN_KEY for name in keys], F.lit(False))
+    return newest.rows.where(is_unknown).count()

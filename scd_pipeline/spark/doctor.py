@@ -169,7 +169,7 @@ def _dagster_home(environment: Environment) -> Diagnosis:
     text = environment.variables.get("DAGSTER_HOME")
     if not text:
         return Diagnosis(
-            component, "DAGSTER_HOME is not set: `scd demo` and `scd dev` use .dagster in the current folder"
+            component, "DAGSTER_HOME is not set: `make demo` and `scd dev` use .dagster in the current folder"
         )
     home = Path(text)
     if not home.is_absolute():

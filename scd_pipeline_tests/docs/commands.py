@@ -5,10 +5,11 @@ The only module of the documentation's tests that knows by which library the com
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+
+import click
 
 from scd_pipeline.cli import app
 from scd_pipeline.conditions import CONDITIONS
@@ -24,20 +25,23 @@ def run(arguments: Sequence[str]) -> int:
 
 def accepts(line: str) -> bool:
     """Return whether the command line `scd ...` parses."""
+    root = app.scd.make_context("scd", shlex.split(line)[1:], obj={}, resilient_parsing=False)
     try:
-        return bool(app.parsed(shlex.split(line)[1:]).run)
-    except SystemExit:
+        name, command, arguments = app.scd.resolve_command(root, [*root._protected_args, *root.args])
+        assert name is not None and command is not None
+        return bool(command.make_context(name, arguments, parent=root))
+    except click.UsageError:
         return False
 
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    return list(_parsers())
+    return list(app.scd.commands)
 
 
 def reference() -> str:
     """Return the help texts of all commands as Markdown."""
-    return "\n".join(f"## scd {name}\n\n```text\n{_help(parser)}```\n" for name, parser in _parsers().items())
+    return "\n".join(f"## scd {name}\n\n```text\n{_help(name)}\n```\n" for name in names())
 
 
 def errors() -> str:
@@ -58,14 +62,9 @@ def _text(text: str) -> str:
     return text.replace("<", "&lt;")
 
 
-def _parsers() -> dict[str, argparse.ArgumentParser]:
-    (commands,) = (action for action in app.parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(commands.choices)
-
-
-def _help(parser: argparse.ArgumentParser) -> str:
-    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)  # type: ignore[assignment]
-    return parser.format_help()
+def _help(name: str) -> str:
+    root = click.Context(app.scd, info_name="scd")
+    return click.Context(app.scd.commands[name], parent=root, info_name=name, max_content_width=WIDTH).get_help()
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
     assert check.check_dimension(recorded, PLAYER, ["one_current_version"])
     shutil.rmtree(Path(recorded.path) / "dim_player")
     (gone,) = check.check_dimension(recorded, PLAYER)
-    assert gone.keys == ("dim_player is not there; a load rebuilds it from its change log",)
+    assert gone.keys == ("dim_player does not exist; a load rebuilds it from its change log",)
     load(recorded, PLAYER)
     assert [str(finding) for finding in check.check_dimension(recorded, PLAYER) if not finding.passed] == []
 
@@ -200,7 +200,7 @@ def test_a_table_that_somebody_took_away_from_beside_others_is_found(
     shutil.rmtree(tmp_path / taken)
     copy, rules = Warehouse(sound.spark, tmp_path), ["no_foreign_commits"]
     found = [*check.check_dimension(copy, PLAYER, rules), *check.check_fact(copy, PLAY, rules)]
-    assert [finding.keys for finding in found if not finding.passed] == [(f"{taken} is not there; {told}",)]
+    assert [finding.keys for finding in found if not finding.passed] == [(f"{taken} does not exist; {told}",)]
 
 
 def test_what_was_never_made_is_not_missed(opened: Warehouse) -> None:
@@ -229,7 +229,7 @@ def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
     """However many rows each of them has."""
     twice = spark.range(42).selectExpr("'r' AS rule", "concat('id=', id % 21) AS key")
     (finding,) = check._findings("dim_x", ["r"], twice)
-    assert (finding.count, len(finding.keys)) == (42, check.SHOWN)
+    assert (finding.count, len(finding.keys)) == (42, check.MAX_KEYS)
     assert str(finding).endswith(" and 1 more")
     (finding,) = check._findings("dim_x", ["r"], twice.where("key < 'id=2'"))
     assert not str(finding).endswith("more")

@@ -78,7 +78,7 @@ def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.T
 
 
 def sources(of: Status) -> list[tuple[object, ...]]:
-    return [(s.source, s.batches, s.last_delivery, s.age, s.waiting, s.quarantined) for s in of.sources]
+    return [(s.source, s.batches, s.last_delivery, s.age, s.pending, s.quarantined) for s in of.sources]
 
 
 def tables(of: Status) -> list[tuple[object, ...]]:
@@ -107,7 +107,7 @@ def test_what_is_behind_is_told(told: dict[str, Status]) -> None:
 def test_what_a_load_would_leave_out_is_told_with_its_reason(told: dict[str, Status]) -> None:
     crm, _ = told["rejected"].sources
     (text,) = crm.rejected
-    assert crm.waiting == ("2024-01-03",)
+    assert crm.pending == ("2024-01-03",)
     assert text.startswith("2024-01-03 (bad_rows): 1 of 3 rows cannot be taken; at most ")
 
 
@@ -202,8 +202,9 @@ def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
 
 
 def test_files_that_a_reader_may_need_are_kept(spark: SparkSession, warehouse: Path) -> None:
-    with pytest.raises(UsageError, match="a retention of 24 hours would take files from running readers"):
+    with pytest.raises(UsageError) as error:
         maintain(Warehouse(spark, warehouse), ["dim_x"], now=NOW, retention_hours=24)
+    assert (error.value.code, error.value.details["least"]) == ("RETENTION_TOO_SHORT", 168)
 
 
 def test_the_same_is_an_asset(spark: SparkSession, remote: str, declared: Declarations, warehouse: Path) -> None:

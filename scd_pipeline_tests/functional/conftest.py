@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet
 import pytest
 
-from scd_pipeline.cli import demo
+from examples.congress import demo
 from scd_pipeline.declaration import Declarations, Dimension, load_declarations, load_dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
@@ -55,7 +55,7 @@ def congress(
             given = definitions(spark, warehouse.path, declared)
             demo.run_job(given, job, warehouse.path, said.append, instance)
     demo.show(warehouse, declared, said.append)
-    demo.suggest("scd", said.append)
+    demo.suggest(said.append, "scd")
     return warehouse, said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import uuid
@@ -13,10 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
-from scd_pipeline.cli import commands
+from scd_pipeline.cli.context import Settings
+from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
-from scd_pipeline.errors import LoadError, SetupError
+from scd_pipeline.errors import LoadError, ScdError, SetupError
+from scd_pipeline.spark import doctor
 
 Scd = Callable[..., tuple[int, str, str]]
 
@@ -59,9 +62,8 @@ def test_a_query_is_answered_by_an_aligned_table(scd: Scd) -> None:
 def test_a_query_as_csv_and_json(scd: Scd) -> None:
     query = "SELECT delivery, bad_rows, run_id IS NULL AS x FROM dim_legislator_batches WHERE bad_rows > 0 ORDER BY 1"
     assert scd("sql", query, "--format", "csv")[1].splitlines()[0] == "delivery,bad_rows,x"
-    assert scd("sql", "SELECT 1 AS a WHERE false", "--format", "json")[1] == ""
-    out = scd("sql", query, "--format", "json")[1]
-    assert [json.loads(line) for line in out.splitlines()] == [
+    assert scd("sql", "SELECT 1 AS a WHERE false", "--format", "json")[1] == "[]\n"
+    assert json.loads(scd("sql", query, "--format", "json")[1]) == [
         {"delivery": "2013-01-02", "bad_rows": 78, "x": False},
         {"delivery": "2021-01-01", "bad_rows": 60, "x": False},
     ]
@@ -105,17 +107,17 @@ def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Pat
     file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,nobody\n2016,so,on\n", encoding="utf-8")
     asked = ("as-of", "dim_legislator", "voted_on", "--join", str(file), "--key", "who", "--format", "json")
     _, out, err = scd(*asked)
-    told = [json.loads(line) for line in out.splitlines()]
+    rows = json.loads(out)
     expected = {("S000033", "VT"), ("nobody", None), (None, None)}
-    assert {(row["who"], row["legislator_state"]) for row in told} == expected
-    assert list(told[0])[:3] == ["voted_on", "who", "legislator_key"]
-    assert "warning: " in err and "1 of its lines are no rows of its columns" in err
+    assert {(row["who"], row["legislator_state"]) for row in rows} == expected
+    assert list(rows[0])[:3] == ["voted_on", "who", "legislator_key"]
+    assert "warning: " in err and "1 of its lines are not rows of its columns" in err
     code, _, err = scd("as-of", "dim_legislator", "day", "--join", str(file), "--key", "who")
     assert code == 2
-    assert "there is no column day; expected the column of each row's time" in err
+    assert "[COLUMN_NOT_FOUND]" in err
     code, _, err = scd("as-of", "dim_legislator", "voted_on", "--join", str(tmp_path / "votes.txt"), "--key", "who")
     assert code == 2
-    assert "expected a file that ends in .csv, .json or .parquet" in err
+    assert "[FILE_FORMAT_UNKNOWN]" in err
 
 
 def test_a_limit_is_told(scd: Scd) -> None:
@@ -135,30 +137,29 @@ def test_a_history_shows_what_differs(scd: Scd) -> None:
 
 def test_as_of_a_time_with_conditions(scd: Scd) -> None:
     out = scd("as-of", "dim_legislator", "2016-01-01", "state=VT", "chamber=sen", "--format", "json")[1]
-    assert {json.loads(line)["last"] for line in out.splitlines()} == {"Leahy", "Sanders"}
+    assert {row["last"] for row in json.loads(out)} == {"Leahy", "Sanders"}
     later = scd("as-of", "dim_legislator", "2026-04-14T00:00:00Z", "state=VT", "chamber=sen", "--format", "json")[1]
-    assert {json.loads(line)["last"] for line in later.splitlines()} == {"Sanders", "Welch"}
+    assert {row["last"] for row in json.loads(later)} == {"Sanders", "Welch"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["sql", "SELECT * FROM dim_legislators"], 2, "there is: dim_legislator, dim_legislator_as_of, "),
+        (["sql", "SELECT * FROM dim_legislators"], 2, "did you mean dim_legislator?"),
         (["sql", "SELEC 1"], 2, "Spark does not parse it as a query; expected a query (SELECT, WITH,"),
         (["sql", "SELECT foo FROM dim_legislator"], 2, "`foo` cannot be resolved"),
         (["sql", "SELECT int('a')"], 2, 'cannot be cast to "INT"'),
-        (["as-of", "dim_legislator", "at", "--join", "not/there.csv"], 2, "not/there.csv: there is no such file; exp"),
-        (["as-of", "dim_legislator", "2016-13-01"], 2, "2016-13-01 is no time; expected one as 2016-01-01"),
-        (["as-of", "dim_senator", "2016-01-01"], 5, "there is dim_legislator, fct_committee_seat; load it first"),
-        (
-            ["history", "dim_legislator", "name=x"],
-            2,
-            "expected COLUMN=VALUE with a column of the table: legislator_key",
-        ),
-        (["history", "dim_legislator", "bioguide"], 2, "bioguide: expected COLUMN=VALUE"),
-        (["audit", "fct_committee_seat"], 5, "a fact has no audit, but its deliveries in fct_committee_seat_batches"),
-        (["load", "dim_senator"], 2, "neither a file or folder, nor a dimension or fact of"),
-        (["load", "--delivery", "2020"], 3, "no delivery 2020 at"),
+        (["sql", "SELECT 1 AS a, 2 AS a", "--format", "json"], 2, "[DUPLICATE_OUTPUT_COLUMN]"),
+        (["sql", "SELECT 1", "--format", "parquet"], 2, "[OUTPUT_FILE_REQUIRED]"),
+        (["as-of", "dim_legislator", "at", "--join", "not/there.csv"], 2, "[FILE_NOT_FOUND] not/there.csv"),
+        (["as-of", "dim_legislator", "2016-13-01"], 2, "[INVALID_TIME] 2016-13-01"),
+        (["as-of", "dim_legislater", "2016-01-01"], 5, "did you mean dim_legislator?"),
+        (["as-of", "dim_senator_of_rome", "2016-01-01"], 5, "dim_senator_of_rome"),
+        (["history", "dim_legislator", "bioguid=x"], 2, "did you mean bioguide?"),
+        (["history", "dim_legislator", "bioguide"], 2, "[INVALID_CONDITION] bioguide"),
+        (["audit", "fct_committee_seat"], 5, "fct_committee_seat_batches"),
+        (["load", "dim_legislater"], 2, "did you mean dim_legislator?"),
+        (["load", "--delivery", "2020"], 3, "2020"),
         (["sql", "SELECT 1", "--remote", "sc://127.0.0.1:1"], 5, "[SERVER_UNREACHABLE] sc://127.0.0.1:1"),
         (["sql", "SELECT 1", "--remote", "localhost"], 5, "expected sc://host:port"),
     ],
@@ -179,70 +180,107 @@ def test_a_wrong_declaration_is_told_by_line(scd: Scd, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["sing"], ["load", "--allow", "everything"], ["sql", "x", "--format", "xml"]]
+    ("arguments", "message"),
+    [
+        (["lod"], "Did you mean 'load'?"),
+        (["load", "--alow", "bad_rows"], "--allow"),
+        (["load", "--allow", "everything"], "'bad_rows', 'retire_guard'"),
+        (["sql", "x", "--format", "xml"], "'parquet'"),
+        (["history", "dim_x", "--limit", "-1"], "--limit"),
+        (["history"], "DIMENSION"),
+    ],
 )
-def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
-    assert ended.value.code == 2
-    assert "usage: scd" in capsys.readouterr().err
+def test_invalid_arguments_end_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert "Usage: scd" in shown and message in shown
 
 
-def test_conditions_stand_before_and_after_options() -> None:
-    as_of = ["as-of", "dim_x", "2024-01-15"]
-    for told in (["a=1", "b=2", "--limit", "3"], ["--limit", "3", "a=1", "b=2"], ["a=1", "--limit", "3", "b=2"]):
-        options = cli.parsed([*as_of, *told])
-        assert (options.where, options.limit) == (["a=1", "b=2"], 3)
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of each command that opened its warehouse; none opens one."""
+    settings: list[Settings] = []
+
+    def fail(own: Settings, **_: object) -> None:
+        settings.append(own)
+        raise SetupError("TABLE_NOT_FOUND", "dim_x", warehouse="w", nearest="dim_y")
+
+    monkeypatch.setattr(Settings, "open", fail)
+    return settings
 
 
-@pytest.mark.parametrize("told", [["--limt", "3"], ["a=1", "--limit", "3", "b"], ["--limit", "-1"]])
-def test_what_is_neither_option_nor_condition_is_refused(told: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.parsed(["history", "dim_x", *told])
-    assert "error: " in capsys.readouterr().err
+def test_options_are_valid_before_and_after_the_command(
+    opened: list[Settings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def settings(*arguments: str, **environ: str) -> Settings:
+        for name in ("WAREHOUSE", "REMOTE", "DECLARATIONS"):
+            monkeypatch.setenv(f"SCD_{name}", environ.get(name, ""))
+        assert cli.main([*arguments]) == 5
+        return opened[-1]
+
+    environ = {"WAREHOUSE": "/e", "REMOTE": "sc://e"}
+    assert settings("audit", "d", **environ).warehouse == "/e"
+    assert settings("--warehouse", "/a", "audit", "d", **environ).warehouse == "/a"
+    assert settings("--warehouse", "/a", "audit", "d", "--warehouse", "/b", **environ).warehouse == "/b"
+    assert settings("audit", "d", **environ).remote == "sc://e"
+    assert settings("audit", "d", "--remote", "", **environ).remote == ""
+    assert settings("audit", "d", DECLARATIONS="/d").declarations == Path("/d")
+    assert settings("audit", "d", "--declarations", "/f", DECLARATIONS="/d").declarations == Path("/f")
+    assert settings("audit", "d").declarations == EXAMPLE
+    assert settings("audit", "d").warehouse_path == str(tmp_path / "warehouse")
+    assert settings("audit", "d", "--warehouse", "s3://b/w").warehouse_path == "s3://b/w"
+    (tmp_path / "declarations").mkdir()
+    assert settings("audit", "d").declarations == tmp_path / "declarations"
+    assert settings("audit", "d", DECLARATIONS="/d").declarations == Path("/d")
 
 
-def test_the_demo_loads_nothing_else(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("SCD_DECLARATIONS", "elsewhere")
-    assert cli.main(["demo"]) == 2
-    assert "unset SCD_DECLARATIONS" in capsys.readouterr().err
+def test_every_error_has_a_documented_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    classes = [ScdError]
+    for found in classes:
+        classes += found.__subclasses__()
+        assert ExitCode(found.exit_code).meaning in shown
 
 
-def test_options_are_taken_before_and_after_the_command() -> None:
-    def settings(*arguments: str) -> commands.Settings:
-        environ = {"SCD_WAREHOUSE": "/e", "SCD_REMOTE": "sc://e", "SCD_DECLARATIONS": "/d"}
-        return cli.settings(cli.parser().parse_args(arguments), environ)
+def test_completion_scripts_complete_declared_tables(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["completion", "zsh"]) == 0
+    assert "_SCD_COMPLETE=zsh_complete" in capsys.readouterr().out
+    monkeypatch.setenv("SCD_DECLARATIONS", str(EXAMPLE))
+    environ = {**os.environ, "_SCD_COMPLETE": "zsh_complete", "COMP_WORDS": "scd load dim_", "COMP_CWORD": "2"}
+    program = "from scd_pipeline.cli.app import main; main([])"
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
+    assert "dim_legislator" in done.stdout
 
-    assert settings("sql").warehouse == "/e"
-    assert settings("--warehouse", "/a", "sql").warehouse == "/a"
-    assert settings("--warehouse", "/a", "sql", "--warehouse", "/b").warehouse == "/b"
-    assert (settings("sql").remote, settings("sql", "--remote", "").remote) == ("sc://e", "")
-    assert settings("load").declarations == Path("/d")
-    assert settings("load", "--declarations", "/f").declarations == Path("/f")
-    assert cli.settings(cli.parser().parse_args(["load"]), {}).declarations == EXAMPLE
-    assert cli.settings(cli.parser().parse_args(["load"]), {}).warehouse_path == str(Path("warehouse").absolute())
-    assert settings("sql", "--warehouse", "s3://b/w").warehouse_path == "s3://b/w"
+
+def test_version_names_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["version"]) == 0
+    assert "pyspark 4.2.0" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(SetupError("none"), 5), (LoadError("lost"), 4), (KeyboardInterrupt(), 130)]
+    ("error", "code"), [(SetupError("NONE"), 5), (LoadError("LOST"), 4), (KeyboardInterrupt(), 130)]
 )
 def test_errors_become_exit_codes(
     error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "doctor", fail)
+    monkeypatch.setattr(doctor, "diagnose", fail)
     assert cli.main(["doctor"]) == code
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(commands, "doctor", fail)
+    monkeypatch.setattr(doctor, "diagnose", fail)
     with pytest.raises(ZeroDivisionError):
         cli.main(["doctor"])
 
@@ -252,20 +290,12 @@ def test_the_doctor_tells_what_is_there(scd: Scd) -> None:
     assert "ok   Spark: 4.2.0" in out.splitlines()
 
 
-def test_the_demo_of_an_installed_package_says_where_its_data_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr("scd_pipeline.cli.demo.EXAMPLE", tmp_path / "none")
-    assert cli.main(["demo"]) == 5
-    assert "clone the project and run `make demo` there" in capsys.readouterr().err
-
-
 def test_declarations_need_no_spark() -> None:
     program = (
         "import sys, scd_pipeline, scd_pipeline.cli.app\n"
         "scd_pipeline.Dimension('d', 'id', {'a': 1}, scd_pipeline.Source('s', snapshot='x_{date}.csv'))\n"
-        "scd_pipeline.cli.app.parser()\n"
-        "assert not {'pyspark', 'dagster', 'delta', 'pandas'} & set(sys.modules), sys.modules.keys()\n"
+        "scd_pipeline.cli.app.main(['--help'])\n"
+        "assert not {'pyspark', 'dagster', 'delta', 'pandas', 'pyarrow', 'rich'} & set(sys.modules)\n"
         "assert scd_pipeline.Warehouse.__name__ == 'Warehouse' and 'pyspark' in sys.modules\n"
         "assert all(hasattr(scd_pipeline, name) for name in scd_pipeline.__all__)\n"
     )
@@ -329,4 +359,5 @@ def test_a_warehouse_from_its_declarations_by_commands_alone(
     code, told = scd("check")
     assert code != 0
     assert any(line.startswith("dim_x: current_versions_are_open: failed (1): id=2") for line in told)
-    assert "dim_x: windows_do_not_overlap: passed" in told
+    assert any(line.split()[1:] == ["windows_do_not_overlap", "passed", "0"] for line in told)
+    assert told[-1].endswith("checks: 14 passed, 2 failed")

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from examples.congress import demo
 from scd_pipeline import reading
-from scd_pipeline.cli import demo
 from scd_pipeline.declaration import Declarations, Dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
@@ -146,11 +146,11 @@ def test_current_rows_are_those_of_the_last_snapshot(congress: Congress, snapsho
 def test_the_demo_tells_rows_a_history_and_the_quarantine(congress: Congress) -> None:
     _, said = congress
     text = "\n".join(said)
-    assert "55 full snapshots of 2012-09-27 to 2026-04-14" in text
+    assert "55 snapshots from 2012-09-27 to 2026-04-14" in text
     assert "deliveries: 55 accepted" in text
     assert "versions of 1133 members, 537 current" in text
     assert "Kyrsten Sinema (bioguide S001191)" in text
-    history = text.partition("One member's history")[2].partition("The same member's committee seats")[0]
+    history = text.partition("The history of one member")[2].partition("Committee seats of the same member")[0]
     story = [line.split() for line in history.splitlines() if "00:00:00" in line]
     assert [("Democrat" in words, "sen" in words) for words in story] == [(True, False), (True, True), (True, True)]
     assert "Independent" in story[2]

@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 
 from scd_pipeline.cli import dev
-from scd_pipeline.cli.commands import Settings
+from scd_pipeline.cli.context import Settings
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline_tests import servers
@@ -42,8 +42,9 @@ def test_the_home_is_the_one_that_is_set(tmp_path: Path) -> None:
     assert dev.dagster_home({"DAGSTER_HOME": str(home)}, here) == home
     assert list(home.iterdir()) == list(here.iterdir()) == []
     (tmp_path / "file").touch()
-    with pytest.raises(SetupError, match=r"DAGSTER_HOME=.*/file cannot be made \(File exists\); set it to a folder"):
+    with pytest.raises(SetupError) as error:
         dev.dagster_home({"DAGSTER_HOME": str(tmp_path / "file")}, here)
+    assert error.value.code == "DAGSTER_HOME_NOT_WRITABLE"
 
 
 def test_the_home_may_be_told_as_a_shell_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +82,7 @@ def test_a_workspace_of_the_folder_is_served_else_the_package(tmp_path: Path) ->
 
 def test_a_named_spark_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as error:
-        dev.run(settings(tmp_path, DAGSTER_HOME=str(tmp_path)), port=3000, code_location="none", say=lambda _: None)
+        dev.run(settings(tmp_path, DAGSTER_HOME=str(tmp_path)), port=3000, code_location="none", report=lambda _: None)
     assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", "sc://127.0.0.1:1")
 
 

@@ -14,8 +14,8 @@ import pytest
 from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import serialize_value
 
-from scd_pipeline.cli import demo
-from scd_pipeline.cli.commands import CODE_LOCATION
+from examples.congress import demo
+from scd_pipeline.cli.context import CODE_LOCATION
 from scd_pipeline.cli.dev import location_of
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
 from scd_pipeline.components.resources import _setting

@@ -76,7 +76,7 @@ def test_an_empty_machine(tmp_path: Path) -> None:
         "FAIL Spark: not installed; expected 4.2.0; `pip install pyspark==4.2.0`",
         "FAIL Delta: not installed; expected 4.4.0; `pip install delta-spark==4.4.0`",
         "FAIL Warehouse: not set; name a folder: --warehouse FOLDER",
-        "ok   Dagster home: DAGSTER_HOME is not set: `scd demo` and `scd dev` use .dagster in the current folder",
+        "ok   Dagster home: DAGSTER_HOME is not set: `make demo` and `scd dev` use .dagster in the current folder",
     ]
 
 

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
-from scd_pipeline.cli.queries import expect_query
+from scd_pipeline.cli.read_only import expect_query
 from scd_pipeline.errors import UsageError
 
 QUERIES = r"""

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from pyspark.errors import AnalysisException, NumberFormatException
 
-from scd_pipeline.cli.commands import failure_message
+from scd_pipeline.cli.spark_errors import failure_message
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.errors import value_error_name
 

@@ -1,0 +1,193 @@
+"""The commands that watch over the tables: check and status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+import click
+
+from scd_pipeline.cli.console import progress, report
+from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
+from scd_pipeline.cli.exit_codes import ExitCode
+from scd_pipeline.cli.render import Output, print_table
+from scd_pipeline.cli.rows import Kind, Rows
+
+if TYPE_CHECKING:
+    from scd_pipeline.operations.check import Violation
+    from scd_pipeline.operations.status import SourceStatus, Status, TableStatus
+
+_CHECK_COLUMNS: dict[str, Kind] = {
+    "table": "text",
+    "invariant": "text",
+    "result": "text",
+    "violations": "number",
+    "keys": "json",
+}
+_SOURCE_COLUMNS: dict[str, Kind] = {
+    "table": "text",
+    "source": "text",
+    "batches": "number",
+    "last_delivery": "text",
+    "last_at": "instant",
+    "age_days": "number",
+    "pending": "json",
+    "rejected": "json",
+    "quarantined": "number",
+}
+_TABLE_COLUMNS: dict[str, Kind] = {
+    "commits": "number",
+    "log_lag": "number",
+    "audit_lag": "number",
+    "dimensions_behind": "json",
+    "unknown_members": "number",
+    "damage": "json",
+}
+
+
+@click.command()
+@click.argument("table", required=False, metavar="[TABLE]", shell_complete=complete_tables)
+@with_settings
+@with_output
+def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
+    """Check all table invariants and list the violations.
+
+    TABLE is a dimension or a fact. Without it everything declared is checked.
+    """
+    from scd_pipeline.declaration import Dimension
+    from scd_pipeline.operations.check import check_dimension, check_fact
+
+    results: list[Violation] = []
+    never_loaded: list[str] = []
+    declared = settings.declared_tables(table)
+    with settings.open() as warehouse:
+        for step, item in enumerate(declared, start=1):
+            with progress(f"checking {item.name}", step, len(declared)):
+                found = check_dimension(warehouse, item) if isinstance(item, Dimension) else check_fact(warehouse, item)
+            results += found
+            never_loaded += [] if found else [item.name]
+    _write_check(results, output)
+    for name in never_loaded:
+        report(f"{name}: nothing to check: it was never loaded")
+    failed = [result for result in results if not result.passed]
+    _summarize(f"{len(results)} checks: {len(results) - len(failed)} passed, {len(failed)} failed", output)
+    return ExitCode.FAILED if failed else ExitCode.DONE
+
+
+def _write_check(results: Sequence[Violation], output: Output) -> None:
+    rows = Rows.from_records(
+        _CHECK_COLUMNS,
+        [(r.table, r.rule, "passed" if r.passed else "failed", r.count, list(r.keys)) for r in results],
+    )
+    if not output.is_table:
+        output.write(rows)
+        return
+    if rows.values:
+        output.write(rows.select(["table", "invariant", "result", "violations"]))
+    for result in results:
+        if not result.passed:
+            print(result)
+
+
+@click.command()
+@with_settings
+@with_output
+def status(settings: Settings, *, output: Output) -> None:
+    """Show last deliveries, pending deliveries and table lag."""
+    from scd_pipeline.declaration import Dimension, Fact
+    from scd_pipeline.operations.status import status as read_status
+
+    declared = settings.declared_tables()
+    dimensions = [item for item in declared if isinstance(item, Dimension)]
+    facts = [item for item in declared if isinstance(item, Fact)]
+    with settings.open() as warehouse, progress("reading the tables"):
+        current = read_status(warehouse, dimensions, facts, now=datetime.now(timezone.utc))
+    if output.is_table:
+        _print_status(current, output)
+    else:
+        tables = {table.table: table for table in current.tables}
+        records = [(*_source_record(source), *_table_record(tables[source.table])) for source in current.sources]
+        output.write(Rows.from_records({**_SOURCE_COLUMNS, **_TABLE_COLUMNS}, records))
+    _summarize(_status_summary(current), output)
+
+
+def _source_record(source: SourceStatus) -> tuple[object, ...]:
+    age = source.age.days if source.age is not None else None
+    last = (source.last_delivery or None, source.last, age)
+    return (
+        source.table,
+        source.source,
+        source.batches,
+        *last,
+        list(source.pending),
+        list(source.rejected),
+        source.quarantined,
+    )
+
+
+def _table_record(table: TableStatus) -> tuple[object, ...]:
+    lag = (table.commits, table.lag, table.audit_lag)
+    return (*lag, list(table.dimensions_behind), table.unknown_members, list(table.damage))
+
+
+def _print_status(current: Status, output: Output) -> None:
+    """Print a table of the sources and one of the tables, with what needs attention below each."""
+    kinds: dict[str, Kind] = {
+        "table": "text",
+        "source": "text",
+        "last delivery": "text",
+        "age": "text",
+        "pending": "number",
+        "rejected": "number",
+        "quarantined": "number",
+    }
+    sources = [
+        (s.table, s.source, s.last_delivery, _age(s), len(s.pending), len(s.rejected), s.quarantined)
+        for s in current.sources
+    ]
+    print_table(Rows.from_records(kinds, sources), sys.stdout, output.terminal_width)
+    for source in current.sources:
+        for text in source.rejected:
+            print(f"rejected: {source.table}, {source.source}/{text}")
+    lag_kinds: dict[str, Kind] = {
+        "table": "text",
+        "commits": "number",
+        "log lag": "number",
+        "audit lag": "number",
+        "behind dimensions": "text",
+        "unknown members": "number",
+    }
+    tables = [
+        (t.table, t.commits, t.lag, t.audit_lag, ", ".join(t.dimensions_behind), t.unknown_members)
+        for t in current.tables
+    ]
+    print_table(Rows.from_records(lag_kinds, tables), sys.stdout, output.terminal_width)
+    for table in current.tables:
+        for text in table.damage:
+            print(f"damaged: {table.table}: {text}")
+
+
+def _age(source: SourceStatus) -> str:
+    return f"{source.age.days} days" if source.age is not None else ""
+
+
+def _status_summary(current: Status) -> str:
+    pending = sum(len(source.pending) for source in current.sources)
+    rejected = sum(len(source.rejected) for source in current.sources)
+    quarantined = sum(source.quarantined for source in current.sources)
+    behind = sum(bool(t.lag or t.audit_lag or t.dimensions_behind) for t in current.tables)
+    damaged = sum(bool(table.damage) for table in current.tables)
+    return (
+        f"{len(current.tables)} tables: {pending} pending deliveries, {rejected} rejected, {quarantined} bad rows in "
+        f"quarantine, {behind} tables behind, {damaged} damaged"
+    )
+
+
+def _summarize(text: str, output: Output) -> None:
+    """Print the last line: after a table as a part of it, else as a message."""
+    if output.is_table:
+        print(text)
+    else:
+        report(text)

@@ -1,0 +1,153 @@
+"""Guess a declaration from sample rows: the business key, and the type and SCD type of each attribute."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from scd_pipeline.errors import UsageError
+
+_SAMPLE_ROWS = 10_000
+_DATE_SUFFIX = re.compile(r"[_-]?(\d{4}-\d{2}-\d{2})$")
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_DECIMAL = re.compile(r"-?\d{1,20}\.(\d{1,18})")
+_PATTERNS = {
+    "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
+    "timestamp": re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:?\d{2})?"),
+}
+_CONTACT = re.compile(r"e?mail|phone|mobile|fax", re.IGNORECASE)
+"""Names of attributes whose latest value alone is of use, and which are personal."""
+_NAME = re.compile(r"[^\W_][\w-]*")
+"""Names that a declaration takes as they are."""
+_INT_LIMIT = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The rows of a sample file.
+
+    Attributes:
+        name: The name of what it describes, as `customers`.
+        date: The date in its file name; empty without one.
+        columns: The names of its columns.
+        rows: One dict per row, None for an empty value.
+    """
+
+    name: str
+    date: str
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, str | None], ...]
+
+    @property
+    def table(self) -> str:
+        """The name of the dimension."""
+        return self.name if self.name.startswith("dim_") else f"dim_{self.name}"
+
+
+def parse_sample(file: str, text: str) -> Sample:
+    """Return the first rows of a CSV file.
+
+    Args:
+        file: The name of the file.
+        text: Its content.
+
+    Raises:
+        UsageError: The file is not CSV with a header of unique names and at least one row.
+    """
+    try:
+        header, *lines = [line for line in islice(csv.reader(io.StringIO(text)), _SAMPLE_ROWS + 1) if line]
+    except (ValueError, csv.Error) as error:
+        raise UsageError("SAMPLE_NOT_READABLE", file, reason=f"cannot read the file ({error})") from error
+    if not lines or len(set(header)) < len(header) or not all(header):
+        raise UsageError("SAMPLE_NOT_READABLE", file, reason="no rows, or columns without a unique name")
+    rows = tuple({name: value or None for name, value in zip(header, line, strict=False)} for line in lines)
+    stem = file.rpartition(".")[0] or file
+    date = _DATE_SUFFIX.search(stem)
+    name = re.sub(r"\W+", "_", _DATE_SUFFIX.sub("", stem).lower()).strip("_") or "sample"
+    return Sample(name, date[1] if date else "", tuple(header), rows)
+
+
+def guess_declaration(sample: Sample, path: str) -> str:
+    """Return the YAML of a dimension for a sample.
+
+    Args:
+        sample: The sample rows.
+        path: The path of the snapshots, relative to the declaration.
+
+    Raises:
+        UsageError: Neither one column nor two columns together have a unique value in every row.
+    """
+    key, names = _business_key(sample), _declared_names(sample.columns)
+    types = {column: _data_type(_values(sample, column)) for column in sample.columns}
+    typed_key = ", ".join(f"{_quoted(names[column])}: {types[column] or 'string'}" for column in key)
+    renamed = ", ".join(f"{_quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
+    lines = [
+        "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
+        f"dimension: {sample.table}",
+        f"business_key: {{{typed_key}}}",
+        "sources:",
+        f"  {sample.name}:",
+        f"    snapshot: {_quoted(path)} # each file lists every entity; an entity that is missing in it is deleted",
+        *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
+        "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version",
+    ]
+    attributes = [column for column in sample.columns if column not in key]
+    return "\n".join([*lines, *[_attribute(names[column], types[column]) for column in attributes], ""])
+
+
+def _declared_names(columns: Sequence[str]) -> dict[str, str]:
+    """Return a valid and unique name for each column: its own if that is valid."""
+    names: dict[str, str] = {}
+    for column in columns:
+        name = column if _NAME.fullmatch(column) else re.sub(r"\W+", "_", column.lower()).strip("_") or "column"
+        while name in names.values() or (name != column and name in columns):
+            name += "_"
+        names[column] = name
+    return names
+
+
+def _attribute(name: str, data_type: str) -> str:
+    is_contact = _CONTACT.search(name) is not None
+    options = ["scd: 1" if is_contact else "scd: 2"]
+    options += [f'type: "{data_type}"'] if data_type else []
+    options += ["personal: true"] if is_contact else []
+    return f"  {_quoted(name)}: {{{', '.join(options)}}}"
+
+
+def _business_key(sample: Sample) -> tuple[str, ...]:
+    for size in (1, 2):
+        for names in combinations(sample.columns, size):
+            keys = [tuple(row.get(name) for name in names) for row in sample.rows]
+            if len(set(keys)) == len(keys) and all(None not in key for key in keys):
+                return names
+    raise UsageError("BUSINESS_KEY_NOT_GUESSED", sample.name)
+
+
+def _values(sample: Sample, name: str) -> list[str]:
+    return [value for row in sample.rows if (value := row.get(name)) is not None]
+
+
+def _data_type(values: Sequence[str]) -> str:
+    """Return the type that fits all values; empty for text."""
+    if not values:
+        return ""
+    if all(_INTEGER.fullmatch(value) for value in values):
+        return "int" if all(abs(int(value)) < _INT_LIMIT for value in values) else "bigint"
+    scales = [match[1] for value in values if (match := _DECIMAL.fullmatch(value))]
+    if scales and all(_DECIMAL.fullmatch(value) or _INTEGER.fullmatch(value) for value in values):
+        return f"decimal(38, {max(len(scale) for scale in scales)})"
+    return next((name for name, p in _PATTERNS.items() if all(p.fullmatch(value) for value in values)), "")
+
+
+def _quoted(name: str) -> str:
+    """Return a name as YAML, quoted if it could mean something else."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not _is_keyword(name) else json.dumps(name)
+
+
+def _is_keyword(name: str) -> bool:
+    return name.lower() in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")

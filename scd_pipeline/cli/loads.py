@@ -1,0 +1,225 @@
+"""The commands that load: load and plan."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scd_pipeline.cli.console import error, progress, report, warn
+from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
+from scd_pipeline.cli.exit_codes import ExitCode
+from scd_pipeline.cli.render import Output, print_table
+from scd_pipeline.cli.rows import Kind, Rows, collect
+from scd_pipeline.errors import OVERRIDABLE_RULES
+
+if TYPE_CHECKING:
+    from scd_pipeline.declaration import Dimension, Fact
+    from scd_pipeline.deliveries.delivery import Delivery
+    from scd_pipeline.deliveries.result import BatchResult
+    from scd_pipeline.delta.warehouse import Warehouse
+    from scd_pipeline.load.load_plan import LoadPlan
+    from scd_pipeline.load.run import LoadResult
+
+COLUMNS: dict[str, Kind] = {
+    "table": "text",
+    "delivery": "text",
+    "outcome": "text",
+    "rows": "number",
+    "new": "number",
+    "changed": "number",
+    "closed": "number",
+    "bad_rows": "number",
+    "undeclared_columns": "number",
+    "code": "text",
+    "problem": "text",
+}
+_SHOWN_COLUMNS = ("delivery", "outcome", "rows", "new", "changed", "closed", "bad_rows")
+
+
+def load_options(function: Any) -> Any:
+    """Add the arguments that choose what to load."""
+    table = click.argument("table", required=False, metavar="[TABLE]", shell_complete=complete_tables)
+    delivery = click.option(
+        "--delivery",
+        "names",
+        multiple=True,
+        metavar="NAME",
+        help="Delivery to load, as 2024-01-31, or crm.snapshot.2024-01-31 for one channel; repeatable  [default: all].",
+    )
+    allow = click.option(
+        "--allow",
+        multiple=True,
+        type=click.Choice(OVERRIDABLE_RULES),
+        help="Rule to override for these deliveries; repeatable.",
+    )
+    return table(delivery(allow(function)))
+
+
+@click.command()
+@load_options
+@with_settings
+@with_output
+def load(
+    settings: Settings, *, table: str | None, names: Sequence[str], allow: Sequence[str], output: Output
+) -> ExitCode:
+    """Load new deliveries into dimensions and facts.
+
+    TABLE is a dimension or a fact, or a file or folder of declarations. Without it everything declared is loaded.
+    """
+    records: list[tuple[object, ...]] = []
+    is_rejected = False
+    declared = settings.declared_tables(table)
+    with settings.open(quick=False) as warehouse:
+        selected = _select_deliveries(declared, warehouse, names, allow)
+        for step, (item, deliveries) in enumerate(selected, start=1):
+            with progress(f"loading {item.name}", step, len(selected)) as task:
+                task(f"{item.name}: {len(deliveries)} deliveries")
+                result = _load(warehouse, item, deliveries, task)
+            keys = _partition_keys(item, deliveries)
+            changed = [
+                (key, batch) for key, batch in zip(keys, result.batches, strict=True) if batch.outcome != "unchanged"
+            ]
+            found = [_record(item.name, key, batch) for key, batch in changed]
+            records += found
+            _print_result(result, Rows.from_records(COLUMNS, found), [batch for _, batch in changed], output)
+            is_rejected = is_rejected or bool(result.rejected)
+    if not output.is_table:
+        output.write(Rows.from_records(COLUMNS, records))
+    return ExitCode.REJECTED if is_rejected else ExitCode.DONE
+
+
+def _load(warehouse: Warehouse, item: Dimension | Fact, deliveries: Sequence[Delivery], report: Any) -> LoadResult:
+    from scd_pipeline.declaration import Dimension
+    from scd_pipeline.load.run import load as load_table
+    from scd_pipeline.reading import create_views
+
+    result = load_table(warehouse, item, deliveries, progress=report)
+    create_views(warehouse, [item.name], [] if isinstance(item, Dimension) else [item], failed=warn)
+    return result
+
+
+def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult], output: Output) -> None:
+    """Print the batches that changed something, and the sums; for programs only the messages."""
+    from scd_pipeline.deliveries.result import undeclared_summary
+    from scd_pipeline.operations.summary import load_summary
+
+    if output.is_table:
+        _print_batches(rows, output)
+        if undeclared := sorted({name for batch in batches for name in batch.undeclared}):
+            print(f"  {undeclared_summary(undeclared)}")
+        print(load_summary(result))
+    else:
+        report(load_summary(result))
+    for batch in result.batches:
+        if batch.outcome == "rejected":
+            error(str(batch))
+        elif batch.code:
+            warn(str(batch))
+
+
+def _print_batches(rows: Rows, output: Output) -> None:
+    if rows.values:
+        print_table(rows.select(_SHOWN_COLUMNS), sys.stdout, output.terminal_width, indent="  ")
+
+
+@click.command()
+@load_options
+@click.option(
+    "--bad-rows",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=20,
+    metavar="[ROWS]",
+    help="Show bad rows with their reasons, those of rejected deliveries too; at most ROWS, 20 by default.",
+)
+@with_settings
+@with_output
+def plan(
+    settings: Settings,
+    *,
+    table: str | None,
+    names: Sequence[str],
+    allow: Sequence[str],
+    bad_rows: int | None,
+    output: Output,
+) -> ExitCode:
+    """Show what a load would do, and write nothing.
+
+    TABLE is a dimension or a fact, or a file or folder of declarations. Without it everything declared is planned.
+    """
+    from scd_pipeline.load.run import plan as plan_load
+
+    records: list[tuple[object, ...]] = []
+    is_rejected = False
+    declared = settings.declared_tables(table)
+    with settings.open(quick=False) as warehouse:
+        selected = _select_deliveries(declared, warehouse, names, allow)
+        for step, (item, deliveries) in enumerate(selected, start=1):
+            with progress(f"planning {item.name}", step, len(selected)):
+                planned = plan_load(warehouse, item, deliveries)
+            keys = _partition_keys(item, deliveries)
+            records += [_record(item.name, key, batch) for key, batch in zip(keys, planned.results, strict=True)]
+            is_rejected = is_rejected or any(result.outcome == "rejected" for result in planned.results)
+            if output.is_table:
+                _print_plan(planned, output)
+            if bad_rows:
+                _print_bad_rows(planned, bad_rows, output)
+    if not output.is_table:
+        output.write(Rows.from_records(COLUMNS, records))
+    return ExitCode.REJECTED if is_rejected else ExitCode.DONE
+
+
+def _print_plan(planned: LoadPlan, output: Output) -> None:
+    """Print the plan, and some of the rows that would change."""
+    from scd_pipeline.operations.summary import summary_columns
+
+    print(planned.explain())
+    if planned.has_actions:
+        examples = collect(planned.examples())
+        print("  for example:")
+        columns = summary_columns(examples.names, planned.dimension)
+        print_table(examples.select(columns), sys.stdout, output.terminal_width, indent="    ")
+
+
+def _print_bad_rows(planned: LoadPlan, limit: int, output: Output) -> None:
+    bad_rows = collect(planned.bad_rows(), limit)
+    if not bad_rows.values:
+        return
+    report(f"{planned.dimension.name}: bad rows{f' (the first {limit})' if bad_rows.has_more else ''}:")
+    stream = sys.stdout if output.is_table else sys.stderr
+    print_table(bad_rows, stream, output.terminal_width if output.is_table else None, indent="    ")
+
+
+def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
+    counts = (batch.rows, batch.new, batch.changed, batch.closed, batch.bad_rows, len(batch.undeclared))
+    return (table, key, batch.outcome, *counts, batch.code or None, batch.problem or None)
+
+
+def _partition_keys(item: Dimension | Fact, deliveries: Sequence[Delivery]) -> list[str]:
+    from scd_pipeline.deliveries.partitions import partition_key
+
+    return [partition_key(delivery, _as_dimension(item)) for delivery in deliveries]
+
+
+def _select_deliveries(
+    declared: Sequence[Dimension | Fact], warehouse: Warehouse, names: Sequence[str], allow: Sequence[str]
+) -> list[tuple[Dimension | Fact, list[Delivery]]]:
+    """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that have any.
+
+    Raises:
+        SourceDataError: No table has a delivery of one of the names.
+    """
+    from scd_pipeline.deliveries.discovery import select_deliveries_by_table
+
+    shapes = [_as_dimension(item) for item in declared]
+    found = select_deliveries_by_table(shapes, warehouse.spark, names=names, allow=allow)
+    return [(item, deliveries) for item, deliveries in zip(declared, found, strict=True) if deliveries or not names]
+
+
+def _as_dimension(item: Dimension | Fact) -> Dimension:
+    from scd_pipeline.declaration import Dimension
+
+    return item if isinstance(item, Dimension) else item.as_dimension()

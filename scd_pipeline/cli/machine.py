@@ -1,0 +1,55 @@
+"""The commands that set up, examine and serve: setup, doctor, dev."""
+
+from __future__ import annotations
+
+import contextlib
+
+import click
+
+from scd_pipeline.cli.console import progress, report
+from scd_pipeline.cli.context import CODE_LOCATION, Settings, with_settings
+from scd_pipeline.cli.exit_codes import ExitCode
+
+
+@click.command()
+@click.option("--repository", metavar="URL", help="Maven repository  [env: SCD_MAVEN_REPOSITORY; default: Spark's].")
+@with_settings
+def setup(settings: Settings, *, repository: str | None) -> None:
+    """Fetch what Spark needs in addition to Python packages, once."""
+    from scd_pipeline.spark.installation import install
+
+    with progress("setting up") as task:
+        install(settings.environment, progress=task, repository=repository)
+    print("ready")
+
+
+@click.command()
+@click.option(
+    "--spark/--no-spark",
+    "start_spark",
+    default=True,
+    help="Start Spark and probe how Delta can write, which takes some seconds  [default: --spark].",
+)
+@with_settings
+def doctor(settings: Settings, *, start_spark: bool) -> int:
+    """Show what is installed, what is missing, and what to do about it."""
+    from scd_pipeline.spark.doctor import diagnose, render
+
+    with contextlib.ExitStack() as stack:
+        diagnoses = diagnose(
+            settings.environment,
+            warehouse=settings.folder or settings.warehouse,
+            capabilities=(lambda: stack.enter_context(settings.open()).capabilities) if start_spark else None,
+        )
+    print(render(diagnoses))
+    return ExitCode.DONE if all(diagnosis.is_ok for diagnosis in diagnoses) else ExitCode.NOT_SET_UP
+
+
+@click.command()
+@click.option("--port", type=int, default=3000, show_default=True, metavar="PORT", help="Port of the web interface.")
+@with_settings
+def dev(settings: Settings, *, port: int) -> int:
+    """Serve Dagster's web interface next to a Spark that stays warm."""
+    from scd_pipeline.cli import dev as interface
+
+    return interface.run(settings, port=port, code_location=CODE_LOCATION, report=report)

@@ -1,0 +1,56 @@
+"""The commands about the project and the program: init, completion, version."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shlex
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+from scd_pipeline.cli.project_files import write_project
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".", metavar="[FOLDER]")
+@click.option(
+    "--from",
+    "samples",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="CSV file with sample rows, from which a declaration is guessed; repeatable  [default: a sample].",
+)
+def init(folder: Path, *, samples: Sequence[Path]) -> None:
+    """Create a project in FOLDER: declarations, a test, a Dagster code location and a README.
+
+    The project loads at once with `scd load`. Check the guessed business key and SCD types before you load real data.
+    """
+    for path in write_project(folder, samples, today=date.today().isoformat()):
+        print(f"created {path}")
+    print(f"next: cd {shlex.quote(str(folder))} && scd load")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+def completion(shell: str) -> None:
+    """Print a completion script for a shell.
+
+    bash: eval "$(scd completion bash)"; zsh: eval "$(scd completion zsh)"; fish: scd completion fish | source
+    """
+    command = click.get_current_context().find_root().command
+    completer = get_completion_class(shell)
+    assert completer is not None
+    print(completer(command, {}, "scd", "_SCD_COMPLETE").source())
+
+
+@click.command()
+def version() -> None:
+    """Show the versions of this package and of what it runs on."""
+    for name in ("scd_pipeline", "pyspark", "delta-spark", "dagster"):
+        print(f"{name} {importlib.metadata.version(name)}")

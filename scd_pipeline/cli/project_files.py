@@ -1,0 +1,186 @@
+"""The files of a new project: declarations with a first delivery, a test, a Dagster code location and a README."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scd_pipeline.cli.inference import guess_declaration, parse_sample
+from scd_pipeline.declaration import parse
+from scd_pipeline.errors import UsageError
+
+_SAMPLE_NAME = "customers_2024-01-01.csv"
+_SAMPLE = """\
+customer_id,name,email,city,credit_limit
+1,First Sample,first@example.com,Graz,1000.00
+2,Second Sample,second@example.com,Wien,250.50
+"""
+_README = """\
+# {project}
+
+Dimensions with their history, by `scd_pipeline`.
+
+| command | effect |
+| --- | --- |
+| `scd load` | load new deliveries of `declarations/landing` into `warehouse` |
+| `scd plan` | show what a load would do |
+| `scd status` | show pending deliveries and table lag |
+| `scd sql "SELECT * FROM {table}"` | query the tables |
+| `scd dev` | serve Dagster's web interface |
+| `python -m pytest` | test the declarations |
+
+Run the commands in this folder. The declarations were guessed from samples: check the business key, the types and the
+SCD types first. A new delivery is a file `declarations/landing/{delivery}`.
+"""
+_PYPROJECT = """\
+[project]
+name = "{package}"
+version = "0.1.0"
+requires-python = ">=3.10,<3.13"
+dependencies = ["scd_pipeline"]
+
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[tool.setuptools]
+packages = ["{package}", "{package}.defs"]
+
+[tool.pytest.ini_options]
+testpaths = ["tests"]
+pythonpath = ["."]
+
+[tool.dg]
+directory_type = "project"
+
+[tool.dg.project]
+root_module = "{package}"
+registry_modules = ["scd_pipeline.components"]
+code_location_name = "{package}"
+"""
+_WORKSPACE = """\
+load_from:
+  - python_module:
+      module_name: {package}.definitions
+      working_directory: .
+      location_name: {package}
+"""
+_DEFINITIONS = '''\
+"""The Dagster code location."""
+
+from pathlib import Path
+
+import dagster as dg
+
+import {package}.defs
+
+_tree = dg.ComponentTree.from_module(defs_module={package}.defs, project_root=Path(__file__).parent.parent)
+# One run is one process with one Spark: parallel steps would each start a Java virtual machine.
+defs = dg.Definitions.merge(_tree.build_defs(), dg.Definitions(executor=dg.in_process_executor))
+'''
+_RESOURCE = '''\
+"""The warehouse of the assets."""
+
+import dagster as dg
+
+from scd_pipeline.components import WarehouseResource
+
+
+@dg.definitions
+def resources() -> dg.Definitions:
+    """Return the resource; SCD_WAREHOUSE names its folder, SCD_REMOTE a Spark Connect server."""
+    return dg.Definitions(resources={"warehouse": WarehouseResource.from_env()})
+'''
+_COMPONENT = """\
+type: scd_pipeline.components.ScdDimension
+attributes:
+  declaration: ../../../declarations
+"""
+_TEST = '''\
+"""The declarations are valid, and Dagster can load them."""
+
+from pathlib import Path
+
+import dagster as dg
+
+from {package}.definitions import defs
+from scd_pipeline.declaration import load_declarations
+
+DECLARATIONS = Path(__file__).parent.parent / "declarations"
+
+
+def test_declarations_are_valid() -> None:
+    names = [dimension.name for dimension in load_declarations(DECLARATIONS).dimensions]
+    assert names == {tables}
+
+
+def test_code_location_is_loadable() -> None:
+    dg.Definitions.validate_loadable(defs)
+'''
+
+
+def write_project(folder: Path, samples: Sequence[Path], *, today: str) -> list[Path]:
+    """Write the files of a project, and return their paths.
+
+    Args:
+        folder: The folder of the project; created if it does not exist.
+        samples: CSV files from which the declarations are guessed; none for a built-in sample.
+        today: The date of deliveries whose file name has none.
+
+    Raises:
+        UsageError: One of the files exists, or a sample cannot be read; nothing was written.
+        DeclarationError: A column of a sample has a reserved name; nothing was written.
+    """
+    texts = _project_files(folder, samples, today)
+    for name in texts:
+        if (folder / name).exists():
+            raise UsageError("PROJECT_FILE_EXISTS", str(folder / name))
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
+
+
+def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[str, str]:
+    package = _package_name(folder)
+    declared = _declarations(samples, today)
+    tables = sorted(Path(name).stem for name in declared if name.endswith(".yaml"))
+    delivery = next(name for name in declared if name.endswith(".csv")).rpartition("/")[2]
+    pattern = re.sub(r"\d{4}-\d{2}-\d{2}", "YYYY-MM-DD", delivery)
+    return {
+        **{f"declarations/{name}": text for name, text in declared.items()},
+        "README.md": _README.format(project=package, table=tables[0], delivery=pattern),
+        "pyproject.toml": _PYPROJECT.format(package=package),
+        "workspace.yaml": _WORKSPACE.format(package=package),
+        ".gitignore": "warehouse/\n.dagster/\n__pycache__/\n",
+        f"{package}/__init__.py": "",
+        f"{package}/definitions.py": _DEFINITIONS.format(package=package),
+        f"{package}/defs/__init__.py": "",
+        f"{package}/defs/warehouse.py": _RESOURCE,
+        f"{package}/defs/dimensions/defs.yaml": _COMPONENT,
+        "tests/test_project.py": _TEST.format(package=package, tables=json.dumps(tables)),
+    }
+
+
+def _declarations(samples: Sequence[Path], today: str) -> dict[str, str]:
+    """Return the declarations and the first deliveries, by their names in the folder of the declarations."""
+    deliveries = {path.name: path.read_text(encoding="utf-8-sig") for path in samples} or {_SAMPLE_NAME: _SAMPLE}
+    texts: dict[str, str] = {}
+    for file, text in deliveries.items():
+        sample = parse_sample(file, text)
+        declaration = guess_declaration(sample, f"landing/{sample.name}_{{date}}.csv")
+        parse(declaration, file)  # a reserved name is reported before anything is written
+        texts[f"{sample.table}.yaml"] = declaration
+        texts[f"landing/{sample.name}_{sample.date or today}.csv"] = text
+    return texts
+
+
+def _package_name(folder: Path) -> str:
+    """Return a name for the project's package that no other module has."""
+    name = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
+    is_free = name.isidentifier() and name not in (*sys.stdlib_module_names, "scd_pipeline", "dagster", "tests")
+    return name if is_free else f"project_{name}"

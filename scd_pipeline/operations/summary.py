@@ -1,0 +1,32 @@
+"""Short descriptions of loads, for the command line and for Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scd_pipeline.declaration import Dimension
+    from scd_pipeline.load.run import LoadResult
+
+_OUTCOMES = ("accepted", "unchanged", "superseded", "missing", "rejected")
+_ACTIONS = {"open": "opened", "close": "closed", "overwrite": "overwritten", "remove": "removed"}
+
+
+def load_summary(result: LoadResult) -> str:
+    """Return the outcomes and row actions of a load in one line."""
+    outcomes = [batch.outcome for batch in result.batches]
+    deliveries = [f"{outcomes.count(outcome)} {outcome}" for outcome in _OUTCOMES if outcome in outcomes]
+    rows = [f"{count} {_ACTIONS.get(action, action)}" for action, count in result.rows.items() if count]
+    return (
+        f"{result.dimension}: deliveries: {', '.join(deliveries) or 'none'}; "
+        f"rows: {', '.join(rows) or 'none changed'}; table version {result.table_version}; {result.seconds:.1f} s"
+    )
+
+
+def summary_columns(names: Sequence[str], dimension: Dimension) -> list[str]:
+    """Return the columns that show what happened to a row: key, action, window, and attributes that open versions."""
+    attributes = [attribute for attribute in dimension.attributes if attribute.opens_versions]
+    included = {attribute.name for attribute in attributes or dimension.attributes}
+    included |= {"_action", "version", "effective_from", "effective_to", *dimension.key_names}
+    return [name for name in names if name in included]
