@@ -185,7 +185,8 @@ ONE | city: 2 | city: {scd: 2, former_names: [town, email]}
 
 # former name key
 ONE | city: 2 | city: {scd: 2, former_names: customer_id}
-9: attributes.city.former_names: customer_id is in the business key as customer_id; name only columns that no longer exist
+9: attributes.city.former_names: customer_id is in the business key as customer_id; name only
+columns that no longer exist
 
 # former name shared
 ONE | email: 1\n  city: 2 | email: {scd: 1, former_names: town}\n  city: {scd: 2, former_names: Town}
