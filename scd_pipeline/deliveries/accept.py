@@ -19,7 +19,8 @@ from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.deliveries.batch_summary import summarize_batches
-from scd_pipeline.deliveries.casts import Rules, cast
+from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.read import read_deliveries

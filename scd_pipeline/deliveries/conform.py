@@ -32,7 +32,8 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Column as Mapped
 from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source
 from scd_pipeline.declaration.types import DataType, parse_type
-from scd_pipeline.deliveries.casts import Rules, cast
+from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
 from scd_pipeline.deliveries.row_columns import (
     DELIVERY,
@@ -43,12 +44,12 @@ from scd_pipeline.deliveries.row_columns import (
     ROW_ORDER,
     ROW_ORDER_TYPE,
 )
+from scd_pipeline.deliveries.time_casts import TIME_TYPES
 from scd_pipeline.expressions import col, key_text
 
 OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
-_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _WITH_NULLS = {"ignoreNullFields": "false"}
 
 
@@ -207,7 +208,7 @@ def _cast_problem(name: str, is_bad: Column, column: _CastColumn) -> Column:
     value = F.lit("its value") if column.is_personal else F.concat(F.lit("'"), text, F.lit("'"))
     lacks_unit = isinstance(column.physical, T.NumericType) and not column.mapped.unit
     expected = column.data_type.ddl()
-    expected += " without a unit" if lacks_unit and expected in _TIME_TYPES else ""
+    expected += " without a unit" if lacks_unit and expected in TIME_TYPES else ""
     return F.when(is_bad, F.concat(F.lit(f"{label}: cannot cast "), value, F.lit(f" to {expected}")))
 
 

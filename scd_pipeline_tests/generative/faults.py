@@ -392,7 +392,7 @@ _SOURCES = (
         "microseconds_lost",
         "S1",
         "player pass, machine pass",
-        _in("casts._timestamp", replaced(call("try_cast"), 'F.date_trunc("second", _)')),
+        _in("time_casts._to_timestamp", replaced(call("try_cast"), 'F.date_trunc("second", _)')),
     ),
     _fault(
         "reason_of_the_delivery_lost",

@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.deliveries.casts import Rules, cast
+from scd_pipeline.deliveries.cast_rules import Rules
+from scd_pipeline.deliveries.casts import cast
 from scd_pipeline_tests.semantics.specification import rule
 
 # Text in single quotes; anything else is SQL. BAD is a bad value.

@@ -17,7 +17,7 @@ from scd_pipeline.deliveries.read import existing_columns
         ("", "", "none"),
         ("id Ann 1990-01-01", "Ann 1990-01-01", "id and 2 more"),
         ("id E-Mail Ann", "E-Mail Ann", "id, E-Mail and 1 more"),
-        ("7 Ann Graz", "7 Ann Graz", "none of the declared columns and 3 others; a file of CSV needs a header"),
+        ("7 Ann Graz", "7 Ann Graz", "none of the declared columns and 3 others; a CSV file needs a header"),
     ],
 )
 def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, undeclared: str, shown: str) -> None:

@@ -1,0 +1,117 @@
+"""Cast delivered values to numbers without a loss of information (S26)."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from scd_pipeline.declaration.types import Decimal
+from scd_pipeline.deliveries.cast_rules import Rules
+
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+SIGNIFICANT_DIGITS = {"double": 17, "float": 9}
+_LARGEST_BIGINT = 2**63 - 1
+# Floating literals that only Java has: with a letter for their type, or hexadecimal.
+_JAVA_LITERAL = r"(?i)[\d.][df]\s*$|x"
+
+
+def to_equal_number(value: Column, physical: T.DataType, ddl: str) -> Column:
+    """Cast a number to another type; NULL if the result is not the same number.
+
+    Spark casts the floating number 2**63 to the largest bigint, which does not equal it.
+    """
+    number = value.try_cast(ddl)
+    is_same = number.try_cast(physical.simpleString()) == value
+    names = {ddl, physical.simpleString()}
+    if "bigint" in names and names & set(SIGNIFICANT_DIGITS):
+        is_same = is_same & ((number if ddl == "bigint" else value) != F.lit(_LARGEST_BIGINT))
+    return F.when(is_same, number)
+
+
+def is_time(physical: T.DataType) -> bool:
+    """Return whether a physical type is a timestamp, with or without a zone."""
+    return isinstance(physical, T.TimestampType | T.TimestampNTZType)
+
+
+def null(ddl: str) -> Column:
+    """Return NULL as a value of a type."""
+    return F.lit(None).cast(ddl)
+
+
+def to_integer(value: Column, physical: T.DataType, ddl: str, rules: Rules) -> Column:
+    """Cast a value to one of `INTEGERS`; NULL if it is bad."""
+    if is_time(physical):
+        return null(ddl)
+    if isinstance(physical, T.FractionalType):
+        return F.round(value).try_cast(ddl) if rules.is_rounded else to_equal_number(value, physical, ddl)
+    if isinstance(physical, T.StringType) and rules.is_rounded:
+        return value.try_cast("decimal(38,0)").try_cast(ddl)
+    return value.try_cast(ddl)
+
+
+def to_decimal(value: Column, physical: T.DataType, target: Decimal, rules: Rules) -> Column:
+    """Cast a value to a decimal; a floating number by its shortest text: 0.1, not its binary value."""
+    ddl = target.ddl()
+    if is_time(physical):
+        return null(ddl)
+    if isinstance(physical, T.FloatType | T.DoubleType):
+        value, physical = value.cast("string"), T.StringType()
+    if isinstance(physical, T.StringType) and not rules.is_rounded:
+        return F.when(_fits_scale(value, target.scale), value.try_cast(ddl))
+    if isinstance(physical, T.DecimalType) and physical.scale > target.scale and not rules.is_rounded:
+        return to_equal_number(value, physical, ddl)
+    return value.try_cast(ddl)
+
+
+def _fits_scale(text: Column, scale: int) -> Column:
+    """Return whether the number in a text has no more digits after its point, except zeros; true without a number."""
+    digits = F.regexp_extract(text, r"([\d.]+)", 1)
+    after_point = F.when(F.instr(digits, ".") > 0, F.length(digits) - F.instr(digits, ".")).otherwise(0)
+    all_digits = F.regexp_replace(digits, r"\.", "")
+    significant = F.regexp_replace(all_digits, "0+$", "")
+    exponent = F.coalesce(F.regexp_extract(text, r"[eE]([+-]?\d+)", 1).try_cast("int"), F.lit(0)).cast("bigint")
+    needed = after_point - (F.length(all_digits) - F.length(significant)) - exponent
+    is_plain = text.rlike(rf"^\s*[+-]?\d*(\.\d{{0,{scale}}}0*)?\s*$")
+    return is_plain | (significant == "") | (needed <= scale)
+
+
+def to_floating(value: Column, physical: T.DataType, ddl: str, rules: Rules) -> Column:
+    """Cast a value to one of `SIGNIFICANT_DIGITS`; NULL if it is bad."""
+    if is_time(physical):
+        return null(ddl)
+    if isinstance(physical, T.StringType):
+        return _floating_from_text(value, ddl, rules)
+    number = value.try_cast(ddl)
+    if rules.is_rounded:
+        return F.when(~_is_infinite(number) | (_is_infinite(value.try_cast("double"))), number)
+    if isinstance(physical, T.IntegralType):
+        return to_equal_number(value, physical, ddl)
+    if isinstance(physical, T.DoubleType) and ddl == "float":
+        # By the shortest texts: 0.1 is 0.1 in both.
+        return F.when(number.cast("string") == value.cast("string"), number)
+    if isinstance(physical, T.DecimalType):
+        return F.when(number.cast("string").try_cast(physical.simpleString()) == value, number)
+    return number
+
+
+def _floating_from_text(text: Column, ddl: str, rules: Rules) -> Column:
+    """Return the nearest number, if the type can represent all digits, and a whole number exactly.
+
+    Text outside of the type's range is bad; Spark would return infinity or zero.
+    """
+    number = text.try_cast(ddl)
+    is_too_large = _is_infinite(number) & ~text.rlike("(?i)inf")
+    is_too_small = (number == 0) & text.rlike("^[^eE]*[1-9]")
+    is_valid = ~text.rlike(_JAVA_LITERAL) & ~is_too_large & ~is_too_small
+    if rules.is_rounded:
+        return F.when(is_valid, number)
+    digits_limit = SIGNIFICANT_DIGITS[ddl]
+    digits = F.regexp_replace(F.regexp_replace(text, r"[eE].*$|\D", ""), "^0+|0+$", "")
+    whole = text.try_cast("bigint")
+    is_exact = (F.length(digits) <= digits_limit) & (whole.isNull() | (number.try_cast("bigint") == whole))
+    return F.when(is_valid & ((F.length(text) < digits_limit - 2) | is_exact), number)
+
+
+def _is_infinite(number: Column) -> Column:
+    return F.abs(number) == F.lit(float("inf"))
