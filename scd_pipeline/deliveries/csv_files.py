@@ -12,7 +12,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Feed, Snapshot
-from scd_pipeline.deliveries.paths import escape_glob, file_column, normalize_path, owning_path, row_order_column
+from scd_pipeline.deliveries.paths import (
+    escape_glob,
+    file_column,
+    normalize_path,
+    normalize_uri,
+    normalized_file,
+    owning_path,
+    row_order_column,
+)
 from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
 from scd_pipeline.deliveries.text_files import (
     LATIN,
@@ -31,8 +39,14 @@ MAX_COLUMNS = 20_480
 _INVALID_QUOTES = "a quoted field {} is not closed, or a quote in it is not doubled"
 _FIELD_COUNT = "the line has fewer or more fields than the header"
 _ESCAPED = {"\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", "\\\\": "\\", '\\"': '"', "\\'": "'", "\\u0000": "\0"}
-_NEVER_A_SEPARATOR = "\x01scd\x02"
+# Characters that no text in ISO-8859-1 contains.
+_NO_SEPARATOR, _NO_QUOTE = "\ue000", "\ue001"
+_BYTE_ORDER_MARK = "\ufeff"
 _BLOCK, _NUMBER = "_block", "_number"
+# Kinds of lines that Spark's own reader may change or drop, by the sort of care that they need.
+_PARTIAL, _IRREGULAR = "partial", "irregular"
+# With another option Spark's reader and its parser of one record may differ.
+_PLAIN_OPTIONS = {"sep", "delimiter", "header"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +56,20 @@ class CsvLayout:
     Attributes:
         header: The first record as text.
         is_multi_line: Whether a quoted field spans lines, so that the file cannot be split among tasks.
+        is_plain: Whether Spark's own reader, which is faster, returns the same rows: no line has a quote, bytes that
+            are not UTF-8, a byte order mark, or more fields than the parser accepts.
         problem: The file, the line and the reason if the delivery cannot be read; otherwise empty.
     """
 
     header: str = ""
     is_multi_line: bool = False
+    is_plain: bool = False
     problem: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """A key that files have in common if one frame can read them."""
+        return (self.header, str(self.is_multi_line), str(self.is_plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +112,14 @@ class CsvDialect(TextOptions):
         field = rf"(?:{before}{self._quoted_field()}{after}|(?!{before}{quote})(?:(?!{separator})[^\r\n])*+)"
         record = rf"(?s)\A{field}(?:{separator}{field})*+\z"
         return (F.instr(text, self.quote) == 0) | text.rlike(record)
+
+    def is_plain(self, text: Column) -> Column:
+        """Return whether Spark's own reader parses a line as it is."""
+        if not self.quote or not self.options.keys() <= _PLAIN_OPTIONS | set(self.file_options()):
+            return F.lit(False)
+        has_few_fields = F.octet_length(text) < self.max_columns
+        has_mark = text.startswith(_BYTE_ORDER_MARK)  # the parser of one record would drop it
+        return (F.instr(text, self.quote) == 0) & has_few_fields & ~has_mark & F.is_valid_utf8(text)
 
     def count_quotes(self, text: Column) -> Column:
         """Return the number of quotes in a line, without those that another character escapes."""
@@ -143,12 +173,14 @@ def scan_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]
 
 def _scan_files(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) -> dict[str, CsvLayout]:
     """Return the layout of each file."""
+    text = F.col(TEXT)
     first = F.min_by(TEXT, F.when(F.col(_BLOCK) == 0, F.col(_NUMBER)))
-    lines = _numbered_lines(spark, dialect, paths).where(dialect.is_record(F.col(TEXT)))
-    is_partial = ~dialect.is_whole(F.col(TEXT))
-    rows = lines.groupBy(FILE).agg(*_header_columns(first), F.max(is_partial).alias("has_partial_line")).collect()
-    layouts = {row[FILE]: _file_layout(dialect, row) for row in rows}
-    if files := [row[FILE] for row in rows if dialect.may_span_lines(row["has_partial_line"])]:
+    # A set makes Spark aggregate by hash: text in `min_by` alone would make it sort all lines.
+    kinds = F.collect_set(F.when(~dialect.is_whole(text), _PARTIAL).when(~dialect.is_plain(text), _IRREGULAR))
+    lines = _numbered_lines(spark, dialect, paths).where(dialect.is_record(text))
+    rows = lines.groupBy(FILE).agg(*_header_columns(first), kinds.alias("kinds")).collect()
+    layouts = {normalize_uri(row[FILE]): replace(_file_layout(dialect, row), is_plain=not row["kinds"]) for row in rows}
+    if files := [normalize_uri(row[FILE]) for row in rows if dialect.may_span_lines(_PARTIAL in row["kinds"])]:
         layouts |= _scan_records(spark, dialect, files)
     return layouts
 
@@ -163,7 +195,7 @@ def _scan_records(spark: SparkSession, dialect: CsvDialect, files: Sequence[str]
         F.max(F.col("_lines") > 1).alias("has_spanning_field"),
         F.min(F.when(is_uncertain, F.col(_NUMBER))).alias("line"),
     )
-    return {row[FILE]: _record_layout(dialect, row) for row in rows.collect()}
+    return {normalize_uri(row[FILE]): _record_layout(dialect, row) for row in rows.collect()}
 
 
 def _record_layout(dialect: CsvDialect, row: Row) -> CsvLayout:
@@ -202,8 +234,12 @@ def _delivery_layout(dialect: CsvDialect, files: Mapping[str, CsvLayout]) -> Csv
             for file, other in others
             if other.header != layout.header
         ]
-    is_multi_line = any(other.is_multi_line for other in files.values())
-    return replace(layout, is_multi_line=is_multi_line, problem="".join(problems[:1]))
+    return CsvLayout(
+        layout.header,
+        is_multi_line=any(other.is_multi_line for other in files.values()),
+        is_plain=all(other.is_plain for other in files.values()),
+        problem="".join(problems[:1]),
+    )
 
 
 def _display(file: str) -> str:
@@ -216,9 +252,13 @@ def _display(file: str) -> str:
 def _numbered_lines(
     spark: SparkSession, dialect: CsvDialect, paths: Sequence[str], separator: str | None = None
 ) -> DataFrame:
-    """Return the lines of files, blank ones too, with their file and their order in it: `_block`, then `_number`."""
+    """Return the lines of files, blank ones too, with their file and their order in it: `_block`, then `_number`.
+
+    The file is spelled as in `_metadata`: to normalize it for each line takes longer than to read the lines.
+    """
+    file = F.col("_metadata.file_path").alias(FILE)
     position = (F.col("_metadata.file_block_start").alias(_BLOCK), F.monotonically_increasing_id().alias(_NUMBER))
-    return read_lines(spark, dialect, paths, separator).select(TEXT, file_column(), *position)
+    return read_lines(spark, dialect, paths, separator).select(TEXT, file, *position)
 
 
 def _records(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) -> DataFrame:
@@ -254,12 +294,15 @@ def _records(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) -> 
 
 
 def read_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str], layout: CsvLayout) -> DataFrame:
-    """Return the rows of CSV files of one layout, all columns text, in the columns of `with_problems`."""
+    """Return the rows of CSV files of one layout, all columns text, in the columns of `with_problems`.
+
+    Spark's own reader reads plain files. In others each record is checked as text before it is parsed.
+    """
     dialect = CsvDialect(declared_options(channel))
     reader = _spark_reader(spark, dialect, layout)
     schema = reader.load(escape_glob(paths[0])).schema
     names = [field.name for field in schema.fields if field.name != LINE]
-    if not names or dialect.is_wide:
+    if not names or dialect.is_wide or layout.is_plain:
         fields = [T.StructField(name, T.StringType()) for name in names]
         return read_by_spark(reader, paths, fields, _FIELD_COUNT)
     rows = _parsed(_record_texts(spark, dialect, paths, layout), dialect, names)
@@ -299,7 +342,7 @@ def _line_texts(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) 
     names = ("header", "comment", "linesep")
     declared = {name: dialect.options[name] for name in names if name in dialect.options}
     reader = spark.read.format("csv").options(**dialect.file_options()).options(**{"header": "true", **declared})
-    reader = reader.options(sep=_NEVER_A_SEPARATOR, quote="", escape="", encoding=LATIN)
+    reader = reader.options(sep=_NO_SEPARATOR, quote=_NO_QUOTE, escape=_NO_QUOTE, encoding=LATIN)
     reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=LINE).schema(f"{TEXT} string, {LINE} string")
     text = F.coalesce(LINE, TEXT)
     if not dialect.is_latin:
@@ -315,4 +358,4 @@ def _spanning_texts(spark: SparkSession, dialect: CsvDialect, paths: Sequence[st
         first = F.min(_NUMBER).over(Window.partitionBy(FILE))
         records = records.withColumn("_first", first).where(F.col(_NUMBER) > F.col("_first"))
     order = F.struct(F.lit(0).cast("bigint").alias("block"), F.col(_NUMBER).cast("bigint").alias("row"))
-    return records.select(TEXT, FILE, order.alias(ROW_ORDER))
+    return records.select(TEXT, normalized_file(F.col(FILE)), order.alias(ROW_ORDER))

@@ -28,8 +28,13 @@ def normalize_uri(uri: str) -> str:
 
 def file_column() -> Column:
     """Return the column `_scd_file`: the URI of a row's file, still percent-encoded."""
-    uri = F.regexp_replace(F.col("_metadata.file_path"), "^([A-Za-z0-9+.-]+):///", "$1:/")
-    return F.regexp_replace(uri, "^file:/", "/").alias(FILE)
+    return normalized_file(F.col("_metadata.file_path"))
+
+
+def normalized_file(uri: Column) -> Column:
+    """Return a URI of `_metadata` as the column `_scd_file`."""
+    short = F.regexp_replace(uri, "^([A-Za-z0-9+.-]+):///", "$1:/")
+    return F.regexp_replace(short, "^file:/", "/").alias(FILE)
 
 
 def row_order_column() -> Column:

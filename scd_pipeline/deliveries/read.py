@@ -361,7 +361,7 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
         if layout is not None:
             if layout.problem:
                 raise _Unreadable("UNREADABLE_DELIVERY", reason=layout.problem)
-            return _Shape((*key, layout.header, str(layout.is_multi_line), *alone), layout=layout)
+            return _Shape((*key, *layout.key, *alone), layout=layout)
         if delivery.channel.format == "json":
             fields = tuple(infer_json_fields(spark, delivery.channel, [path]))
             return _Shape((*key, StructType(list(fields)).json(), *alone), fields=fields)
