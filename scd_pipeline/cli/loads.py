@@ -39,6 +39,17 @@ COLUMNS: dict[str, Kind] = {
 _SHOWN_COLUMNS = ("delivery", "outcome", "rows", "new", "changed", "closed", "bad_rows")
 
 
+class _Rule(click.Choice[str]):
+    """A rule that can be overridden, written with hyphens or, as in Python, with underscores."""
+
+    def __init__(self) -> None:
+        super().__init__([rule.replace("_", "-") for rule in OVERRIDABLE_RULES])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of the rule in Python."""
+        return super().convert(str(value).replace("_", "-"), param, ctx).replace("-", "_")
+
+
 def load_options(function: Any) -> Any:
     """Add the arguments that choose what to load."""
     table = click.argument("table", required=False, metavar="[TABLE]", shell_complete=complete_tables)
@@ -52,7 +63,7 @@ def load_options(function: Any) -> Any:
     allow = click.option(
         "--allow",
         multiple=True,
-        type=click.Choice(OVERRIDABLE_RULES),
+        type=_Rule(),
         help="Rule to override for these deliveries; repeatable.",
     )
     return table(delivery(allow(function)))

@@ -184,7 +184,7 @@ def test_a_wrong_declaration_is_told_by_line(scd: Scd, tmp_path: Path) -> None:
     [
         (["lod"], "Did you mean 'load'?"),
         (["load", "--alow", "bad_rows"], "--allow"),
-        (["load", "--allow", "everything"], "'bad_rows', 'retire_guard'"),
+        (["load", "--allow", "everything"], "'bad-rows', 'retire-guard'"),
         (["sql", "x", "--format", "xml"], "'parquet'"),
         (["history", "dim_x", "--limit", "-1"], "--limit"),
         (["history"], "DIMENSION"),
