@@ -34,7 +34,7 @@ def as_dagster_failure() -> Iterator[None]:
 def load_failure(
     rejected: Mapping[str, BatchResult], unresolved: Mapping[str, Sequence[str]], *, others: int
 ) -> dg.Failure:
-    """Return the failure of a load, whose text begins with the reasons: partition, rule, problem and fix.
+    """Return the failure of a load, whose text begins with the reasons: partition, code, problem and fix.
 
     Args:
         rejected: The rejected deliveries by partition.

@@ -148,7 +148,7 @@ def last_deliveries(result: LoadResult) -> dict[str, Any]:
 
 
 def _delivery_record(batch: BatchResult) -> dg.TableRecord:
-    fields = {**_ROW_COUNTS, "new": "new", "changed": "changed", "deleted": "closed", "rule": "rule"}
+    fields = {**_ROW_COUNTS, "new": "new", "changed": "changed", "deleted": "closed", "code": "code"}
     values = {name: getattr(batch, field) for name, field in fields.items()}
     return dg.TableRecord({"source": batch.source, "delivery": batch.delivery, "outcome": batch.outcome, **values})
 

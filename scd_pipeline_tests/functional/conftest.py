@@ -14,7 +14,7 @@ from examples.congress import demo
 from scd_pipeline.declaration import Declarations, Dimension, load_declarations, load_dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
-from scd_pipeline_tests.orchestration.given import definitions
+from scd_pipeline_tests.orchestration.code_locations import definitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

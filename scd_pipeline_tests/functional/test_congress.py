@@ -15,7 +15,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
 from scd_pipeline.operations.check import FACT_RULES, check_dimension, check_fact, dimension_rules
 from scd_pipeline_tests.functional.conftest import SEATS
-from scd_pipeline_tests.orchestration.given import definitions
+from scd_pipeline_tests.orchestration.code_locations import definitions
 
 Snapshots = dict[str, list[dict[str, Any]]]
 Congress = tuple[Warehouse, list[str]]

@@ -1,4 +1,4 @@
-"""The component in a project of one's own: one line of YAML, and faults told when the definitions load (S28)."""
+"""The component in another project: one line of YAML, and errors when the definitions load (S28)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ attributes: {city: %s}
 
 
 def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[str]:
-    """The assets of a project with one component, which lies beside its declaration."""
+    """Return the asset keys of a project with one component, whose folder contains the declaration."""
     with create_defs_folder_sandbox() as sandbox:
-        place = sandbox.scaffold_component(
+        component_folder = sandbox.scaffold_component(
             component_cls=ScdDimension,
             defs_path=folder,
             defs_yaml_contents={
@@ -38,12 +38,12 @@ def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[st
                 "attributes": {"declaration": declaration},
             },
         )
-        (place / "customers.yaml").write_text(told, encoding="utf-8")
-        with sandbox.load_component_and_build_defs(defs_path=place) as (_, defs):
+        (component_folder / "customers.yaml").write_text(told, encoding="utf-8")
+        with sandbox.load_component_and_build_defs(defs_path=component_folder) as (_, defs):
             return {key.to_user_string() for made in defs.assets or () for key in made.keys}  # type: ignore[union-attr]
 
 
-def test_a_declaration_beside_the_yaml_becomes_assets() -> None:
+def test_a_declaration_in_the_component_folder_becomes_assets() -> None:
     assert keys(Path("customers"), DECLARATION % 2) == {
         "dim_customer",
         "dim_customer_changes",
@@ -52,19 +52,19 @@ def test_a_declaration_beside_the_yaml_becomes_assets() -> None:
     }
 
 
-def test_a_wrong_declaration_is_refused_with_file_and_line() -> None:
+def test_an_invalid_declaration_is_rejected_with_file_and_line() -> None:
     with pytest.raises(Exception, match="Error while building definitions") as refused:
         keys(Path("customers"), DECLARATION % 5)
     told = "".join(traceback.format_exception(refused.value))
     assert "customers.yaml:4: attributes.city" in told
 
 
-def test_no_declaration_is_no_asset() -> None:
+def test_no_declaration_defines_no_asset() -> None:
     assert keys(Path("customers"), "", declaration="") == set()
 
 
 @pytest.mark.parametrize(
-    ("owner", "is_taken"),
+    ("owner", "is_accepted"),
     [
         ("", False),
         ("team:sales", True),
@@ -76,16 +76,16 @@ def test_no_declaration_is_no_asset() -> None:
         ("ann@x.technology", False),
     ],
 )
-def test_an_owner_that_dagster_does_not_take_is_shown_otherwise(owner: str, is_taken: bool) -> None:
+def test_an_owner_that_dagster_does_not_accept_is_metadata(owner: str, is_accepted: bool) -> None:
     source = Source("s", snapshot="x_{date}.csv")
     made = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
-    assert [list(spec.owners) for spec in made.specs] == [[owner] if is_taken else []] * 3
-    assert [spec.metadata.get("owner", "") for spec in made.specs] == ["" if is_taken else owner] * 3
+    assert [list(spec.owners) for spec in made.specs] == [[owner] if is_accepted else []] * 3
+    assert [spec.metadata.get("owner", "") for spec in made.specs] == ["" if is_accepted else owner] * 3
     assert {spec.group_name for spec in made.specs} == {"dimensions"}
 
 
-def test_it_is_a_component_that_dagster_finds() -> None:
-    """As `dg` asks for the components of installed packages; the words by which it checks a defs.yaml go with it."""
+def test_dagster_discovers_the_component() -> None:
+    """As `dg` lists the components of installed packages, with the schema by which it checks a defs.yaml."""
     found = {key.to_typename(): (key, point) for key, point in discover_entry_point_package_objects().items()}
     told = get_package_entry_snap(*found["scd_pipeline.components.ScdDimension"])
     (component,) = [data for data in told.feature_data if isinstance(data, ComponentFeatureData)]
@@ -94,8 +94,8 @@ def test_it_is_a_component_that_dagster_finds() -> None:
     assert any(isinstance(data, ScaffoldTargetTypeData) for data in told.feature_data)
 
 
-def test_an_overdue_source_is_a_warning_of_its_own() -> None:
-    """Beside Dagster's policy, which a run that finds nothing new satisfies."""
+def test_overdue_sources_have_an_asset_check() -> None:
+    """In addition to the freshness policy, which a run without new deliveries satisfies."""
     customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="in/customers_{date}.csv"))
     declared = Declarations((customer,), ())
     made = ScdDimension(overdue_after_hours=30).definitions(declared)
@@ -107,12 +107,12 @@ def test_an_overdue_source_is_a_warning_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("hours", [0, -1, float("nan"), float("inf"), "abc"])
-def test_hours_that_are_no_time_to_wait_are_refused_by_their_name(hours: Any) -> None:
+def test_invalid_overdue_hours_are_rejected(hours: Any) -> None:
     with pytest.raises(ValueError, match=r"overdue_after_hours\n.*(expected at least 0.02 and|a valid number)"):
         ScdDimension(overdue_after_hours=hours)
 
 
-def test_hours_of_the_environment_that_are_no_number_are_told_with_its_variable(
+def test_invalid_overdue_hours_in_the_environment_name_the_variable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SCD_OVERDUE_HOURS", "abc")
@@ -121,8 +121,8 @@ def test_hours_of_the_environment_that_are_no_number_are_told_with_its_variable(
     assert (error.value.code, error.value.location) == ("OVERDUE_HOURS", "SCD_OVERDUE_HOURS")
 
 
-def test_a_source_may_say_itself_when_it_is_overdue() -> None:
-    """It is asked with the status too, as what follows a load is not asked where the load fails."""
+def test_a_source_may_declare_its_own_overdue_hours() -> None:
+    """The job of the status runs the check, too: a failed load skips the checks that follow it."""
     source = Source("crm", snapshot="in/customers_{date}.csv", overdue_after_hours=26)
     made = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
     (key,) = [key for check in made.asset_checks or () for key in check.check_keys if key.name == "sources_are_on_time"]
@@ -135,7 +135,7 @@ def test_a_source_may_say_itself_when_it_is_overdue() -> None:
 
 
 def test_checks_link_to_their_rules() -> None:
-    """In their descriptions, once the address of the docs is known; each is true where the check passes."""
+    """In their descriptions, if the address of the docs is configured."""
     source = Source("crm", snapshot="in/customers_{date}.csv")
     declared = Declarations((Dimension("dim_customer", "id", {"city": 2}, source),))
     for url, text in (("", "(S2)"), ("https://docs/", "([S2](https://docs/semantics.md#s2))")):
@@ -144,7 +144,7 @@ def test_checks_link_to_their_rules() -> None:
         assert spec.description == f"The validity windows of one entity do not overlap {text}."
 
 
-def test_the_location_of_the_project_takes_the_address_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_address_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCD_DOCS_URL", raising=False)
     assert template_vars.docs_url() == ""
     monkeypatch.setenv("SCD_DOCS_URL", "https://docs")

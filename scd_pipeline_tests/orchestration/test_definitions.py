@@ -1,4 +1,4 @@
-"""The code location: it loads, from a clone and from a bare package, and has what the interface needs."""
+"""The code location: it loads from a clone and from a bare package, and describes its assets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_location_loads() -> None:
     dg.Definitions.validate_loadable(defs)
 
 
-def test_from_the_canonical_source_to_the_facts(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+def test_lineage_from_change_log_to_fact(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
     assert specs.keys() == {LOG, TABLE, AUDIT, SEATS, SEATS_LOG, STATUS}
     edges = {key: {dep.asset_key for dep in spec.deps} for key, spec in specs.items()}
     assert edges == {
@@ -43,13 +43,13 @@ def test_from_the_canonical_source_to_the_facts(specs: dict[dg.AssetKey, dg.Asse
         STATUS: {TABLE, SEATS},
     }
     for spec in (specs[LOG], specs[TABLE], specs[AUDIT]):
-        assert spec.kinds == {"spark", "deltalake"}, "the names that have icons in the interface"
+        assert spec.kinds == {"spark", "deltalake"}, "the names that have icons in the UI"
         assert spec.group_name == "congress"
         assert list(spec.owners) == ["team:demo"]
         assert str(spec.metadata["declaration"]).endswith("dim_legislator.yaml:2")
 
 
-def test_the_columns_are_told_with_what_they_do(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+def test_columns_have_type_nullability_and_description(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
     schema = specs[TABLE].metadata["dagster/column_schema"]
     columns = {column.name: column for column in schema.columns}
     assert columns["legislator_key"].type == "bigint"
@@ -67,10 +67,10 @@ def test_every_column_is_described(asset: dg.AssetKey, specs: dict[dg.AssetKey, 
     assert [column.name for column in columns if not column.description] == []
 
 
-def test_the_columns_of_a_fact_are_told_as_what_they_are_to_it(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
-    told = {column.name: column.description for column in specs[SEATS].metadata["dagster/column_schema"].columns}
+def test_columns_of_a_fact_are_described_by_their_roles(specs: dict[dg.AssetKey, dg.AssetSpec]) -> None:
+    output = {column.name: column.description for column in specs[SEATS].metadata["dagster/column_schema"].columns}
     generated = {"change_reason", "change_source", "load_run_id", "last_updated"}
-    assert {name: text for name, text in told.items() if name not in generated} == {
+    assert {name: text for name, text in output.items() if name not in generated} == {
         "committee_seat_row": "Row key: permanent identifier of one row.",
         "committee": "Grain: identifies a row of the fact.",
         "bioguide": "Grain: identifies a row of the fact. Business key of dim_legislator, in the role legislator.",
@@ -80,8 +80,8 @@ def test_the_columns_of_a_fact_are_told_as_what_they_are_to_it(specs: dict[dg.As
     }
 
 
-def test_everything_that_touches_a_table_waits_in_its_pool() -> None:
-    """Loads, checks and upkeep: one writer, and nothing is vacuumed beside a load."""
+def test_all_ops_of_a_table_share_its_pool() -> None:
+    """Loads, checks and maintenance: one writer, and no VACUUM during a load."""
     for name in ("dim_legislator", "fct_committee_seat"):
         nodes = [n for job in ("", "maintain_") for n in defs.resolve_job_def(f"{job}{name}_job").graph.nodes]
         assert {node.name for node in nodes} == {f"load_{name}", f"check_{name}", f"maintain_{name}"}
@@ -95,7 +95,7 @@ def test_only_alerts_and_partitions_are_on_by_default() -> None:
     assert {schedule.default_status.value for schedule in defs.schedules or ()} == {"STOPPED"}  # type: ignore[union-attr]
 
 
-def test_runs_of_the_interface_are_in_one_process_too() -> None:
+def test_runs_from_the_ui_use_the_in_process_executor() -> None:
     assert defs.get_repository_def().get_job("__ASSET_JOB").executor_def.name == "in_process"
 
 
@@ -106,12 +106,12 @@ def test_the_warehouse_is_an_absolute_path() -> None:
 
 
 def run_python(program: str, folder: Path, **environ: str) -> str:
-    """The output of a program that finds the package in `folder` alone."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SCD_", "DAGSTER_"))}
+    """Return the output of a program that imports the package from `folder` only."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SCD_", "DAGSTER_"))}
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
-        env={**kept, "PYTHONPATH": str(folder), **environ},
+        env={**inherited, "PYTHONPATH": str(folder), **environ},
         capture_output=True,
         text=True,
         check=False,
@@ -120,7 +120,7 @@ def run_python(program: str, folder: Path, **environ: str) -> str:
     return done.stdout.strip()
 
 
-def test_it_loads_without_a_project_around_it(tmp_path: Path) -> None:
+def test_the_location_loads_from_a_bare_package(tmp_path: Path) -> None:
     package = Path(scd_pipeline.__file__).parent
     shutil.copytree(package, tmp_path / "scd_pipeline", ignore=shutil.ignore_patterns("__pycache__"))
     program = (
@@ -135,12 +135,12 @@ def test_it_loads_without_a_project_around_it(tmp_path: Path) -> None:
     (declared / "dim_x.yaml").write_text(
         "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'x_{date}.csv'}}\nattributes: {a: 2}\n"
     )
-    told = run_python(program, tmp_path, SCD_DECLARATIONS=str(declared))
-    assert told == "['dim_x', 'dim_x_audit', 'dim_x_changes', 'scd_status']"
+    output = run_python(program, tmp_path, SCD_DECLARATIONS=str(declared))
+    assert output == "['dim_x', 'dim_x_audit', 'dim_x_changes', 'scd_status']"
 
 
 @pytest.mark.slow
-def test_dagster_itself_finds_it_valid(tmp_path: Path) -> None:
+def test_dagster_definitions_validate_passes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dagster", "definitions", "validate", "-m", "scd_pipeline.definitions"]
     environ = {**os.environ, "DAGSTER_HOME": str(tmp_path)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""What Dagster shows of the example, as a text: the assets with what feeds them, and what starts or watches them."""
+"""The definitions of the example as a text: assets with their upstreams, jobs, schedules, sensors and checks."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ checks
 
 def test_the_graph_of_the_example() -> None:
     repository = defs.get_repository_def()
-    told = [*_assets(), "", "jobs", *_jobs(repository), "schedules", *_schedules(repository), "sensors"]
-    assert "\n".join([*told, *_sensors(repository), "checks", *_checks()]) == GRAPH.strip("\n")
+    lines = [*_assets(), "", "jobs", *_jobs(repository), "schedules", *_schedules(repository), "sensors"]
+    assert "\n".join([*lines, *_sensors(repository), "checks", *_checks()]) == GRAPH.strip("\n")
 
 
 def _assets() -> list[str]:
@@ -64,8 +64,8 @@ def _assets() -> list[str]:
                 if isinstance(spec.partitions_def, dg.DynamicPartitionsDefinition)
                 else ""
             )
-            fed = ", ".join(sorted(dep.asset_key.to_user_string() for dep in spec.deps))
-            arrow = f"<- {fed}" if fed else ""
+            upstream = ", ".join(sorted(dep.asset_key.to_user_string() for dep in spec.deps))
+            arrow = f"<- {upstream}" if upstream else ""
             lines.append(f"  {spec.key.to_user_string():<27} {by:<44} {arrow}".rstrip())
     return lines
 

@@ -1,4 +1,4 @@
-"""Assets on a real table: what a materialization tells, what a stopped batch does to the run."""
+"""Assets on real tables: the metadata of materializations, and runs with rejected batches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import ingest_and_apply
-from scd_pipeline_tests.orchestration.given import given_warehouse
+from scd_pipeline_tests.orchestration.code_locations import warehouse_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,13 +52,13 @@ def materialize(
     select: str | None = None,
     **config: Any,
 ) -> dg.ExecuteInProcessResult:
-    """A run of all deliveries, of one asset or of all of the step."""
-    remembers = instance or dg.DagsterInstance.ephemeral()
-    remembers.add_dynamic_partitions(f"{dimension.name}_deliveries", [EVERYTHING])
+    """Run a load of all deliveries, with one asset or all assets selected."""
+    used_instance = instance or dg.DagsterInstance.ephemeral()
+    used_instance.add_dynamic_partitions(f"{dimension.name}_deliveries", [EVERYTHING])
     return dg.materialize(
         [dimension_assets(dimension)],
-        resources={"warehouse": given_warehouse(spark, str(path))},
-        instance=remembers,
+        resources={"warehouse": warehouse_resource(spark, str(path))},
+        instance=used_instance,
         partition_key=EVERYTHING,
         selection=dg.AssetSelection.assets(select) if select else None,
         run_config={"ops": {f"load_{dimension.name}": {"config": config}}},
@@ -66,18 +66,18 @@ def materialize(
     )
 
 
-def told(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, Any]]:
-    """Asset to its metadata as plain values."""
+def metadata_by_asset(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, Any]]:
+    """Return the metadata of each asset as plain values."""
     events = result.asset_materializations_for_node("load_dim_customer")
     return {e.asset_key.to_user_string(): {n: v.value for n, v in e.metadata.items()} for e in events}
 
 
-def test_a_run_tells_what_it_did_and_a_second_that_nothing_was_new(
+def test_a_materialization_has_counts_and_a_second_reports_no_change(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
     first = materialize(spark, warehouse, customer)
     assert first.success
-    log, table, first_audit = told(first).values()
+    log, table, first_audit = metadata_by_asset(first).values()
     names = ("deliveries_accepted", "rows_read", "rows_quarantined", "entities_new")
     assert [log[f"load/{name}"] for name in names] == [1, 3, 1, 2]
     names = ("versions_opened", "refusals", "rows_opened")
@@ -87,7 +87,7 @@ def test_a_run_tells_what_it_did_and_a_second_that_nothing_was_new(
     (batch,) = reading.batches(Warehouse(spark, warehouse), customer).collect()
     assert batch["run_id"] == first.run_id
 
-    again = told(materialize(spark, warehouse, customer))
+    again = metadata_by_asset(materialize(spark, warehouse, customer))
     unchanged = again["dim_customer_changes"]["load/deliveries_unchanged"]
     assert (unchanged, again["dim_customer"]["load/rows_opened"]) == (1, 0)
     assert again["dim_customer"]["delta_version"] == table["delta_version"]
@@ -107,8 +107,8 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     batches = last.asset_materialization.metadata["load/last_deliveries"]
     assert isinstance(batches, dg.TableMetadataValue)
     assert [record.data["outcome"] for record in batches.records] == ["accepted", "rejected"]
-    reason, others = failure_of(result)[0].splitlines()
-    assert reason.startswith("2024-02-01: rejected by rule 'bad_rows': 1 of 2 rows cannot be taken; at most 40%")
+    reason, others = failure_description(result)[0].splitlines()
+    assert reason.startswith("2024-02-01: rejected [BAD_ROWS]: 1 of 2 rows are bad")
     assert "deliver a higher revision" in reason
     assert others == "all other deliveries (1) were loaded"
     rows = reading.current(Warehouse(spark, warehouse), customer).collect()
@@ -116,7 +116,7 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
 
 
 @pytest.mark.slow
-def test_a_fault_of_ours_fails_the_run_with_its_message(
+def test_an_error_of_the_package_fails_the_run_with_its_message(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
     materialize(spark, warehouse, customer)
@@ -128,7 +128,7 @@ def test_a_fault_of_ours_fails_the_run_with_its_message(
     assert failure.user_failure_data is not None
     assert "DeclarationError" in str(failure.user_failure_data.description)
     assert "attributes.city" in str(failure.user_failure_data.description)
-    assert told(result) == {}
+    assert metadata_by_asset(result) == {}
 
 
 def test_the_resource_fits_where_dagster_pysparks_does() -> None:
@@ -136,27 +136,25 @@ def test_the_resource_fits_where_dagster_pysparks_does() -> None:
     assert isinstance(WarehouseResource(path="/x").spark(), LazyPySparkResource)
 
 
-def test_a_guard_is_let_through_by_run_configuration(
+def test_run_configuration_overrides_a_rule(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
-    """Its words are checked: one that is none would let nothing through, and say nothing."""
+    """An unknown rule is an error: it would override nothing without notice."""
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n,Ulm\n", encoding="utf-8")
-    wrong = materialize(spark, warehouse, customer, allow=["bad row"]).failure_data_for_node("load_dim_customer")
-    assert wrong is not None
-    assert wrong.user_failure_data is not None
-    assert "no rule bad row can be let through; expected some of bad_rows, retire_guard" in str(
-        wrong.user_failure_data.description
-    )
+    unknown_rule = materialize(spark, warehouse, customer, allow=["bad row"]).failure_data_for_node("load_dim_customer")
+    assert unknown_rule is not None
+    assert unknown_rule.user_failure_data is not None
+    assert "[UNKNOWN_RULE]" in str(unknown_rule.user_failure_data.description)
     result = materialize(spark, warehouse, customer, allow=["bad_rows"])
     assert result.success
-    assert told(result)["dim_customer_changes"]["load/deliveries_accepted"] == 2
+    assert metadata_by_asset(result)["dim_customer_changes"]["load/deliveries_accepted"] == 2
 
 
 @pytest.mark.slow
-def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
+def test_a_file_outside_the_run_configuration_is_loaded_by_the_next_run(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
-    """One that is written anew since it was seen whole is none that was asked for."""
+    """So is a file that was replaced after the sensor saw it."""
     for month in (2, 3):
         (tmp_path / f"customers_2024-0{month}-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
     seen = {
@@ -164,16 +162,19 @@ def test_a_file_that_is_not_taken_goes_in_with_the_next_run(
     }
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wie", encoding="utf-8")
     first = materialize(spark, warehouse, customer, files=seen)
-    assert (first.success, told(first)["dim_customer_changes"]["load/deliveries_accepted"]) == (True, 1)
+    assert (first.success, metadata_by_asset(first)["dim_customer_changes"]["load/deliveries_accepted"]) == (True, 1)
     (tmp_path / "customers_2024-03-01.csv").unlink()
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
-    assert told(materialize(spark, warehouse, customer))["dim_customer_changes"]["load/deliveries_accepted"] == 1
+    assert (
+        metadata_by_asset(materialize(spark, warehouse, customer))["dim_customer_changes"]["load/deliveries_accepted"]
+        == 1
+    )
 
 
-def test_each_partition_has_the_numbers_of_its_own_delivery(
+def test_each_partition_has_the_counts_of_its_delivery(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
-    """One that is gone but was taken in before is shown with the others; one that never came fails the run."""
+    """Also a loaded delivery whose file was removed; a delivery that never existed fails the run."""
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n3,Bonn\n", encoding="utf-8")
     ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark, names=["2024-01-01"]))
     (tmp_path / "customers_2024-01-01.csv").unlink()
@@ -184,7 +185,7 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
 
         def run(last: str) -> dg.ExecuteInProcessResult:
             tags = {"dagster/asset_partition_range_start": months[0], "dagster/asset_partition_range_end": last}
-            resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+            resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
             assets = [dimension_assets(customer)]
             return dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
 
@@ -194,8 +195,8 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         names = ("versions_opened", "versions_closed", "load/rows_opened", "dagster/row_count")
         shown = {key: [event.metadata[n].value for n in names] for key, event in made.items() if event and key}
         assert shown == {months[0]: [2, 0, 3, 5], months[1]: [2, 1, 3, 5], months[2]: [1, 1, 3, 5]}
-        pictured = {key for key, event in made.items() if event and "load/versions_per_delivery" in event.metadata}
-        assert pictured == {months[2]}
+        plotted = {key for key, event in made.items() if event and "load/versions_per_delivery" in event.metadata}
+        assert plotted == {months[2]}
         logged = instance.fetch_materializations(dg.AssetKey("dim_customer_changes"), limit=10).records
         read = {e.partition_key: e.asset_materialization.metadata for e in logged if e.asset_materialization}
         names = ("rows_read", "entities_new", "entities_changed", "load/rows_read")
@@ -209,20 +210,20 @@ def test_each_partition_has_the_numbers_of_its_own_delivery(
         assert [rows[month]["transitions"].value for month in months[:3]] == [2, 2, 1]
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
         for last in (months[3], EVERYTHING):
-            said, _ = failure_of(run(last))
-            assert said.startswith("2024-04-01: missing delivery; expected a delivery of this name")
-            assert said.endswith("all other deliveries (3) were loaded")
+            description, _ = failure_description(run(last))
+            assert description.startswith("2024-04-01: missing delivery; expected a delivery of this name")
+            assert description.endswith("all other deliveries (3) were loaded")
         assert months[3] not in instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
 
 
-def test_partitions_that_are_named_beside_everything_keep_their_own_numbers(
+def test_a_run_of_partitions_and_everything_records_each_once(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
-    """As a backfill of all partitions names them; each is marked once."""
+    """As a backfill of all partitions requests them."""
     (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n2,Linz\n", encoding="utf-8")
     keys = ["2024-01-01", "2024-02-01", EVERYTHING]
     tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": EVERYTHING}
-    resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+    resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize([dimension_assets(customer)], resources=resources, instance=instance, tags=tags)
@@ -256,8 +257,8 @@ attributes: {city: 2, loyalty: 1}
 """
 
 
-def failure_of(result: dg.ExecuteInProcessResult) -> tuple[str, dict[str, str]]:
-    """What a failed run says, and its metadata."""
+def failure_description(result: dg.ExecuteInProcessResult) -> tuple[str, dict[str, str]]:
+    """Return the description of a failed run, and its metadata."""
     failure = result.failure_data_for_node("load_dim_customer")
     assert failure is not None
     assert failure.user_failure_data is not None
@@ -265,15 +266,17 @@ def failure_of(result: dg.ExecuteInProcessResult) -> tuple[str, dict[str, str]]:
     return str(failure.user_failure_data.description), told
 
 
-def test_stopped_deliveries_of_one_date_are_told_by_their_sources(
+def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
-    """And that others went in is said only where there are others."""
+    """Other deliveries are mentioned only if there are any."""
     (tmp_path / "dim_customer.yaml").write_text(TWO_SOURCES, encoding="utf-8")
     for name, attribute in (("customers", "city"), ("orders", "loyalty")):
         (tmp_path / f"{name}_2024-01-05.csv").write_text(f"id,{attribute}\n1,5\n,6\n", encoding="utf-8")
-    said, told = failure_of(materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml")))
-    assert [line.partition(" by ")[0] for line in said.splitlines()] == [
+    description, told = failure_description(
+        materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
+    )
+    assert [line.partition(" by ")[0] for line in description.splitlines()] == [
         "crm.snapshot.2024-01-05: rejected",
         "shop.feed.2024-01-05: rejected",
         "nothing was loaded",
@@ -284,7 +287,7 @@ def test_stopped_deliveries_of_one_date_are_told_by_their_sources(
 def test_a_partition_keeps_its_delivery_when_a_source_is_added(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
-    """By its former name, as long as that means one delivery; else the names of now are told."""
+    """By its former name, if only one delivery matches; otherwise the failure lists the current names."""
     (tmp_path / "dim_customer.yaml").write_text(TWO_SOURCES, encoding="utf-8")
     for name, attribute in (
         ("customers_2024-01-01", "city"),
@@ -294,14 +297,14 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
         (tmp_path / f"{name}.csv").write_text(f"id,{attribute}\n1,5\n", encoding="utf-8")
     keys = ["2024-01-01", "2024-01-02"]
     tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
-    resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+    resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
     assets = [dimension_assets(load_dimension(tmp_path / "dim_customer.yaml"))]
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
         assert instance.get_materialized_partitions(dg.AssetKey("dim_customer")) == {"2024-01-01"}
-    said, told = failure_of(done)
-    assert said.startswith("2024-01-02: several deliveries have this name")
+    description, told = failure_description(done)
+    assert description.startswith("2024-01-02: several deliveries have this name")
     assert "materialize crm.snapshot.2024-01-02 or shop.feed.2024-01-02 instead" in told["2024-01-02"]
     (batch,) = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
     assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
@@ -311,55 +314,55 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
 def test_the_step_of_a_dimension_writes_its_reserved_member(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
-    """That of a fact, which runs beside it in a pool of its own, finds it there."""
+    """The step of a fact, which has its own pool, finds it."""
     roles = {"customer": Role(customer)}
     sale = Fact("fct_sale", {"n": "int"}, "at", roles, Source("till", feed=Feed("sales_{date}.csv")))
     made = ScdDimension().definitions(Declarations((customer,), (sale,))).assets or ()
-    of_customer = next(a for a in made if isinstance(a, dg.AssetsDefinition))
-    resources, opened = {"warehouse": given_warehouse(spark, str(warehouse))}, Warehouse(spark, warehouse)
+    customer_assets = next(a for a in made if isinstance(a, dg.AssetsDefinition))
+    resources, opened = {"warehouse": warehouse_resource(spark, str(warehouse))}, Warehouse(spark, warehouse)
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
-        done = dg.materialize([of_customer], resources=resources, instance=instance, partition_key=EVERYTHING)
+        done = dg.materialize([customer_assets], resources=resources, instance=instance, partition_key=EVERYTHING)
     assert opened.table("dim_customer").read().where("customer_key = -1").count() == 1
     assert add_reserved_member(opened, customer) is None
-    assert told(done)["dim_customer"]["delta_version"] == opened.table("dim_customer").last_commit().newest
+    assert metadata_by_asset(done)["dim_customer"]["delta_version"] == opened.table("dim_customer").last_commit().newest
 
 
 def test_a_source_is_overdue_by_its_last_delivery(
     spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And those are told who are told of failures."""
+    """An alert is sent as for failed runs."""
     sent: list[str] = []
     monkeypatch.setattr(checks, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
-    resources = {"warehouse": given_warehouse(spark, str(warehouse))}
+    resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
 
-    def asked(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
+    def checked(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
         clock = dt.datetime(*day, 6, tzinfo=dt.timezone.utc).timestamp  # type: ignore[arg-type,misc]
         with dg.DagsterInstance.ephemeral() as instance:
             check = overdue_check(customer, 36, clock=clock)
             assert check is not None
-            asked_for = dg.AssetSelection.checks(check)
-            result = dg.materialize([check], selection=asked_for, resources=resources, instance=instance)
+            selection = dg.AssetSelection.checks(check)
+            result = dg.materialize([check], selection=selection, resources=resources, instance=instance)
         (told,) = result.get_asset_check_evaluations()
         return told.passed, str(told.metadata["crm"].value)
 
-    assert asked(2024, 1, 1) == (False, "no delivery yet")
+    assert checked(2024, 1, 1) == (False, "no delivery yet")
     ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
-    assert asked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
-    assert asked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
+    assert checked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
+    assert checked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
     assert sent == [
         "dim_customer is overdue: crm: no delivery yet",
         "dim_customer is overdue: crm: 2024-01-01, 2 days, 6:00:00 ago",
     ]
     monthly = replace(customer, sources=(replace(customer.sources[0], overdue_after_hours=31 * 24),))
-    assert asked(2024, 1, 3, customer=monthly)[0], "what the source says of itself goes first"
+    assert checked(2024, 1, 3, customer=monthly)[0], "what the source says of itself goes first"
 
 
 @pytest.mark.slow
-def test_what_another_brought_in_is_shown_as_materialized(
+def test_deliveries_loaded_by_another_program_are_materialized(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
-    """As `scd load` does, or a run that was killed right after its commit."""
+    """Also those of a run that was killed right after its commit."""
     ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     with dg.DagsterInstance.ephemeral() as instance:
         assert materialize(spark, warehouse, customer, instance).success
@@ -368,8 +371,8 @@ def test_what_another_brought_in_is_shown_as_materialized(
 
 
 @pytest.mark.slow
-def test_each_version_of_a_table_goes_in(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
-    """Without a table nothing lies there."""
+def test_each_version_of_a_source_table_is_loaded(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    """A missing table has no deliveries."""
     text = DECLARATION.replace('"customers_{date}.csv"', "{path: table, format: delta, versions: true}")
     (tmp_path / "dim_customer.yaml").write_text(text, encoding="utf-8")
     customer = load_dimension(tmp_path / "dim_customer.yaml")
@@ -377,16 +380,16 @@ def test_each_version_of_a_table_goes_in(spark: SparkSession, warehouse: Path, t
     for number, city in enumerate(("Graz", "Wien"), 1):
         rows = spark.sql(f"SELECT '1' AS id, '{city}' AS city")
         rows.write.format("delta").mode("overwrite").save(str(tmp_path / "table"))
-        result = told(materialize(spark, warehouse, customer))["dim_customer_changes"]
+        result = metadata_by_asset(materialize(spark, warehouse, customer))["dim_customer_changes"]
         assert (result["load/deliveries_accepted"], result["load/deliveries_unchanged"]) == (1, number - 1)
     found = reading.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
     assert [row["city"] for row in found] == ["Graz", "Wien"]
 
 
-def test_versions_are_told_as_the_table_has_them_where_there_are_several_sources(
+def test_version_counts_with_several_sources_are_those_of_the_table(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
-    """What is new to a second source need not be new, and opens no version (S30). Bytes show as digits."""
+    """An entity that is new to a source may exist already, and opens no version (S30). Bytes are hex digits."""
     (tmp_path / "dim_customer.yaml").write_text(
         "dimension: dim_customer\nbusiness_key: id\n"
         "sources:\n"
@@ -400,20 +403,22 @@ def test_versions_are_told_as_the_table_has_them_where_there_are_several_sources
     result = materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
     names = ("versions_opened", "versions_closed")
     events = result.asset_materializations_for_node("load_dim_customer")
-    of_table = {event.partition: event.metadata for event in events if event.asset_key == dg.AssetKey("dim_customer")}
+    table_metadata = {
+        event.partition: event.metadata for event in events if event.asset_key == dg.AssetKey("dim_customer")
+    }
     shown = {
         key: [found[f"load/{name}" if key == EVERYTHING else name].value for name in names]
-        for key, found in of_table.items()
+        for key, found in table_metadata.items()
     }
     assert shown == {"crm.snapshot.2024-01-01": [2, 0], "shop.snapshot.2024-01-02": [1, 1], EVERYTHING: [3, 1]}
-    pictures = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", str(told(result)))]
-    assert any("676F6C64" in picture for picture in pictures)
+    plots = [
+        base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", str(metadata_by_asset(result)))
+    ]
+    assert any("676F6C64" in plot for plot in plots)
 
 
-def test_neither_examples_nor_pictures_show_what_is_personal(
-    spark: SparkSession, warehouse: Path, tmp_path: Path
-) -> None:
-    """And what opens no version is drawn as none."""
+def test_examples_and_plots_omit_personal_attributes(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    """Attributes that open no version are not plotted."""
     text = DECLARATION.replace("{city: 2}", "{city: 2, phone: 1, name: {scd: 2, personal: true}}")
     (tmp_path / "dim_customer.yaml").write_text(text, encoding="utf-8")
     for day, phone in (("01", "1"), ("02", "2")):
@@ -421,16 +426,16 @@ def test_neither_examples_nor_pictures_show_what_is_personal(
         (tmp_path / f"customers_2024-01-{day}.csv").write_text(row, encoding="utf-8")
     customer = load_dimension(tmp_path / "dim_customer.yaml")
     result = materialize(spark, warehouse, customer)
-    shown = str(told(result))
-    pictures = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", shown)]
-    assert len(pictures) == 2
+    shown = str(metadata_by_asset(result))
+    plots = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", shown)]
+    assert len(plots) == 2
     assert "Graz" in shown
-    assert "Secret" not in shown + "".join(pictures)
-    assert any("Personal attributes are not shown." in picture for picture in pictures)
+    assert "Secret" not in shown + "".join(plots)
+    assert any("Personal attributes are not shown." in plot for plot in plots)
 
 
-def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None:
-    """By the load, the checks and the status alike, in one line."""
+def test_an_unreachable_server_fails_each_job_with_one_line(customer: Dimension) -> None:
+    """The load, the checks and the status."""
     made = ScdDimension(overdue_after_hours=30).definitions(Declarations((customer,), ()))
     resources = {"warehouse": WarehouseResource(path="/x", remote="sc://localhost:1")}
     location = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
@@ -451,7 +456,7 @@ def test_a_server_that_is_not_there_is_told_at_once(customer: Dimension) -> None
             }
 
 
-def test_the_place_is_told() -> None:
+def test_the_spark_description_has_no_token() -> None:
     assert WarehouseResource(path="/x").spark_description == "an embedded Spark session"
     assert WarehouseResource(path="/x", remote="sc://h:1").spark_description == "the Spark Connect server sc://h:1"
     remote = WarehouseResource(path="/x", remote="sc://h:1/;token=SECRET;use_ssl=true")

@@ -1,4 +1,4 @@
-"""A project of one's own: a scaffolded dimension that loads, and a fact of another component that names it."""
+"""Another Dagster project: a scaffolded dimension that loads, and a fact of another component that references it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_each_component_with_a_folder_of_declarations_has_its_own_status_asset(f
 def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
     spark: SparkSession, remote: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing in it is edited: the sample, and a fact with the key of the version in force."""
+    """Without edits: the sample, and a fact with the key of the version in force."""
     monkeypatch.setenv("SCD_REMOTE", remote)
     monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
     made = definitions(project)
@@ -141,7 +141,7 @@ def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
     assert [row["customer_key"] for row in warehouse.table("fct_sale").read().collect()] == [keys["2"]]
 
 
-def test_a_dimension_that_is_declared_elsewhere_is_named_with_the_way_to_add_it(project: Path) -> None:
+def test_a_missing_dimension_is_reported_with_the_option_that_adds_it(project: Path) -> None:
     with pytest.raises(DeclarationError) as refused:
         load_declarations(project / "sales" / "fct_sale.yaml")
     assert "add its file to `dimensions` of the Dagster component" in str(refused.value)
@@ -170,7 +170,7 @@ def test_a_faulty_declaration_of_another_component_is_located(project: Path) -> 
     assert "fct_sale.yaml" not in str(refused.value), "its fact has no fault of its own"
 
 
-def test_the_scaffold_leaves_what_exists(tmp_path: Path) -> None:
+def test_the_scaffolder_keeps_existing_files(tmp_path: Path) -> None:
     """A second component in one file, the project's own resource, and a declaration of that name."""
     defs = tmp_path / "shop" / "defs"
     (defs / "resources").mkdir(parents=True)
@@ -200,7 +200,7 @@ def test_the_scaffold_leaves_what_exists(tmp_path: Path) -> None:
     assert unsupported.value.code == "SCAFFOLD_FORMAT"
 
 
-def test_the_scaffold_is_the_one_of_the_component() -> None:
+def test_the_component_has_the_scaffolder() -> None:
     from dagster.components.scaffold.scaffold import get_scaffolder
 
     assert isinstance(get_scaffolder(ScdDimension), DimensionScaffolder)
@@ -213,8 +213,8 @@ CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="
 SALE = Fact("fct_sale", {"sale": "int"}, "at", {"customer": CUSTOMER}, Source("till", feed=Feed("s_{date}.csv")))
 
 
-def test_a_fact_may_follow_by_an_automation_condition() -> None:
-    """By one run for each load of its dimension, however many partitions both have; its sensor is then not needed."""
+def test_an_automation_condition_loads_a_fact_after_its_dimension() -> None:
+    """By one run for each load of the dimension, however many partitions both have, and instead of the sensor."""
     made = ScdDimension(fact_automation=True).definitions(Declarations((CUSTOMER,), (SALE,)))
     other = ScdDimension().definitions(Declarations((CUSTOMER,), (SALE,)))
     sensors = [{sensor.name for sensor in location.sensors or ()} for location in (made, other)]

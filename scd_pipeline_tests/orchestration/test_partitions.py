@@ -1,4 +1,4 @@
-"""What Dagster shows of deliveries: partitions that are materialized or failed, the reason, the figures of each."""
+"""The partition of each delivery: its status, the reason of a rejection, and its counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension, load_dimension
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.operations.check import dimension_rules
-from scd_pipeline_tests.orchestration.pretended import pretend, run
+from scd_pipeline_tests.orchestration.fake_loads import fake_loads, run
 
 DECLARATION = """\
 dimension: dim_customer
@@ -38,27 +38,27 @@ def customer(tmp_path: Path) -> Dimension:
 
 @pytest.fixture
 def instance() -> Iterator[dg.DagsterInstance]:
-    """A new instance that knows all of the partitions."""
+    """An ephemeral instance with all partitions."""
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions(str(PARTITIONS.name), [*DAYS, EVERYTHING])
         yield instance
 
 
 def statuses(instance: dg.DagsterInstance, asset: str) -> list[str]:
-    """What Dagster shows of the partitions of the three deliveries."""
+    """Return the status of the partitions of the three deliveries."""
     shown = instance.get_status_by_partition(dg.AssetKey(asset), DAYS, PARTITIONS) or {}
     return [status.value if (status := shown[day]) else "" for day in DAYS]
 
 
 def failure(result: dg.ExecuteInProcessResult) -> list[str]:
-    """The lines of a failed run's headline."""
+    """Return the lines of a failed run's headline."""
     data = result.failure_data_for_node("load_dim_customer")
     assert data is not None and data.user_failure_data is not None
     return str(data.user_failure_data.description).splitlines()
 
 
 def events(instance: dg.DagsterInstance, asset: str) -> dict[str | None, dict[str, Any]]:
-    """The metadata of an asset's materializations, by partition."""
+    """Return the metadata of an asset's materializations, by partition."""
     records = instance.fetch_materializations(dg.AssetKey(asset), limit=20).records
     found = [(record.partition_key, record.asset_materialization) for record in reversed(records)]
     return {key: {n: v.value for n, v in event.metadata.items()} for key, event in found if event}
@@ -73,12 +73,12 @@ def test_the_partition_of_a_rejected_delivery_is_failed_with_its_reason(
     instance: dg.DagsterInstance,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In each asset, whichever partitions and assets were requested; until it is loaded, by whomever."""
-    reject = pretend(monkeypatch, rejected=[DAYS[1]])
+    """In each asset, whichever partitions and assets were requested, until the delivery is loaded."""
+    reject = fake_loads(monkeypatch, rejected=[DAYS[1]])
     failed = run(customer, instance, *requested, select=select)
     assert not failed.success
     assert failure(failed) == [
-        "2024-01-02: rejected by rule 'bad_rows': 2 of 3 rows are bad; deliver it again",
+        "2024-01-02: rejected [BAD_ROWS]: 2 of 3 rows are bad; deliver it again",
         "all other deliveries (2) were loaded",
     ]
     for asset in ASSETS:
@@ -96,7 +96,7 @@ def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A higher revision is rejected, and accepted by `scd load --allow`."""
-    reject = pretend(monkeypatch)
+    reject = fake_loads(monkeypatch)
     assert run(customer, instance, EVERYTHING).success
     reject([DAYS[0]])
     assert not run(customer, instance, EVERYTHING).success
@@ -106,17 +106,17 @@ def test_a_delivery_that_another_program_loaded_is_no_longer_failed(
     assert statuses(instance, "dim_customer") == ["MATERIALIZED"] * 3
 
 
-def test_a_file_that_is_replaced_while_it_is_loaded_is_recorded_as_it_was(
+def test_a_file_replaced_during_the_load_is_recorded_with_its_old_signature(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """So that the sensor requests it once more. One that is removed meanwhile fails no run."""
-    pretend(monkeypatch)
+    """The sensor then requests it again. A file that is removed meanwhile fails no run."""
+    fake_loads(monkeypatch)
     load = assets.load_table
 
-    def slow_load(*given: Any, **how: Any) -> Any:
+    def slow_load(*args: Any, **kwargs: Any) -> Any:
         (tmp_path / f"customers_{DAYS[0]}.csv").write_text("id,city\n1,Salzburg\n", encoding="utf-8")
         (tmp_path / f"customers_{DAYS[1]}.csv").unlink()
-        return load(*given, **how)
+        return load(*args, **kwargs)
 
     monkeypatch.setattr(assets, "load_table", slow_load)
     assert run(customer, instance, EVERYTHING).success
@@ -124,11 +124,11 @@ def test_a_file_that_is_replaced_while_it_is_loaded_is_recorded_as_it_was(
     assert [shown[day]["file"].partition(", ")[2] for day in DAYS] == ["15 bytes"] * 3
 
 
-def test_a_run_that_fails_runs_the_checks_of_the_table_all_the_same(
+def test_a_failed_run_still_runs_the_checks(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dagster skips the step of the checks, and would show all of them as failed."""
-    pretend(monkeypatch, rejected=[DAYS[1]])
+    """Dagster skips the step of the checks, and would show all checks as failed."""
+    fake_loads(monkeypatch, rejected=[DAYS[1]])
     assert not run(customer, instance, EVERYTHING).success
     names = dimension_rules(customer)
     keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in names]
@@ -139,14 +139,14 @@ def test_a_run_that_fails_runs_the_checks_of_the_table_all_the_same(
     }
 
 
-def test_the_reasons_of_many_rejected_deliveries_are_cut_in_the_headline(
+def test_the_headline_lists_the_first_reasons(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """All of them are in the metadata of the failure."""
+    """The metadata of the failure has all reasons."""
     names = [f"2024-02-0{day}" for day in range(1, 8)]
     for name in names:
         (tmp_path / f"customers_{name}.csv").touch()
-    pretend(monkeypatch, rejected=[*names, *DAYS])
+    fake_loads(monkeypatch, rejected=[*names, *DAYS])
     failed = run(customer, instance, EVERYTHING)
     lines = failure(failed)
     assert lines[5:] == ["and 5 more deliveries, see the metadata of this event", "nothing was loaded"]
@@ -157,30 +157,34 @@ def test_the_reasons_of_many_rejected_deliveries_are_cut_in_the_headline(
 
 @pytest.mark.parametrize("select", [[], ["dim_customer"], ["dim_customer_audit", "dim_customer_changes"]])
 @pytest.mark.parametrize("requested", [[EVERYTHING], [DAYS[0], DAYS[2]]])
-def test_a_partition_has_the_figures_of_its_delivery_apart_from_those_of_the_load(
+def test_counts_of_the_delivery_and_of_the_load_have_different_keys(
     select: list[str],
     requested: list[str],
     customer: Dimension,
     instance: dg.DagsterInstance,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In each asset, whichever were selected. One event of an asset has the plots."""
-    pretend(monkeypatch)
+    """In each asset, whichever assets were selected. One event of an asset has the plots."""
+    fake_loads(monkeypatch)
     assert run(customer, instance, *requested, select=select).success
-    for asset, own, of_load in (
+    for asset, own, load_key in (
         ("dim_customer_changes", "rows_read", "load/rows_read"),
         ("dim_customer", "versions_opened", "load/rows_opened"),
         ("dim_customer_audit", "transitions_insert", "load/transitions_insert"),
     ):
         shown = events(instance, asset)
         assert set(shown) == {*DAYS, *({EVERYTHING} & set(requested))}
-        assert [(shown[day][own], shown[day][of_load], shown[day]["dagster/row_count"]) for day in DAYS] == [
+        assert [(shown[day][own], shown[day][load_key], shown[day]["dagster/row_count"]) for day in DAYS] == [
             (1, 3, 9)
         ] * 3
         if EVERYTHING in requested:
-            assert shown[EVERYTHING][of_load] == 3
+            assert shown[EVERYTHING][load_key] == 3
             assert not [name for name in shown[EVERYTHING] if name == own]
-    files = {day: told["file"] for day, told in events(instance, "dim_customer_changes").items() if day != EVERYTHING}
-    assert {day: told.partition(", ")[2] for day, told in files.items()} == dict.fromkeys(DAYS, "15 bytes")
-    plots = [key for key, told in events(instance, "dim_customer").items() if "load/versions_per_delivery" in told]
+    files = {
+        day: metadata["file"] for day, metadata in events(instance, "dim_customer_changes").items() if day != EVERYTHING
+    }
+    assert {day: metadata.partition(", ")[2] for day, metadata in files.items()} == dict.fromkeys(DAYS, "15 bytes")
+    plots = [
+        key for key, metadata in events(instance, "dim_customer").items() if "load/versions_per_delivery" in metadata
+    ]
     assert plots == [requested[-1]]

@@ -109,7 +109,7 @@ def test_a_timeline_of_any_history_is_well_formed_and_small(versions: list[Versi
     assert len(as_markdown(svg, "t")) < MAX_BYTES * 4 / 3
 
 
-def test_of_many_attributes_those_are_plotted_that_differ() -> None:
+def test_of_many_attributes_the_differing_ones_are_plotted() -> None:
     values = {f"a{n}": "same" for n in range(20)}
     versions = [
         Version(1, at(2020, 1, 1), at(2021, 1, 1), {**values, "city": "Graz"}),
@@ -121,7 +121,7 @@ def test_of_many_attributes_those_are_plotted_that_differ() -> None:
     assert "20 further attributes are not shown." in shown
 
 
-def test_a_value_without_room_is_in_the_caption() -> None:
+def test_a_value_that_does_not_fit_is_in_the_caption() -> None:
     """In its band it is shortened, or not written at all; one that another band has room for is written there."""
     versions = [
         Version(1, at(2020, 1, 1), at(2020, 1, 3), {"a": "short period", "b": "same", "c": "Graz"}),
@@ -162,7 +162,7 @@ def test_a_table_without_versions_has_no_plot_of_them() -> None:
         assert examples(LoadResult(shape.name, (batch,), {}, 1, 1, 0.1), shape) == {}
 
 
-def test_a_history_from_the_declared_beginning_has_no_known_one() -> None:
+def test_a_window_from_the_declared_begin_has_no_start() -> None:
     """Else it would leave no room on the axis for what is known (S29)."""
     source = Source("crm", snapshot="customers_{date}.csv")
     customer = Dimension("d", "id", {"a": 2}, source, begin=Begin("1900-01-01", "2024-01-01"))

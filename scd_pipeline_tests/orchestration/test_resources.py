@@ -1,4 +1,4 @@
-"""The resources: what the environment names, and that no stored run, log or snapshot contains a token."""
+"""The resources: their configuration by the environment, and that no run, log or snapshot contains a token."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_environment_names_the_warehouse(tmp_path: Path, monkeypatch: pytest
         (lambda: WarehouseResource(path="/x", remote="sc://other:2"), "the Spark Connect server sc://other:2"),
     ],
 )
-def test_the_server_of_the_environment_is_used_unless_another_is_declared(
+def test_the_server_of_the_environment_is_used_unless_another_is_configured(
     resource: type[WarehouseResource], place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCD_REMOTE", REMOTE)
@@ -64,7 +64,7 @@ def test_the_server_of_the_environment_is_used_unless_another_is_declared(
     assert places == [place]
 
 
-def test_a_setting_of_spark_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_setting_may_be_an_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as a key of an object store."""
     monkeypatch.setenv("STORE_KEY", TOKEN)
     resource = DeltaSparkResource(spark_config={"spark.hadoop.key": dg.EnvVar("STORE_KEY"), "spark.cores": 2})
@@ -107,7 +107,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_token_is_in_no_stored_run_log_or_snapshot(home: Path, tmp_path: Path) -> None:
-    """Neither of jobs of the interface, nor of the demo's, nor in what the interface shows of the location."""
+    """Neither for runs of the UI, nor for those of the demo, nor in the snapshot of the code location."""
     resources = {"warehouse": WarehouseResource.from_env(), "other": WarehouseResource(path=str(tmp_path))}
     made = ScdDimension(overdue_after_hours=30).definitions(Declarations((CUSTOMER,)))
     defs = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
@@ -129,7 +129,7 @@ def test_a_token_is_in_no_stored_run_log_or_snapshot(home: Path, tmp_path: Path)
 
 
 def _texts(folder: Path) -> Iterator[str]:
-    """All that Dagster stored: its files, and the values of its databases, uncompressed."""
+    """Yield all that Dagster stored: its files, and the values of its databases, uncompressed."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         yield file.read_bytes().decode("utf-8", "replace")
         with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(sqlite3.connect(file)) as database:
@@ -149,7 +149,7 @@ def _text(value: object) -> str:
 
 @pytest.mark.parametrize("has_workspace", [True, False])
 def test_runs_of_the_demo_belong_to_the_code_location(home: Path, tmp_path: Path, has_workspace: bool) -> None:
-    """By the name under which `scd dev` serves it, and so they are in its timeline."""
+    """By the name under which `scd dev` serves it, so that its timeline contains them."""
 
     @dg.op
     def nothing(warehouse: WarehouseResource) -> None:

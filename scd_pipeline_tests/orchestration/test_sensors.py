@@ -1,4 +1,4 @@
-"""Sensors: a run for what has arrived whole, a run of a fact whose dimension has changed, word of a failed run."""
+"""Sensors: runs for complete arrivals, runs of facts whose dimensions have changed, alerts for failed runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ attributes: {city: 2}
 
 @dg.job
 def _nothing() -> None:
-    """A job to be named."""
+    """Do nothing."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def customer(tmp_path: Path) -> Dimension:
 
 
 class Ticks:
-    """A sensor that ticks at times of our own."""
+    """An arrival sensor with a simulated clock."""
 
     def __init__(self, dimension: Dimension, instance: dg.DagsterInstance | None = None) -> None:
         self.now, self.cursor, self.instance = 1000.0, None, instance or dg.DagsterInstance.ephemeral()
@@ -60,7 +60,7 @@ class Ticks:
         return result
 
     def request(self, *days: int, folder: Path) -> dg.RunRequest:
-        """The run that is started once the files of some days have arrived."""
+        """Return the run request after the files of some days have arrived."""
         for day in days:
             (folder / f"customers_2024-01-0{day}.csv").write_text("id,city\n1,Graz\n")
         self(1)
@@ -68,14 +68,14 @@ class Ticks:
         return request
 
 
-def taken(request: dg.RunRequest) -> dict[str, str]:
-    """What a run is to take: names with their marks."""
+def files_of(request: dg.RunRequest) -> dict[str, str]:
+    """Return the files in a run's configuration: partition keys with signatures."""
     found: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["files"]
     return found
 
 
-def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: Path) -> None:
-    """One that takes three seconds to be written starts none before."""
+def test_a_file_starts_one_run_once_it_is_complete(customer: Dimension, tmp_path: Path) -> None:
+    """A file that is being written for three seconds starts none before."""
     tick, file = Ticks(customer), tmp_path / "customers_2024-01-01.csv"
     assert not tick(1).run_requests
     file.write_text("id,city\n1,Gr")
@@ -91,7 +91,7 @@ def test_a_file_starts_one_run_once_it_is_whole(customer: Dimension, tmp_path: P
     assert not tick(30).run_requests
 
 
-def test_all_that_has_arrived_goes_into_one_run_and_becomes_partitions(customer: Dimension, tmp_path: Path) -> None:
+def test_all_arrivals_are_one_run_and_become_partitions(customer: Dimension, tmp_path: Path) -> None:
     tick = Ticks(customer)
     for day in (1, 2, 3):
         (tmp_path / f"customers_2024-01-0{day}.csv").write_text("id,city\n1,Graz\n")
@@ -102,102 +102,104 @@ def test_all_that_has_arrived_goes_into_one_run_and_becomes_partitions(customer:
     assert added.partition_keys == ["2024-01-01", "2024-01-02", "2024-01-03", EVERYTHING]
 
 
-def test_a_run_takes_no_files_but_those_that_were_seen_whole(customer: Dimension, tmp_path: Path) -> None:
+def test_a_run_loads_only_complete_files(customer: Dimension, tmp_path: Path) -> None:
     tick = Ticks(customer)
     (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n")
     tick(1)
     (tmp_path / "customers_2024-02-01.csv").write_text("id,ci")
     (request,) = tick(6).run_requests or ()
     (delivery,) = [d for d in discover_files(customer) if d.name == "2024-01-01"]
-    assert taken(request) == {"2024-01-01": data_version(delivery)}
-    assert taken(request)["2024-01-01"].endswith("Z, 15 bytes")
+    assert files_of(request) == {"2024-01-01": data_version(delivery)}
+    assert files_of(request)["2024-01-01"].endswith("Z, 15 bytes")
 
 
-def test_what_a_failed_run_left_out_goes_with_the_next(customer: Dimension, tmp_path: Path) -> None:
-    """And starts none by itself. What such a run marked is in, and so is all that a run without a fault was to take."""
+def test_files_of_a_failed_run_are_part_of_the_next_run(customer: Dimension, tmp_path: Path) -> None:
+    """They start no run alone. Files that a run materialized, or that a successful run requested, are loaded."""
     with dg.DagsterInstance.ephemeral() as instance:
 
-        def ran(request: dg.RunRequest, *marked: str, fails: bool = False) -> None:
+        def ran(request: dg.RunRequest, *materialized_partitions: str, fails: bool = False) -> None:
             @dg.op(name="load_dim_customer", config_schema={"files": dict})
-            def take() -> None:
-                for name in marked:
+            def load_files() -> None:
+                for name in materialized_partitions:
                     dg.OpExecutionContext.get().log_event(dg.AssetMaterialization("dim_customer", partition=name))
                 if fails:
                     raise dg.Failure("the server is gone")
 
             @dg.job
-            def takes() -> None:
-                take()
+            def load_job() -> None:
+                load_files()
 
             tags = {"dagster/run_key": str(request.run_key)}
             config = dict(request.run_config)
-            takes.execute_in_process(config, instance=instance, tags=tags, raise_on_error=False)
+            load_job.execute_in_process(config, instance=instance, tags=tags, raise_on_error=False)
 
         tick = Ticks(customer, instance)
         ran(tick.request(1, 2, folder=tmp_path), "2024-01-01", fails=True)
         assert not tick(30).run_requests
         second = tick.request(3, folder=tmp_path)
-        assert sorted(taken(second)) == ["2024-01-02", "2024-01-03"]
+        assert sorted(files_of(second)) == ["2024-01-02", "2024-01-03"]
         ran(second, fails=True)
         third = tick.request(4, folder=tmp_path)
-        assert sorted(taken(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
+        assert sorted(files_of(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
         ran(third)
-        assert sorted(taken(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
+        assert sorted(files_of(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
 
 
 def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many files there are; and of those that did not change only sizes and times are read."""
+    """However many files exist. Of unchanged files only sizes and times are read."""
     tick = Ticks(customer)
     days = [dt.date(2001, 1, 1) + dt.timedelta(number) for number in range(2000)]
     for day in days:
         (tmp_path / f"customers_{day}.csv").touch()
     tick(1)
     (request,) = tick(6).run_requests or ()
-    assert len(taken(request)) == len(days)
+    assert len(files_of(request)) == len(days)
     assert len(str(tick.cursor)) < 8_000
 
     def unexpected(_: Any) -> str:
-        raise AssertionError("a mark may read the content of a file")
+        raise AssertionError("data_version may read the content of a file")
 
     monkeypatch.setattr(arrivals, "data_version", unexpected)
     assert not tick(30).run_requests
 
 
-def test_a_new_file_starts_a_run_without_those_that_dagster_shows_as_loaded(
+def test_a_run_omits_files_that_are_recorded_as_loaded(
     customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though they share a digest in the cursor; nor does a file that is removed. One that was never recorded does."""
+    """Also if they share a bucket of the cursor, and if one is removed. A file that was never recorded is included."""
     monkeypatch.setattr(arrivals, "_bucket", lambda _: "one")
     with dg.DagsterInstance.ephemeral() as instance:
         tick = Ticks(customer, instance)
-        files = taken(tick.request(1, 2, 3, folder=tmp_path))
+        files = files_of(tick.request(1, 2, 3, folder=tmp_path))
         for name in ("2024-01-01", "2024-01-02"):
-            told = dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": files[name]})
-            instance.report_runless_asset_event(told)
+            metadata = dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": files[name]})
+            instance.report_runless_asset_event(metadata)
         (tmp_path / "customers_2024-01-03.csv").unlink()
         tick(30)
         assert not tick(30).run_requests
         (tmp_path / "customers_2024-01-02.csv").write_text("id,city\n1,Salzburg\n")
-        assert sorted(taken(tick.request(4, folder=tmp_path))) == ["2024-01-02", "2024-01-04"]
+        assert sorted(files_of(tick.request(4, folder=tmp_path))) == ["2024-01-02", "2024-01-04"]
 
 
-def test_a_file_waits_for_no_other(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where they share a digest; and it is requested once."""
+def test_an_incomplete_file_does_not_delay_others(
+    customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if they share a bucket of the cursor. Each file is requested once."""
     monkeypatch.setattr(arrivals, "_bucket", lambda _: "one")
     tick, growing = Ticks(customer), tmp_path / "customers_2024-01-02.csv"
     (tmp_path / "customers_2024-01-01.csv").write_text("id,city\n1,Graz\n")
     requested = []
     for seconds in range(1, 5):
         growing.write_text("id,city\n" * seconds)
-        requested += [taken(request) for request in tick(6).run_requests or ()]
+        requested += [files_of(request) for request in tick(6).run_requests or ()]
     assert [sorted(one) for one in requested] == [["2024-01-01"]]
     (last,) = tick(6).run_requests or ()
-    assert "2024-01-02" in taken(last)
+    assert "2024-01-02" in files_of(last)
     assert not tick(6).run_requests
 
 
-def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> None:
-    """With a key of its own: Dagster remembers keys for ever."""
+def test_a_replaced_file_is_new(customer: Dimension, tmp_path: Path) -> None:
+    """Its run key is new: Dagster never starts a second run for a run key."""
     tick, file = Ticks(customer), tmp_path / "customers_2024-01-01.csv"
     file.write_text("id,city\n1,Graz\n")
     tick(1)
@@ -209,10 +211,10 @@ def test_a_replaced_file_is_new_again(customer: Dimension, tmp_path: Path) -> No
     assert first.run_key != second.run_key
 
 
-@pytest.mark.parametrize("told", ["versions: true", "partition: day"])
-def test_each_commit_of_a_table_starts_a_run_at_once(told: str, tmp_path: Path) -> None:
-    """A table with a commit between any two ticks is never at rest, and each commit is whole."""
-    channel = f"{{path: table, format: delta, {told}}}"
+@pytest.mark.parametrize("metadata", ["versions: true", "partition: day"])
+def test_each_commit_of_a_table_starts_a_run_at_once(metadata: str, tmp_path: Path) -> None:
+    """A table may change between any two ticks, and each commit is complete."""
+    channel = f"{{path: table, format: delta, {metadata}}}"
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
@@ -223,7 +225,7 @@ def test_each_commit_of_a_table_starts_a_run_at_once(told: str, tmp_path: Path) 
     assert not tick(6).run_requests
 
 
-def test_a_table_of_files_waits_until_it_is_at_rest(tmp_path: Path) -> None:
+def test_a_parquet_table_is_complete_once_it_is_unchanged(tmp_path: Path) -> None:
     channel = "{path: table, format: parquet, partition: day}"
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     (tmp_path / "table" / "day=2024-01-01").mkdir(parents=True)
@@ -234,8 +236,8 @@ def test_a_table_of_files_waits_until_it_is_at_rest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["table", "s3://bucket/table"])
-def test_a_table_that_is_not_there_starts_no_run(path: str, tmp_path: Path) -> None:
-    """Nor does one that goes; one that is made anew does, though it has a version seen before."""
+def test_a_missing_table_starts_no_run(path: str, tmp_path: Path) -> None:
+    """Nor does a dropped table. A recreated table does, though it has a version seen before."""
     channel = f'{{path: "{path}", format: delta, partition: day}}'
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
@@ -252,18 +254,18 @@ def test_a_table_that_is_not_there_starts_no_run(path: str, tmp_path: Path) -> N
 
 
 def test_a_file_may_have_any_name_that_its_path_allows(tmp_path: Path) -> None:
-    """Also one that sounds like a table."""
+    """Also one that begins with the prefix of tables in the cursor."""
     feed = '{feed: {path: "{delivery}.csv", effective_at: at}}'
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('{snapshot: "customers_{date}.csv"}', feed))
     (tmp_path / "table orders.csv").write_text("id,city,at\n1,Graz,2024-01-01\n")
     tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
     tick(1)
     (request,) = tick(6).run_requests or ()
-    assert set(taken(request)) == {"table orders"}
+    assert set(files_of(request)) == {"table orders"}
 
 
 def test_a_new_instance_gets_the_partition_of_all_deliveries() -> None:
-    """Each table that lacks it, also one that was declared later."""
+    """Each table that lacks it gets it, also a table that is declared later."""
     sensor = partitions_sensor("scd_partitions", ["dim_customer", "fct_sale"])
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("fct_sale_deliveries", [EVERYTHING])
@@ -275,8 +277,8 @@ def test_a_new_instance_gets_the_partition_of_all_deliveries() -> None:
         assert isinstance(sensor(dg.build_sensor_context(instance=instance)), dg.SkipReason)
 
 
-def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
-    """A run that changed nothing starts none; a table that was made anew does, though it has a version seen before."""
+def test_a_changed_dimension_starts_a_run_of_its_fact(customer: Dimension) -> None:
+    """A run that changed no row starts none. A recreated table does, though it has a version seen before."""
     fact = Fact(
         "fct_sale", {"n": "int"}, "at", {"customer": Role(customer)}, Source("till", feed=Feed("sales_{date}.csv"))
     )
@@ -289,8 +291,8 @@ def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
             return result
 
         def materialized(version: int, opened: int) -> None:
-            told = {"delta_version": version, "load/rows_opened": opened}
-            instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=told))
+            metadata = {"delta_version": version, "load/rows_opened": opened}
+            instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=metadata))
 
         assert not tick(None).run_requests
         materialized(version=3, opened=2)
@@ -301,8 +303,8 @@ def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
         unchanged = tick(first.cursor)
         assert not unchanged.run_requests
         materialized(version=3, opened=2)
-        anew = tick(unchanged.cursor)
-        keys = [request.run_key for result in (first, anew) for request in result.run_requests or ()]
+        recreated = tick(unchanged.cursor)
+        keys = [request.run_key for result in (first, recreated) for request in result.run_requests or ()]
         assert len(set(keys)) == 2
 
 
@@ -311,7 +313,7 @@ def test_a_change_of_the_dimension_starts_its_fact(customer: Dimension) -> None:
 
 @contextmanager
 def webhook() -> Iterator[tuple[str, list[Any]]]:
-    """A receiver on this machine."""
+    """A local webhook that collects its requests."""
     received: list[Any] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -321,7 +323,7 @@ def webhook() -> Iterator[tuple[str, list[Any]]]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -333,7 +335,7 @@ def webhook() -> Iterator[tuple[str, list[Any]]]:
 
 @contextmanager
 def mail_server() -> Iterator[tuple[str, list[str]]]:
-    """As much of a mail server as takes one message."""
+    """A local mail server for one message."""
     received: list[str] = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -343,8 +345,8 @@ def mail_server() -> Iterator[tuple[str, list[str]]]:
                 if line.upper() == "DATA":
                     self.wfile.write(b"354 go on\r\n")
                     text = []
-                    while (told := self.rfile.readline().decode().rstrip("\r\n")) != ".":
-                        text.append(told)
+                    while (metadata := self.rfile.readline().decode().rstrip("\r\n")) != ".":
+                        text.append(metadata)
                     received.append("\n".join(text))
                 self.wfile.write(b"221 bye\r\n" if line.upper() == "QUIT" else b"250 ok\r\n")
                 if line.upper() == "QUIT":
@@ -358,7 +360,7 @@ def mail_server() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
-def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
+def test_an_alert_is_sent_by_webhook_and_email() -> None:
     with webhook() as (hook, posted), mail_server() as (mail, sent):
         environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "ann@example.com"}
         attempts = send_alert("it failed", "two keys", {"run_id": "7"}, Environment.from_env(environ))
@@ -368,7 +370,7 @@ def test_a_failure_is_told_by_webhook_and_by_mail() -> None:
     assert "run_id: 7" in sent[0]
 
 
-def test_a_way_that_fails_keeps_no_other_from_being_tried() -> None:
+def test_a_failed_transport_does_not_stop_the_other() -> None:
     with mail_server() as (mail, sent):
         environ = {"SCD_ALERT_WEBHOOK": "http://127.0.0.1:9/", "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "a@b.c"}
         hook, email = send_alert("it failed", "two keys", {}, Environment.from_env(environ))
@@ -376,12 +378,12 @@ def test_a_way_that_fails_keeps_no_other_from_being_tried() -> None:
     assert (str(email), len(sent)) == ("email", 1)
 
 
-def test_where_nobody_is_named_nobody_is_told() -> None:
+def test_without_configuration_no_alert_is_sent() -> None:
     assert send_alert("it failed", "two keys", {}, Environment.from_env({})) == []
 
 
 @pytest.mark.parametrize(
-    ("hook", "mail", "problem", "of_mail"),
+    ("hook", "mail", "problem", "email_problem"),
     [
         ("hooks/tOkEn", "mail:tOkEn", "SCD_ALERT_WEBHOOK is not an address", "SCD_ALERT_SMTP is not a mail server"),
         ("tOkEn", ":25", "SCD_ALERT_WEBHOOK is not an address", "SCD_ALERT_SMTP is not a mail server"),
@@ -393,10 +395,10 @@ def test_where_nobody_is_named_nobody_is_told() -> None:
         ("http://tOkEn.invalid/", "tOkEn.invalid", "gaierror", "gaierror"),
     ],
 )
-def test_a_way_that_fails_is_told_without_its_address(hook: str, mail: str, problem: str, of_mail: str) -> None:
+def test_the_problem_of_a_transport_has_no_address(hook: str, mail: str, problem: str, email_problem: str) -> None:
     environ = {"SCD_ALERT_WEBHOOK": hook, "SCD_ALERT_SMTP": mail, "SCD_ALERT_MAIL_TO": "tOkEn@b.c"}
     problems = [str(attempt) for attempt in send_alert("it failed", "two keys", {}, Environment.from_env(environ))]
-    expected = [f"webhook failed: {problem}", *([f"email failed: {of_mail}"] if mail else [])]
+    expected = [f"webhook failed: {problem}", *([f"email failed: {email_problem}"] if mail else [])]
     assert [text[: len(start)] for text, start in zip(problems, expected, strict=True)] == expected
     assert "tOkEn" not in "".join(problems)
 
@@ -404,24 +406,24 @@ def test_a_way_that_fails_is_told_without_its_address(hook: str, mail: str, prob
 @pytest.mark.parametrize(
     "error", [dg.Failure("stopped: 2024-02-01", allow_retries=False), ConnectionError("stopped: 2024-02-01")]
 )
-def test_a_run_that_fails_is_told_with_its_reason(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it was that failed."""
+def test_an_alert_has_the_reason_of_the_failure(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the type of the error."""
     with webhook() as (hook, posted):
         monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
-        _tell_of_a_run_that_ends_with(error)
-    (told,) = posted
-    assert told["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
-    assert told["steps"] == "stop"
+        _alert_for_a_run_that_fails_with(error)
+    (metadata,) = posted
+    assert metadata["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
+    assert metadata["steps"] == "stop"
 
 
-def test_word_that_could_not_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dagster shows it, and goes on with the next failure."""
+def test_an_alert_that_cannot_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster shows the failed tick, and goes on with the next failed run."""
     monkeypatch.setenv("SCD_ALERT_WEBHOOK", "http://127.0.0.1:9/")
     with pytest.raises(dg.Failure, match=r"run .* failed, and its alert was not sent: webhook failed: "):
-        _tell_of_a_run_that_ends_with(dg.Failure("rejected"))
+        _alert_for_a_run_that_fails_with(dg.Failure("rejected"))
 
 
-def _tell_of_a_run_that_ends_with(error: Exception) -> None:
+def _alert_for_a_run_that_fails_with(error: Exception) -> None:
     @dg.op
     def stop() -> None:
         raise error

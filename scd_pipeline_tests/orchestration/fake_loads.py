@@ -1,4 +1,4 @@
-"""Loads without Spark, for what Dagster shows of a load whatever it did."""
+"""Loads without Spark, for tests of the events that Dagster records."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _TABLE = "dim_customer"
 
 
 class NoWarehouse(WarehouseResource):
-    """The resource `warehouse` where nothing reads or writes one."""
+    """The resource `warehouse` without a warehouse."""
 
     def open(self) -> Any:
         return SimpleNamespace(spark=SimpleNamespace(version="none"))
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) -> Callable[[Collection[str]], None]:
-    """Accept each delivery that a run reads, with one new entity, or reject those of some names by `bad rows`.
+def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) -> Callable[[Collection[str]], None]:
+    """Let each run accept its deliveries with one new entity each, or reject those of some names by `bad_rows`.
 
     Returns:
-        A function that names others to reject from now on.
+        A function that sets the names to reject from then on.
     """
     names, loaded = set(rejected), set()
 
     def outcome(delivery: Delivery) -> BatchResult:
         batch = f"{delivery.source}/{delivery.channel}/{delivery.name}/1"
         if delivery.name in names:
-            told = {"code": "BAD_ROWS", "problem": "2 of 3 rows are bad", "fix": "deliver it again"}
-            return BatchResult(batch, delivery.source, delivery.name, "rejected", **told)
+            rejection = {"code": "BAD_ROWS", "problem": "2 of 3 rows are bad", "fix": "deliver it again"}
+            return BatchResult(batch, delivery.source, delivery.name, "rejected", **rejection)
         if delivery.name in loaded:
             return BatchResult(batch, delivery.source, delivery.name, "unchanged")
         loaded.add(delivery.name)
@@ -50,8 +50,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) 
     def load(_: Any, dimension: Dimension, found: Sequence[Delivery], **__: Any) -> LoadResult:
         batches = tuple(outcome(delivery) for delivery in found)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
-        of = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
-        audit = AuditResult(dimension.name, 1, of, 1)
+        transitions = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
+        audit = AuditResult(dimension.name, 1, transitions, 1)
         return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
     monkeypatch.setattr(assets, "load_table", load)
@@ -77,15 +77,15 @@ def run(
     *partitions: str,
     select: Sequence[str] = (),
 ) -> dg.ExecuteInProcessResult:
-    """Run the step on a partition, or on all from one to another, for some of its assets or for all."""
+    """Materialize a partition or a range of partitions, of some assets or of all."""
     first, last = partitions[0], partitions[-1]
-    of_range = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    range_tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
     return dg.materialize(
         [assets.dimension_assets(dimension), asset_checks.dimension_checks(dimension)],
         resources={"warehouse": NoWarehouse(path="/nowhere")},
         instance=instance,
         partition_key=first if len(partitions) == 1 else None,
-        tags=of_range if len(partitions) > 1 else None,
+        tags=range_tags if len(partitions) > 1 else None,
         selection=dg.AssetSelection.assets(*select) if select else dg.AssetSelection.all(),
         raise_on_error=False,
     )
