@@ -290,6 +290,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "nothing was run",
         "remove the call",
     ),
+    "QUERY_EXPECTED": Condition(
+        "Spark does not parse it as a query; expected a query (SELECT, WITH, VALUES, FROM, TABLE), SHOW, DESCRIBE, or "
+        "EXPLAIN of a query; nothing was run",
+        "write a query; `scd load` writes tables\n{message}",
+    ),
     "QUERY_FAILED": Condition("{message}", "correct the query or its input"),
     "SAMPLE_NOT_READABLE": Condition(
         "{reason}; expected a CSV file with a header and at least one row", "correct the file"

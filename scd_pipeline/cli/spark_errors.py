@@ -11,10 +11,6 @@ from scd_pipeline.errors import UsageError, value_error_name
 
 _NO_TEXT = "`QUERY` cannot be found"
 """If the text is a single name or empty, Spark reads the word before it as a table."""
-_ONLY_QUERIES = (
-    "query: Spark does not parse it as a query; expected a query (SELECT, WITH, VALUES, FROM, TABLE), SHOW, DESCRIBE, "
-    "or EXPLAIN of a query; tables are written by `scd load`; nothing was run"
-)
 _TABLE_NOT_FOUND = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\].*?`(?P<name>[^`]+)` cannot be found", re.DOTALL)
 
 
@@ -53,7 +49,7 @@ def query_errors(names: Callable[[], Sequence[str]], *, location: str = "query",
         message = spark_message(error) or str(error)
         message = _without_first_line(message) if check else message
         if check and (isinstance(error, ParseException) or _NO_TEXT in message):
-            message = f"{_ONLY_QUERIES}\n{message}"
+            raise UsageError("QUERY_EXPECTED", location, message=message) from error
         raise UsageError("QUERY_FAILED", location, message=message + _hint(message, names)) from error
 
 

@@ -52,7 +52,7 @@ def test_load_status_and_dagster_report_rows_deleted_by_hand(
 
     assert cli.main(["status"]) == 0
     report = capsys.readouterr().out
-    assert f"damaged: dim_customer: {FOREIGN}" in report and WAY_BACK in report
+    assert "damaged: dim_customer: " in report and FOREIGN in report and WAY_BACK in report
 
     with dg.DagsterInstance.ephemeral() as instance:
         resources = {"warehouse": WarehouseResource(path=store.path, remote=remote)}

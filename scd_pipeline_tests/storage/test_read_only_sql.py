@@ -132,7 +132,7 @@ def test_a_statement_that_writes_ends_with_2(
     assert cli.main(["sql", query]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("error: query: Spark does not parse it as a query; expected a query (SELECT, WITH, ")
+    assert err.startswith("error: [QUERY_EXPECTED] query: ")
     assert told in err
     assert "DESCRIBE QUERY" not in err
     assert cli.main(["sql", "SELECT * FROM dim_shop", "--format", "csv"]) == 0
