@@ -85,6 +85,7 @@ dev: setup ## Dagster's web interface beside a warm Spark
 .PHONY: docs
 docs: setup $(DOCS_STAMP) ## Generate docs/semantics.md, and build the documentation site into site/
 	$(PY) -m scd_pipeline_tests.semantics.page
+	$(PY) -m scd_pipeline.declaration.schema > docs/reference/declaration.schema.json
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs --quiet build --strict
 	@echo "open site/index.html"
 

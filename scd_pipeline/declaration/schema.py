@@ -1,0 +1,143 @@
+"""The JSON Schema of declarations in YAML, by which editors complete and check them.
+
+It is generated from the tables of options: `python -m scd_pipeline.declaration.schema` prints it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from scd_pipeline.declaration.attribute import Attribute, ScdType
+from scd_pipeline.declaration.checks.source import FORMATS
+from scd_pipeline.declaration.dimension import Dimension
+from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.source import Column, Feed, Snapshot
+from scd_pipeline.declaration.yaml import options
+from scd_pipeline.declaration.yaml.options import Kind, Options
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_NAMES: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+_KINDS: dict[Kind, Schema] = {
+    Kind.TEXT: _TEXT,
+    Kind.TIME: _TEXT,
+    Kind.CHOICE: _TEXT,
+    Kind.NAMES: _NAMES,
+    Kind.FLAG: {"type": "boolean"},
+    Kind.NUMBER: {"type": "number"},
+    Kind.SCALAR: {"type": ["string", "number", "boolean"]},
+    Kind.SECTION: {},
+}
+_TYPED_NAMES: Schema = {"anyOf": [_NAMES, {"type": "object", "additionalProperties": _TEXT}]}
+
+
+def declaration_schema() -> Schema:
+    """Return the JSON Schema of one document of a file of declarations: a dimension or a fact."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Declaration of a dimension or a fact",
+        "type": "object",
+        "anyOf": [_reference("dimension"), _reference("fact")],
+        "$defs": {
+            "dimension": _dimension(),
+            "fact": _fact(),
+            "source": _source(),
+            "snapshot": _channel(options.SNAPSHOT, Snapshot),
+            "feed": _channel(options.FEED, Feed),
+            "attribute": _attribute(),
+            "column": _or(_NAMES, _section(options.COLUMN, Column)),
+        },
+    }
+
+
+def _dimension() -> Schema:
+    sections = {
+        "business_key": _TYPED_NAMES,
+        "sources": _by_name("source"),
+        "attributes": _by_name("attribute"),
+        "begin": _section(options.BEGIN, required=("at",)),
+    }
+    return _section(options.DIMENSION, Dimension, sections, required=("dimension", "business_key", "sources"))
+
+
+def _fact() -> Schema:
+    role = _or(_TEXT, _section(options.ROLE, required=("dimension",)))
+    sections = {
+        "grain": _TYPED_NAMES,
+        "dimensions": {"type": "object", "additionalProperties": role},
+        "measures": _TYPED_NAMES,
+        "sources": _by_name("source"),
+    }
+    return _section(options.FACT, Fact, sections, required=("fact", "grain", "event_time", "dimensions", "sources"))
+
+
+def _source() -> Schema:
+    guard = _or({"type": "number"}, _section(options.RETIRE_GUARD))
+    sections = {
+        "snapshot": _reference("snapshot"),
+        "feed": _reference("feed"),
+        "columns": _by_name("column"),
+        "retire_guard": guard,
+    }
+    return _section(options.SOURCE, sections=sections)
+
+
+def _channel(table: Options, declared: type) -> Schema:
+    sections: dict[str, Schema] = {
+        "options": {"type": "object", "additionalProperties": _TEXT},
+        "format": {"enum": list(FORMATS)},
+    }
+    return _or(_TEXT, _section(table, declared, sections))
+
+
+def _attribute() -> Schema:
+    number: Schema = {"enum": [int(scd) for scd in ScdType]}
+    return _or(number, _section(options.ATTRIBUTE, Attribute, {"scd": number}, required=("scd",)))
+
+
+def _section(
+    table: Options, declared: type | None = None, sections: dict[str, Schema] | None = None, required: Any = ()
+) -> Schema:
+    """Return the schema of a mapping with the options of a table; the class that they declare tells their choices."""
+    properties = {name: _KINDS[kind] for name, kind in table.items()} | _choices(table, declared) | (sections or {})
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": list(required)} if required else schema
+
+
+def _choices(table: Options, declared: type | None) -> dict[str, Schema]:
+    """Return the schemas of the options whose field is a Literal."""
+    hints = get_type_hints(declared) if declared else {}
+    choices = {name: _literal(hints.get(name)) for name in table}
+    # YAML reads an unquoted `null` as no value.
+    return {
+        name: {"enum": [*values, *([None] if "null" in values else [])]} for name, values in choices.items() if values
+    }
+
+
+def _literal(hint: Any) -> tuple[Any, ...]:
+    """Return the values of a Literal, or of one that may be None; no values for any other type."""
+    members = [hint, *get_args(hint)]
+    return next((get_args(member) for member in members if get_origin(member) is Literal), ())
+
+
+def _by_name(definition: str) -> Schema:
+    return {"type": "object", "additionalProperties": _reference(definition)}
+
+
+def _or(*schemas: Schema) -> Schema:
+    return {"anyOf": list(schemas)}
+
+
+def _reference(definition: str) -> Schema:
+    return {"$ref": f"#/$defs/{definition}"}
+
+
+def schema_text() -> str:
+    """Return the JSON Schema as the text of its file."""
+    return json.dumps(declaration_schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")
