@@ -198,6 +198,28 @@ CONDITIONS: Mapping[str, Condition] = {
         "report it with the declaration and the deliveries: it is a fault of this package",
     ),
     # Queries
+    "KNOWN_AT_NEEDS_DECLARATION": Condition(
+        "a past state as known at a system time needs the declaration; expected a declared dimension, not a name",
+        "pass the declared dimension, or the folder of declarations to `scd as-of --declarations`",
+    ),
+    "AUDIT_MISSING": Condition(
+        "no table {table} in {warehouse}; expected the audit of a dimension (a fact has only {batches})",
+        "load the dimension by `scd load` or `load_and_record`; `load` alone writes no audit",
+    ),
+    "DIMENSION_NOT_LOADED": Condition(
+        "no dimension of this name in {warehouse}; expected {names}", "correct the name, or load it by `scd load`"
+    ),
+    "TABLE_NOT_LOADED": Condition(
+        "no table {table} in {warehouse}; expected a loaded table", "load it by `scd load`, or name another warehouse"
+    ),
+    "JOIN_KEYS_INCOMPLETE": Condition(
+        "{columns} do not identify an entity; expected {count} columns, one for each of the business key: {keys}",
+        "pass one column for each of them, in this order",
+    ),
+    "JOIN_COLUMN_EXISTS": Condition(
+        "the rows have a column {column}; expected rows without it, as the join adds the surrogate key by this name",
+        "rename or drop it",
+    ),
     # Spark and set-up
     "CACHE_NOT_WRITABLE": Condition(
         "cannot create the folder ({reason}); expected a folder for downloads", "name another folder in SCD_HOME"

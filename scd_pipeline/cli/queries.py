@@ -110,7 +110,7 @@ def as_of(
     business_time = _parse_time(time)
     declared = dimension if system_time is None else settings.declared_dimension(dimension)
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
-        if not reading.shape_of(warehouse, declared).has_windows:
+        if not reading.table_shape(warehouse, declared).has_windows:
             warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {business_time}")
         rows = reading.as_of(warehouse, declared, business_time, known_at=system_time)
         _write(_filter(rows, conditions), output)

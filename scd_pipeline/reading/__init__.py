@@ -1,9 +1,10 @@
-"""Reading what was loaded: current rows, history, the rows of any time, joins with facts, and all of it in SQL.
+"""Queries of loaded tables: current rows, history, rows as of a time, joins with facts, and all of them in SQL.
 
-What is returned can be collected, and turned into pandas, in every time zone: a window without an end ends in NULL,
-not in the sentinel of year 9999, and a beginning on 0001-01-01 is NULL too. (pandas has nanoseconds, and so no times
-before 1677 or after 2262: collect a history that goes there, or turn it into Arrow.) A dimension is given by its
-declaration, or by the name of its table, which then tells by itself what it was made by.
+The results can be collected, and converted to pandas, in every time zone: `effective_to` is NULL instead of the open
+end, and `effective_from` is NULL instead of 0001-01-01. pandas itself has no times before 1677 or after 2262; collect
+such a history, or convert it to Arrow.
+
+A dimension is passed as its declaration, or as the name of its table, which stores what these queries need.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from scd_pipeline.reading.dimension import (
     history,
     in_force,
     key_names,
-    known,
     quarantine,
-    shape_of,
+    rows_known_at,
+    table_shape,
 )
 from scd_pipeline.reading.joins import as_of_join, overlap, with_dimensions
 from scd_pipeline.reading.views import create_views, register, views
@@ -37,11 +38,11 @@ __all__ = [
     "history",
     "in_force",
     "key_names",
-    "known",
     "overlap",
     "quarantine",
     "register",
-    "shape_of",
+    "rows_known_at",
+    "table_shape",
     "views",
     "with_dimensions",
 ]

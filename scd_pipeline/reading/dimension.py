@@ -1,4 +1,4 @@
-"""Reading one dimension: its current rows, its history, the rows of any time, its batches and its quarantine."""
+"""Queries of one dimension: current rows, history, rows as of a time, audit, batches and quarantine."""
 
 from __future__ import annotations
 
@@ -39,101 +39,132 @@ _COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "closed")
 
 
 def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
-    """The last version of each entity that has not been deleted (S3); one row per entity without windows (S33).
+    """Return the current version of each entity (S3); without windows, every row (S33).
 
-    A change dated in the future makes its version current before it is in force: see `in_force`.
-    Errors: SetupError if the table is not there.
+    A change dated in the future is current before it is in force; see `in_force`.
+
+    Raises:
+        SetupError: The table does not exist.
     """
-    shape = shape_of(warehouse, dimension)
+    shape = table_shape(warehouse, dimension)
     rows = versions(warehouse, shape)
-    return _shown(rows.where(F.col(CURRENT_FLAG)) if shape.has_windows else rows, shape)
+    return _null_limits(rows.where(F.col(CURRENT_FLAG)) if shape.has_windows else rows, shape)
 
 
 def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
-    """Every version; `effective_to` is NULL where a window has no end (S2).  Errors: SetupError."""
-    shape = shape_of(warehouse, dimension)
-    return _shown(versions(warehouse, shape), shape)
+    """Return every version; `effective_to` is NULL for the open end (S2).
+
+    Raises:
+        SetupError: The table does not exist.
+    """
+    shape = table_shape(warehouse, dimension)
+    return _null_limits(versions(warehouse, shape), shape)
 
 
 def as_of(
     warehouse: Warehouse, dimension: Dimension | str, time: datetime, *, known_at: datetime | None = None
 ) -> DataFrame:
-    """The versions whose half-open window holds `time`, at most one per entity (S2); without windows, all rows.
+    """Return the versions in force at a business time, at most one per entity (S2); without windows, every row.
 
-    With `known_at` as the dimension was known at that moment, which the audit alone tells; the dimension is then
-    given by its declaration. A time without a zone is UTC (S1).  Errors: SetupError.
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration or the name; with `known_at` the declaration.
+        time: The business time; UTC if it has no zone (S1).
+        known_at: The system time; the rows are then rebuilt from the audit (S22). By default the present state.
+
+    Raises:
+        SetupError: The table does not exist, or `known_at` is given without a declaration.
     """
-    shape = shape_of(warehouse, dimension)
-    rows = versions(warehouse, shape) if known_at is None else known(warehouse, dimension, known_at)
+    shape = table_shape(warehouse, dimension)
+    rows = versions(warehouse, shape) if known_at is None else rows_known_at(warehouse, dimension, known_at)
     if shape.has_windows:
         moment = timestamp_literal(time)
         begun = F.col(EFFECTIVE_FROM) <= moment
         rows = rows.where(begun & (_is_open(shape) | (F.col(EFFECTIVE_TO) > moment)))
-    return _shown(rows, shape)
+    return _null_limits(rows, shape)
 
 
-def known(warehouse: Warehouse, dimension: Dimension | str, moment: datetime) -> DataFrame:
-    """The dimension's rows as they were known at a moment, rebuilt from the audit alone (S22).
+def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: datetime) -> DataFrame:
+    """Return the dimension's rows as known at a system time, rebuilt from the audit alone (S22).
 
-    A moment without a zone is UTC.  Errors: SetupError if there is no audit yet, or no declaration is given.
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration; a name is rejected.
+        time: The system time; UTC if it has no zone.
+
+    Raises:
+        SetupError: The audit does not exist, or `dimension` is a name.
     """
     if isinstance(dimension, str):
-        raise SetupError(
-            f"{dimension}: what was known at a past moment is rebuilt by the declaration; give the declared dimension "
-            f"instead of its name (`scd as-of` finds it by --declarations)"
-        )
+        raise SetupError("KNOWN_AT_NEEDS_DECLARATION", dimension)
     rows = audit(warehouse, dimension)
     dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
-    told = current_transitions(recorded_until(rows, timestamp_literal(moment)), dimension)
-    return rebuild_versions(told, dimension, key_hash=warehouse.key_hash)
+    transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
+    return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
 
 
 def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
-    """What happened to whom, when, by whom and why, and since when that is known (S21).  Errors: SetupError."""
+    """Return the audit: the transitions of all entities, with the time at which each was recorded (S21).
+
+    Raises:
+        SetupError: The audit does not exist.
+    """
     name = dimension if isinstance(dimension, str) else dimension.name
     if warehouse.table(name).exists() and not warehouse.table(name + AUDIT_SUFFIX).exists():
-        raise SetupError(
-            f"{name}: there is no table {name + AUDIT_SUFFIX} in {warehouse.place}; expected what `scd load` and "
-            f"`load_and_record` make for a dimension, which `load` alone does not; a fact has no audit, but its "
-            f"deliveries in {name + BATCHES_SUFFIX}"
-        )
-    return existing(warehouse, name + AUDIT_SUFFIX, name)
+        raise SetupError("AUDIT_MISSING", name, table=name + AUDIT_SUFFIX, warehouse=warehouse.place, batches=name + BATCHES_SUFFIX)
+    return existing_rows(warehouse, name + AUDIT_SUFFIX, name)
 
 
 def in_force(warehouse: Warehouse, dimension: Dimension | str, now: datetime) -> DataFrame:
-    """The versions of now, which the caller tells: nothing here asks the clock.  Errors: SetupError."""
+    """Return the versions in force now; the caller passes the present time, because no query reads the clock.
+
+    Raises:
+        SetupError: The table does not exist.
+    """
     return as_of(warehouse, dimension, now)
 
 
 def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
-    """Every revision of every batch that was accepted, with its `state` (S34).
+    """Return every accepted batch, with its state (S34).
 
-    Out: `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("standing", "superseded" by a higher
-    revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what it changed when it came in (`new`, `changed`,
-    `closed`), `earliest` and `latest` business time, `run_id`.  Errors: SetupError.
+    Returns:
+        `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("standing" if it is in effect, "superseded"
+        by a higher revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what the batch changed when it was loaded
+        (`new`, `changed`, `closed`), the `earliest` and `latest` business time, and `run_id`.
+
+    Raises:
+        SetupError: The change log does not exist.
     """
     name = dimension if isinstance(dimension, str) else dimension.name
     return _batches(_log(warehouse, name))
 
 
 def quarantine(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
-    """The rows that could not be taken (S26), those of superseded batches included.
+    """Return the bad rows, including those of superseded batches (S26).
 
-    Out: `batch`, `state` of that batch, `at` (its time; NULL for one outside the calendar), `key` (the business key as
-    text, as far as it could be read), `reason`, and `row`, the row as it came as JSON.  Errors: SetupError.
+    Returns:
+        `batch`, the `state` of that batch, `at` (the row's time; NULL if it is outside the calendar), `key` (the
+        business key as text, as far as it can be read), `reason`, and `row` (the delivered row as JSON).
+
+    Raises:
+        SetupError: The change log does not exist.
     """
-    shape = shape_of(warehouse, dimension)
+    shape = table_shape(warehouse, dimension)
     return _quarantine(_log(warehouse, shape.name), shape.key_names)
 
 
 def key_names(warehouse: Warehouse, dimension: Dimension | str) -> tuple[str, ...]:
-    """The columns of the business key.  Errors: SetupError."""
-    return shape_of(warehouse, dimension).key_names
+    """Return the columns of the business key.
+
+    Raises:
+        SetupError: The dimension is passed as a name and is not loaded.
+    """
+    return table_shape(warehouse, dimension).key_names
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What reading has to know of a dimension."""
+class TableShape:
+    """What queries need of a dimension."""
 
     name: str
     key_names: tuple[str, ...]
@@ -142,56 +173,65 @@ class Shape:
     surrogate_key: str
 
 
-def shape_of(warehouse: Warehouse, dimension: Dimension | str) -> Shape:
+def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
+    """Return the shape of a dimension from its declaration, or as stored with its table.
+
+    Raises:
+        SetupError: The dimension is passed as a name and is not loaded.
+    """
     if isinstance(dimension, Dimension):
         d = dimension
-        return Shape(d.name, d.key_names, d.open_end, d.has_windows, d.surrogate_key)
+        return TableShape(d.name, d.key_names, d.open_end, d.has_windows, d.surrogate_key)
     table = warehouse.table(dimension)
-    told = stored_declaration(table) if table.exists() else None
-    if told is None:
-        raise SetupError(
-            f"{dimension}: no dimension of that name is in {warehouse.place}; "
-            f"there is {', '.join(_known_names(warehouse)) or 'none yet'}; load it first (`scd load`)"
-        )
-    keys = tuple(name for name, _ in told["key"])
-    return Shape(dimension, keys, told["open_end"], EFFECTIVE_TO in table.columns(), told["surrogate_key"])
+    stored = stored_declaration(table) if table.exists() else None
+    if stored is None:
+        names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
+        raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.place, names=names)
+    keys = tuple(name for name, _ in stored["key"])
+    return TableShape(dimension, keys, stored["open_end"], EFFECTIVE_TO in table.columns(), stored["surrogate_key"])
 
 
-def _known_names(warehouse: Warehouse) -> list[str]:
+def _loaded_names(warehouse: Warehouse) -> list[str]:
     names = warehouse.tables() if warehouse.is_listed else []
     return [name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
 
 
-def versions(warehouse: Warehouse, shape: Shape) -> DataFrame:
-    """The versions; reserved members are in the table for those who join facts, and are no versions (S23)."""
-    return existing(warehouse, shape.name, shape.name).where(~col(shape.surrogate_key).isin(list(RESERVED_KEYS)))
+def versions(warehouse: Warehouse, shape: TableShape) -> DataFrame:
+    """Return the versions, without the rows of reserved members (S23)."""
+    return existing_rows(warehouse, shape.name, shape.name).where(~col(shape.surrogate_key).isin(list(RESERVED_KEYS)))
 
 
 def _log(warehouse: Warehouse, name: str) -> DataFrame:
-    return existing(warehouse, name + LOG_SUFFIX, name)
+    return existing_rows(warehouse, name + LOG_SUFFIX, name)
 
 
-def existing(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
+def existing_rows(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
+    """Return the rows of a table that belongs to a dimension or a fact.
+
+    Raises:
+        SetupError: The table does not exist.
+    """
     table = warehouse.table(name)
     if not table.exists():
-        raise SetupError(
-            f"{dimension}: there is no table {name} in {warehouse.place}; "
-            f"expected what a first load makes; load it first (`scd load`), or name another warehouse"
-        )
+        raise SetupError("TABLE_NOT_LOADED", dimension, table=name, warehouse=warehouse.place)
     return table.read()
 
 
-def declared(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
-    """The table of a dimension, or of a fact as one, with every column that is declared.  Errors: SetupError."""
-    return to_declared_columns(existing(warehouse, dimension.name, dimension.name), dimension)
+def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
+    """Return the rows of a dimension, or of `Fact.as_dimension()`, with every declared column.
+
+    Raises:
+        SetupError: The table does not exist.
+    """
+    return to_declared_columns(existing_rows(warehouse, dimension.name, dimension.name), dimension)
 
 
-def _is_open(shape: Shape) -> Column:
+def _is_open(shape: TableShape) -> Column:
     return F.col(EFFECTIVE_TO) == F.lit(shape.open_end).cast("timestamp")
 
 
-def _shown(rows: DataFrame, shape: Shape) -> DataFrame:
-    """The rows with no time that a zone could push out of the calendar."""
+def _null_limits(rows: DataFrame, shape: TableShape) -> DataFrame:
+    """Replace the open end and the beginning of time by NULL: some time zones would move them out of the calendar."""
     if not shape.has_windows:
         return rows
     first_day = F.col(EFFECTIVE_FROM) < F.lit("0001-01-02 00:00:00").cast("timestamp")
@@ -204,7 +244,7 @@ def _shown(rows: DataFrame, shape: Shape) -> DataFrame:
 
 
 def _in_calendar(time: Column) -> Column:
-    """The time; NULL for one outside the years 1 to 9999, or that a zone could push there: it cannot be collected."""
+    """Return the time, or NULL if some time zone would move it out of the years 1 to 9999: it cannot be collected."""
     first, end = (F.lit(day).cast("timestamp") for day in ("0001-01-02 00:00:00", "9999-12-31 00:00:00"))
     return F.when((time >= first) & (time < end), time)
 
@@ -233,10 +273,13 @@ def _state() -> Column:
 
 
 def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:
-    """Bad rows are kept under the revision that first brought them; the last one of that content tells the state."""
+    """Return the bad rows with the state of the last revision that has the same content.
+
+    The log stores bad rows under the first revision with their content.
+    """
     content = F.coalesce(F.nullif(F.col(INFO)["content_of"], F.lit("")), F.col(BATCH))
-    told = log.where(F.col(KIND) == "batch").select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
-    last = told.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
+    states = log.where(F.col(KIND) == "batch").select(content.alias(BATCH), _state().alias(_STATE), REVISION_RANK)
+    last = states.groupBy(BATCH).agg(F.max_by(_STATE, REVISION_RANK).alias(_STATE))
     bad = log.where(F.col(KIND) == "bad").join(F.broadcast(last), BATCH, "left")
     return bad.select(
         F.col(BATCH).alias("batch"),

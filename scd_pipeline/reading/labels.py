@@ -1,4 +1,4 @@
-"""How the readings of several tables call their columns, so that each name is there once."""
+"""Unique column names for queries that join several tables."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from collections.abc import Collection
 
 from scd_pipeline.declaration import Dimension, Fact
 
-Labelled = tuple[str, str]
-"""A column, after the label of what it is of: a role of a fact, or a dimension."""
+LabelledColumn = tuple[str, str]
+"""The label of a role or a dimension, and the name of one of its columns."""
 
 
-def labelled(columns: Collection[Labelled], taken: Collection[str]) -> dict[Labelled, str]:
-    """`<label>_<column>` of each, with more underscores between the two where something else has that name.
+def unique_names(columns: Collection[LabelledColumn], used_names: Collection[str]) -> dict[LabelledColumn, str]:
+    """Return the name `<label>_<column>` of each column, with more underscores in between where names would collide.
 
-    In: `taken` are the names of columns beside them, which stay as they are. Spark tells no names apart by case.
+    Args:
+        columns: The columns to name.
+        used_names: The names of the other columns of the query, which do not change. Case is ignored, as in Spark.
     """
-    found: dict[Labelled, str] = {}
-    between = "_"
-    while len(found) < len(set(columns)):
-        told = {column: between.join(column) for column in columns if column not in found}
-        times = Counter(name.casefold() for name in (*taken, *found.values(), *told.values()))
-        found |= {column: name for column, name in told.items() if times[name.casefold()] == 1}
-        between += "_"
-    return {column: found[column] for column in columns}
+    names: dict[LabelledColumn, str] = {}
+    separator = "_"
+    while len(names) < len(set(columns)):
+        candidates = {column: separator.join(column) for column in columns if column not in names}
+        counts = Counter(name.casefold() for name in (*used_names, *names.values(), *candidates.values()))
+        names |= {column: name for column, name in candidates.items() if counts[name.casefold()] == 1}
+        separator += "_"
+    return {column: names[column] for column in columns}
 
 
-def labels_of(left: str, right: str) -> tuple[str, str]:
-    """The labels of two dimensions in their overlap: their names, without `dim_` where they differ without it.
+def overlap_labels(left: str, right: str) -> tuple[str, str]:
+    """Return the labels of two dimensions in their overlap: their names, without `dim_` if they differ without it.
 
-    Where they differ in case alone, as those of one dimension with itself: left and right.
+    If the names differ only in case, as for one dimension and itself, the labels are "left" and "right".
     """
     for labels in ((left.removeprefix("dim_"), right.removeprefix("dim_")), (left, right)):
         if labels[0].casefold() != labels[1].casefold():
@@ -38,16 +40,16 @@ def labels_of(left: str, right: str) -> tuple[str, str]:
 
 
 def attribute_columns(dimension: Dimension) -> list[str]:
-    """The columns of the attributes, with those that are kept beside them (S9, S10)."""
+    """Return the columns of all attributes, including those that types 3 and 6 add (S9, S10)."""
     return [column for a in dimension.attributes for column in (a.name, *a.generated_columns)]
 
 
-def labelled_attributes(dimension: Dimension, label: str) -> list[Labelled]:
-    """The attributes' columns under a label."""
+def labelled_columns(dimension: Dimension, label: str) -> list[LabelledColumn]:
+    """Return the attribute columns of a dimension, each with the label."""
     return [(label, name) for name in attribute_columns(dimension)]
 
 
-def labelled_roles(fact: Fact, taken: Collection[str]) -> dict[Labelled, str]:
-    """The names of the attributes of a fact's dimensions, each under its role, beside those that are `taken`."""
-    told = [column for name, role in fact.roles for column in labelled_attributes(role.dimension, name)]
-    return labelled(told, taken)
+def role_column_names(fact: Fact, used_names: Collection[str]) -> dict[LabelledColumn, str]:
+    """Return the names of the attribute columns of a fact's dimensions, each with the label of its role."""
+    columns = [column for name, role in fact.roles for column in labelled_columns(role.dimension, name)]
+    return unique_names(columns, used_names)

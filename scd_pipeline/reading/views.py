@@ -1,4 +1,4 @@
-"""Ready readings in SQL: temporary ones of a session, or ones of a shared catalog."""
+"""Views of the tables in SQL: temporary views of a session, or views of a shared catalog."""
 
 from __future__ import annotations
 
@@ -18,8 +18,15 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
-from scd_pipeline.reading.dimension import BATCHES_SUFFIX, QUARANTINE_SUFFIX, Shape, batches, quarantine, shape_of
-from scd_pipeline.reading.labels import labelled, labelled_attributes, labelled_roles, labels_of
+from scd_pipeline.reading.dimension import (
+    BATCHES_SUFFIX,
+    QUARANTINE_SUFFIX,
+    TableShape,
+    batches,
+    quarantine,
+    table_shape,
+)
+from scd_pipeline.reading.labels import labelled_columns, overlap_labels, role_column_names, unique_names
 
 _FIRST_DAY = "TIMESTAMP '0001-01-02 00:00:00Z'"
 _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
@@ -27,14 +34,14 @@ _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A reading as SQL; with parameters it is a table function. `name` is without a schema."""
+    """A query as SQL. With parameters it is a table function. `name` has no schema."""
 
     name: str
     text: str
     parameters: str = ""
 
     def create(self, spark: SparkSession, schema: str | None = None) -> None:
-        """Create or replace it, for this session alone if no schema is given."""
+        """Create or replace the view: in the schema, or for this session only if no schema is given."""
         scope = "" if schema else "TEMPORARY "
         name = Table(spark, self.name, None, schema).identifier
         if self.parameters:
@@ -44,9 +51,9 @@ class View:
 
 
 def views(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
-    """The names that `register` gives: of each table, and of the readings of each dimension and fact."""
-    there = warehouse.tables()
-    return _names(there, _readings(warehouse, there, facts))
+    """Return the names that `register` can create: the tables, and the views of each dimension and fact."""
+    tables = warehouse.tables()
+    return _names(tables, _ready_views(warehouse, tables, facts))
 
 
 def register(
@@ -56,28 +63,38 @@ def register(
     *,
     query: str | None = None,
 ) -> list[str]:
-    """Make temporary views of the tables by their names, and of the ready readings; of all, or of some of `views`.
+    """Create temporary views of the tables and of the queries.
 
-    Which, is said by `names`, or by a `query` in which they occur.
+    A view of a table has the table's name and shows its rows unchanged: `effective_to` of a current version is the open
+    end, which some time zones cannot show. In the other views it is NULL.
 
-    The tables are raw: an open window ends in the sentinel, which some zones cannot collect as a time; in the readings
-    it ends in NULL.  Out: the names of the views.  Errors: SetupError.
+    Args:
+        warehouse: The warehouse.
+        names: The names to create, out of `views`; by default all.
+        facts: The declarations of the facts whose joins are wanted.
+        query: Without `names`, create only the views that occur in this query.
+
+    Returns:
+        The names of the created views.
+
+    Raises:
+        SetupError: A table does not exist.
     """
-    there = warehouse.tables()
-    asked = None if names is None else list(names)
-    found = _readings(warehouse, there, facts, query if asked is None else " ".join(asked))
-    ready = {view.name: view for view in found}
-    chosen = _names(there, found, query) if asked is None else asked
-    for name in chosen:
-        if name in there:
+    tables = warehouse.tables()
+    requested = None if names is None else list(names)
+    ready = _ready_views(warehouse, tables, facts, query if requested is None else " ".join(requested))
+    views_by_name = {view.name: view for view in ready}
+    selected = _names(tables, ready, query) if requested is None else requested
+    for name in selected:
+        if name in tables:
             warehouse.table(name).read().createOrReplaceTempView(name)
-        elif name in ready:
-            ready[name].create(warehouse.spark)
+        elif name in views_by_name:
+            views_by_name[name].create(warehouse.spark)
         elif name.endswith(BATCHES_SUFFIX):
             batches(warehouse, name.removesuffix(BATCHES_SUFFIX)).createOrReplaceTempView(name)
         else:
             quarantine(warehouse, name.removesuffix(QUARANTINE_SUFFIX)).createOrReplaceTempView(name)
-    return chosen
+    return selected
 
 
 def create_views(
@@ -87,37 +104,47 @@ def create_views(
     *,
     failed: Callable[[str], None] | None = None,
 ) -> list[str]:
-    """Make the ready readings of the warehouse's schema, as views and table functions beside its tables.
+    """Create the views and table functions in the warehouse's schema, next to its tables.
 
-    In: `names` of the dimensions and facts, else of all; `failed` is told of each that cannot be made, as after a load,
-    which has committed by then.  Out: the names that were made; none where tables lie in a folder, by which no other
-    session would find them.  Errors: SetupError; and, without `failed`, what Spark says of a view.
+    Args:
+        warehouse: The warehouse. In a folder no views are created, because no other session could find them.
+        names: The dimensions and facts; by default all.
+        facts: The declarations of the facts whose joins are wanted.
+        failed: Called with a message for each view that cannot be created. After a load, which has committed, a failed
+            view is not an error.
+
+    Returns:
+        The names of the created views.
+
+    Raises:
+        SetupError: A table does not exist.
+        Exception: Without `failed`, the error of Spark.
     """
     if warehouse.schema is None:
         return []
-    asked = None if names is None else tuple(names)
-    found: list[View] = []
-    # Another table of the schema may be damaged, or not be ours to read.
-    with _told_of_failure(f"of {', '.join(asked or ['every table'])}", failed):
-        found = _readings(warehouse, warehouse.tables(), facts)
-    made = []
-    for view in found:
-        if asked is not None and not any(name in view.name for name in asked):
+    requested = None if names is None else tuple(names)
+    ready: list[View] = []
+    # The schema may contain damaged tables, or tables that this user cannot read.
+    with _report_failure(f"of {', '.join(requested or ['every table'])}", failed):
+        ready = _ready_views(warehouse, warehouse.tables(), facts)
+    created = []
+    for view in ready:
+        if requested is not None and not any(name in view.name for name in requested):
             continue
-        with _told_of_failure(view.name, failed):
+        with _report_failure(view.name, failed):
             view.create(warehouse.spark, warehouse.schema)
-            made.append(view.name)
-    return made
+            created.append(view.name)
+    return created
 
 
 @contextmanager
-def _told_of_failure(view: str, failed: Callable[[str], None] | None) -> Iterator[None]:
+def _report_failure(view: str, failed: Callable[[str], None] | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
         if failed is None:
             raise
-        failed(f"the view {view} was not made: {first_line(error)}; the tables are loaded, the next load tries again")
+        failed(f"view {view}: cannot create it: {first_line(error)}; the tables are loaded; the next load retries")
 
 
 def _dimensions(names: Sequence[str]) -> list[str]:
@@ -128,38 +155,40 @@ def _occurring(names: Sequence[str], query: str | None) -> list[str]:
     return [name for name in names if query is None or name.casefold() in query.casefold()]
 
 
-def _names(there: Sequence[str], ready: Sequence[View], query: str | None = None) -> list[str]:
-    derived = [name + suffix for name in _dimensions(there) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
-    return sorted(_occurring([*there, *derived, *(view.name for view in ready)], query))
+def _names(tables: Sequence[str], ready: Sequence[View], query: str | None = None) -> list[str]:
+    derived = [name + suffix for name in _dimensions(tables) for suffix in (BATCHES_SUFFIX, QUARANTINE_SUFFIX)]
+    return sorted(_occurring([*tables, *derived, *(view.name for view in ready)], query))
 
 
-def _readings(
+def _ready_views(
     warehouse: Warehouse, names: Sequence[str], facts: Sequence[Fact], query: str | None = None
 ) -> list[View]:
-    """The readings of what is there, as far as the dimension or the fact occurs in the query."""
-    told = {fact.name for fact in facts}
-    dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in told]
-    # A shared schema may have tables of such names that are not ours.
-    shapes = [shape_of(warehouse, name) for name in dimensions if stored_declaration(warehouse.table(name)) is not None]
+    """Return the views of the existing tables whose dimension or fact occurs in the query."""
+    fact_names = {fact.name for fact in facts}
+    dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in fact_names]
+    # A shared schema may contain tables of such names that this package has not created.
+    shapes = [
+        table_shape(warehouse, name) for name in dimensions if stored_declaration(warehouse.table(name)) is not None
+    ]
     with_windows = [shape for shape in shapes if shape.has_windows]
-    found = [view for shape in shapes for view in _of_dimension(warehouse, shape)]
-    found += [
+    ready = [view for shape in shapes for view in _dimension_views(warehouse, shape)]
+    ready += [
         _overlap(warehouse, left, right)
         for left, right in combinations(with_windows, 2)
         if left.key_names == right.key_names
     ]
-    asked = [fact for fact in facts if _occurring([fact.name], query)]
-    loaded = [fact for fact in asked if {fact.name, *(d.name for d in fact.dimensions)} <= set(names)]
-    return [*found, *(_joined(warehouse, fact) for fact in loaded)]
+    requested = [fact for fact in facts if _occurring([fact.name], query)]
+    loaded = [fact for fact in requested if {fact.name, *(d.name for d in fact.dimensions)} <= set(names)]
+    return [*ready, *(_joined(warehouse, fact) for fact in loaded)]
 
 
-def _of_dimension(warehouse: Warehouse, shape: Shape) -> list[View]:
-    """Current, in force now, and as of a time given as the function's argument.
+def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
+    """Return the views of current rows, of rows in force now, and the function of rows as of its argument.
 
-    Without windows the rows that are there are all of these (S33).
+    Without windows each of them returns all rows (S33).
     """
     as_of = f"{shape.name}_as_of"
-    current, now, then = "v.current_flag", _holds("current_timestamp()"), _holds(f"{quote_name(as_of)}.`at`")
+    current, now, then = "v.current_flag", _in_force("current_timestamp()"), _in_force(f"{quote_name(as_of)}.`at`")
     if not shape.has_windows:
         current, now, then = "true", "true", "true"
     return [
@@ -169,14 +198,14 @@ def _of_dimension(warehouse: Warehouse, shape: Shape) -> list[View]:
     ]
 
 
-def _holds(moment: str) -> str:
-    """The half-open window of version `v` holds a moment (S2)."""
+def _in_force(moment: str) -> str:
+    """Return the condition that the half-open window of version `v` contains a time (S2)."""
     return f"v.effective_from <= {moment} AND {moment} < v.effective_to"
 
 
-def _versions(warehouse: Warehouse, shape: Shape, condition: str = "true") -> str:
+def _versions(warehouse: Warehouse, shape: TableShape, condition: str = "true") -> str:
     table = warehouse.table(shape.name)
-    columns = [_shown(name, f"v.{quote_name(name)}", [shape]) for name in table.columns()]
+    columns = [_null_limits(name, f"v.{quote_name(name)}", [shape]) for name in table.columns()]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
         f"SELECT {', '.join(columns)} FROM {table.identifier} AS v "
@@ -184,66 +213,69 @@ def _versions(warehouse: Warehouse, shape: Shape, condition: str = "true") -> st
     )
 
 
-def _shown(name: str, value: str, of: Sequence[Shape]) -> str:
-    """A column, with NULL for a time that a zone could push out of the calendar."""
+def _null_limits(name: str, value: str, shapes: Sequence[TableShape]) -> str:
+    """Return a column, with NULL in place of a time that some time zone would move out of the calendar."""
     if name == EFFECTIVE_FROM:
         value = f"CASE WHEN {value} >= {_FIRST_DAY} THEN {value} END"
     elif name == EFFECTIVE_TO:
-        open_ends = ", ".join(f"TIMESTAMP '{shape.open_end}Z'" for shape in of)
+        open_ends = ", ".join(f"TIMESTAMP '{shape.open_end}Z'" for shape in shapes)
         value = f"CASE WHEN {value} NOT IN ({open_ends}) THEN {value} END"
     return f"{value} AS {quote_name(name)}"
 
 
 def _joined(warehouse: Warehouse, fact: Fact) -> View:
-    """The facts with the attributes of their dimensions by the stored keys, `with_dimensions` in SQL (S23, S24)."""
+    """Return the view that joins facts with their dimensions by the stored keys, as `with_dimensions` (S23, S24)."""
     table = warehouse.table(fact.name)
     columns, joins = declared_columns(fact.as_dimension(), table.columns(), of="f"), ""
-    names = labelled_roles(fact, columns)
-    for role, key, of in fact.keyed_roles:
-        stored, version = columns[key], f"role_{role}"
-        values = declared_columns(of.dimension, warehouse.table(of.dimension.name).columns(), of=version)
-        columns[key] = f"COALESCE({values[of.dimension.surrogate_key]}, {UNKNOWN_KEY})"
-        columns |= {names[column]: values[column[1]] for column in labelled_attributes(of.dimension, role)}
-        versions = _by_every_key(warehouse, shape_of(warehouse, of.dimension))
-        joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_given` = {stored}"
-    chosen = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
-    return View(f"{fact.name}_joined", f"SELECT {chosen} FROM {table.identifier} AS f{joins}")
+    names = role_column_names(fact, columns)
+    for role_name, key, role in fact.keyed_roles:
+        stored, version = columns[key], f"role_{role_name}"
+        values = declared_columns(role.dimension, warehouse.table(role.dimension.name).columns(), of=version)
+        columns[key] = f"COALESCE({values[role.dimension.surrogate_key]}, {UNKNOWN_KEY})"
+        columns |= {names[column]: values[column[1]] for column in labelled_columns(role.dimension, role_name)}
+        versions = _versions_by_assigned_key(warehouse, table_shape(warehouse, role.dimension))
+        joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
+    select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
+    return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}")
 
 
-def _by_every_key(warehouse: Warehouse, shape: Shape) -> str:
-    """The versions by each key ever given, `_given`: where that version is gone, the one that holds its beginning."""
+def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape) -> str:
+    """Return the versions by each key ever assigned, `_assigned_key`.
+
+    A key whose version was removed resolves to the version in force at the start of the removed one.
+    """
     table, key = warehouse.table(shape.name).identifier, quote_name(shape.surrogate_key)
-    standing = f"SELECT v.{key} AS `_given`, v.* FROM {table} AS v"
+    existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {table} AS v"
     keys = warehouse.table(shape.name + KEYS_SUFFIX)
     if not shape.has_windows or not keys.exists():
-        return standing
-    same = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in shape.key_names)
+        return existing
+    same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in shape.key_names)
     return (
-        f"{standing} UNION ALL SELECT k.{key} AS `_given`, v.* "
+        f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
         f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {table} AS v "
-        f"ON {same} AND {_holds('k.effective_from')} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
+        f"ON {same_key} AND {_in_force('k.effective_from')} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
     )
 
 
-def _overlap(warehouse: Warehouse, left: Shape, right: Shape) -> View:
-    """Two histories of one business key: a row for each pair of versions that held together, with their window."""
+def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
+    """Return the view of the pairs of versions of two dimensions, with one business key, that overlap in time."""
     shared = (*left.key_names, *_WINDOW)
-    of_label = dict(zip(labels_of(left.name, right.name), (("l", left), ("r", right)), strict=True))
+    by_label = dict(zip(overlap_labels(left.name, right.name), (("l", left), ("r", right)), strict=True))
     own = [
         (label, name)
-        for label, (_, shape) in of_label.items()
+        for label, (_, shape) in by_label.items()
         for name in warehouse.table(shape.name).columns()
         if name not in shared
     ]
     columns = [f"l.{quote_name(name)}" for name in left.key_names]
-    for (label, column), name in labelled(own, shared).items():
-        columns.append(f"{of_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
+    for (label, column), name in unique_names(own, shared).items():
+        columns.append(f"{by_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
     begin, end = "GREATEST(l.effective_from, r.effective_from)", "LEAST(l.effective_to, r.effective_to)"
-    window = [_shown(EFFECTIVE_FROM, begin, [left, right]), _shown(EFFECTIVE_TO, end, [left, right])]
-    same = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
+    window = [_null_limits(EFFECTIVE_FROM, begin, [left, right]), _null_limits(EFFECTIVE_TO, end, [left, right])]
+    same_key = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
     text = (
         f"SELECT {', '.join([*columns, *window])} FROM {warehouse.table(left.name).identifier} AS l "
         f"JOIN {warehouse.table(right.name).identifier} AS r "
-        f"ON {same} AND l.effective_from < r.effective_to AND r.effective_from < l.effective_to"
+        f"ON {same_key} AND l.effective_from < r.effective_to AND r.effective_from < l.effective_to"
     )
     return View(f"{left.name}_with_{right.name}", text)

@@ -122,7 +122,9 @@ def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse
     before, after = (commit.at for commit in recorded.table("dim_player").commits_since(0))
     assert before is not None
     assert after is not None
-    first = reading.known(recorded, PLAYER, before).where("version = 1").select("effective_from", "born").collect()
+    first = (
+        reading.rows_known_at(recorded, PLAYER, before).where("version = 1").select("effective_from", "born").collect()
+    )
     assert [(row[0].isoformat()[:10], row[1]) for row in first] == [("2019-03-01", "1990")]
     now = reading.as_of(recorded, PLAYER, before, known_at=after).collect()
     assert [row["born"] for row in now] == ["1989"]

@@ -18,7 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
-from scd_pipeline.reading.labels import labelled, labels_of
+from scd_pipeline.reading.labels import overlap_labels, unique_names
 from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
 
 CLUB = Dimension(
@@ -122,7 +122,7 @@ def test_a_view_that_cannot_be_made_is_told_and_keeps_no_other_from_being_made(s
     store.spark.sql(f"DROP TABLE {table}")
     assert sorted(made) == [ready for ready in READY if ready != name]
     (line,) = told
-    assert line.startswith(f"the view {name} was not made: ")
+    assert line.startswith(f"view {name}: cannot create it: ")
 
 
 def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
@@ -154,11 +154,11 @@ def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tm
     ],
 )
 def test_two_dimensions_have_two_labels(left: str, right: str, expected: tuple[str, str]) -> None:
-    assert labels_of(left, right) == expected
+    assert overlap_labels(left, right) == expected
 
 
 def test_columns_are_labelled_until_no_two_names_are_alike() -> None:
-    names = labelled([("a", "b_c"), ("a_b", "c"), ("a", "d"), ("a", "e")], ["a_D", "a__d"])
+    names = unique_names([("a", "b_c"), ("a_b", "c"), ("a", "d"), ("a", "e")], ["a_D", "a__d"])
     assert list(names.values()) == ["a__b_c", "a_b__c", "a___d", "a_e"]
 
 

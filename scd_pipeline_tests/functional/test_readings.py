@@ -148,17 +148,20 @@ def test_business_keys_are_told_by_the_table(store: Warehouse) -> None:
     assert reading.key_names(store, "dim_customer") == ("id",)
 
 
-def test_what_is_not_there_is_told_with_what_is(store: Warehouse) -> None:
-    with pytest.raises(SetupError, match=r"dim_client: no dimension of that name .* there is dim_customer, dim_plain;"):
+def test_a_missing_table_is_an_error_that_names_the_loaded_dimensions(store: Warehouse) -> None:
+    with pytest.raises(SetupError) as missing:
         reading.current(store, "dim_client")
+    assert (missing.value.code, missing.value.location) == ("DIMENSION_NOT_LOADED", "dim_client")
+    assert missing.value.details["names"] == "dim_customer, dim_plain"
     other = Dimension("dim_other", "id", {"a": 2}, Source("s", snapshot=Snapshot()))
-    with pytest.raises(SetupError, match="there is no table dim_other_changes in"):
+    with pytest.raises(SetupError) as not_loaded:
         reading.batches(store, other)
+    assert (not_loaded.value.code, not_loaded.value.details["table"]) == ("TABLE_NOT_LOADED", "dim_other_changes")
 
 
 def test_an_empty_warehouse_has_no_tables(spark: SparkSession, warehouse: Path) -> None:
     assert reading.views(Warehouse(spark, warehouse)) == []
-    with pytest.raises(SetupError, match="there is none yet"):
+    with pytest.raises(SetupError, match="none is loaded yet"):
         reading.history(Warehouse(spark, warehouse / "not_there"), "dim_x")
 
 

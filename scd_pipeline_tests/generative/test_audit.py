@@ -50,7 +50,7 @@ def test_replayed_up_to_each_moment_it_is_the_dimension_as_it_was(
         record(ground.warehouse, ground.dimension)
         told = records(reading.audit(ground.warehouse, ground.dimension))
         for moment, rows in rows_then(ground).items():
-            known = records(reading.known(ground.warehouse, ground.dimension, moment))
+            known = records(reading.rows_known_at(ground.warehouse, ground.dimension, moment))
             assert not same_rows(rows, known)
         assert_each_once(told)
         assert_standing_are_those_of_the_log(ground)
