@@ -1,1 +1,1 @@
-"""Statements that always hold of a dimension, each written once as a query for the rows that break it."""
+"""Invariants of tables, each with a query for the rows that violate it."""

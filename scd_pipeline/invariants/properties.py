@@ -1,7 +1,8 @@
-"""The properties that checks verify: the one table of their names, descriptions and rules.
+"""Names, descriptions and rules of all checks, for the library, the command line and Dagster.
 
-Library, command line and Dagster use these names. A check is named by the property that it verifies, and its
-description is that property as a sentence, so that both fit a check that passes and one that fails.
+A check is named after the property that it verifies, and its description states that property, so that both fit a check
+that passes and a check that fails. The queries of the properties of rows are in `dimensions` and `facts`; the others
+need several tables and are in `operations.check`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ SOURCES_ARE_ON_TIME = "sources_are_on_time"
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of tables: a sentence that is true where its check passes, and the rules that demand it."""
+    """A property of tables that a check verifies: a sentence that is true if the check passes, and its rules."""
 
+    name: str
     sentence: str
     rules: tuple[str, ...] = ()
 
@@ -41,39 +43,51 @@ class Property:
         return f"{self.sentence} ({', '.join(self.rules)})." if self.rules else f"{self.sentence}."
 
 
-PROPERTIES: Mapping[str, Property] = {
-    ONE_CURRENT_VERSION: Property("At most one version of an entity is current", ("S3",)),
-    WINDOWS_DO_NOT_OVERLAP: Property("The validity windows of one entity do not overlap", ("S2",)),
-    WINDOWS_HAVE_BOTH_ENDS: Property(
-        "Every validity window has a start and an end; a window without an end has the declared open end", ("S2",)
+_PROPERTIES = (
+    Property(ONE_CURRENT_VERSION, "At most one version of an entity is current", ("S3",)),
+    Property(WINDOWS_DO_NOT_OVERLAP, "The validity windows of one entity do not overlap", ("S2",)),
+    Property(
+        WINDOWS_HAVE_BOTH_ENDS,
+        "Every validity window has a start and an end; a window without an end has the declared open end",
+        ("S2",),
     ),
-    WINDOWS_ARE_NOT_EMPTY: Property("Every validity window ends after it starts", ("S2",)),
-    CURRENT_VERSIONS_ARE_OPEN: Property("A version is current exactly if its window has the open end", ("S2", "S3")),
-    VERSION_NUMBERS_ARE_CONSECUTIVE: Property(
-        "The versions of one entity are numbered from 1, consecutively in order of time", ("S3",)
+    Property(WINDOWS_ARE_NOT_EMPTY, "Every validity window ends after it starts", ("S2",)),
+    Property(CURRENT_VERSIONS_ARE_OPEN, "A version is current exactly if its window has the open end", ("S2", "S3")),
+    Property(
+        VERSION_NUMBERS_ARE_CONSECUTIVE,
+        "The versions of one entity are numbered from 1, consecutively in order of time",
+        ("S3",),
     ),
-    SURROGATE_KEYS_ARE_UNIQUE: Property("A surrogate key identifies one version", ("S14",)),
-    SURROGATE_KEYS_ARE_NOT_RESERVED: Property("No version has the surrogate key of a reserved member", ("S14", "S23")),
-    AUDIT_REBUILDS_DIMENSION: Property("The dimension equals the one rebuilt from the audit", ("S22",)),
-    KEY_LIST_IS_COMPLETE: Property(
-        "The key list has every surrogate key that the audit has recorded as assigned", ("S14", "S24")
+    Property(SURROGATE_KEYS_ARE_UNIQUE, "A surrogate key identifies one version", ("S14",)),
+    Property(SURROGATE_KEYS_ARE_NOT_RESERVED, "No version has the surrogate key of a reserved member", ("S14", "S23")),
+    Property(AUDIT_REBUILDS_DIMENSION, "The dimension equals the one rebuilt from the audit", ("S22",)),
+    Property(
+        KEY_LIST_IS_COMPLETE,
+        "The key list has every surrogate key that the audit has recorded as assigned",
+        ("S14", "S24"),
     ),
-    NO_FOREIGN_COMMITS: Property(
+    Property(
+        NO_FOREIGN_COMMITS,
         "All commits of the tables are pipeline commits, and no table that other tables depend on is missing",
         ("S17",),
     ),
-    UPSTREAM_HAS_APPLIED_COMMITS: Property(
-        "Every table that another one is derived from has all the commits that this one has applied", ("S17",)
+    Property(
+        UPSTREAM_HAS_APPLIED_COMMITS,
+        "Every table that another one is derived from has all the commits that this one has applied",
+        ("S17",),
     ),
-    TABLES_ARE_APPEND_ONLY: Property(
-        "Change log, audit and key list are append-only: delta.appendOnly is set", ("S22",)
+    Property(
+        TABLES_ARE_APPEND_ONLY, "Change log, audit and key list are append-only: delta.appendOnly is set", ("S22",)
     ),
-    GRAIN_IS_UNIQUE: Property("The grain of a fact identifies one row", ("S23",)),
-    SURROGATE_KEYS_EXIST: Property("Every surrogate key that a fact stores exists in its dimension", ("S24",)),
-    SURROGATE_KEYS_FIT_EVENT_TIME: Property(
+    Property(GRAIN_IS_UNIQUE, "The grain of a fact identifies one row", ("S23",)),
+    Property(SURROGATE_KEYS_EXIST, "Every surrogate key that a fact stores exists in its dimension", ("S24",)),
+    Property(
+        SURROGATE_KEYS_FIT_EVENT_TIME,
         "Every fact stores the surrogate key of the version in force at its event time, and -1 if none is",
         ("S23", "S24"),
     ),
-    SOURCES_ARE_ON_TIME: Property("Every source has delivered within the time that it is allowed"),
-}
-"""Each check's property, by the check's name."""
+    Property(SOURCES_ARE_ON_TIME, "Every source has delivered within the time that it is allowed"),
+)
+
+PROPERTIES: Mapping[str, Property] = {verified.name: verified for verified in _PROPERTIES}
+"""The property that each check verifies, by the name of the check."""

@@ -40,7 +40,7 @@ from scd_pipeline.frames import union_all
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
-from scd_pipeline.invariants.facts import Versions, without_their_versions
+from scd_pipeline.invariants.facts import Versions, keys_outside_window
 from scd_pipeline.load.log import changed_entities, log_high_water_mark, open_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
@@ -133,7 +133,7 @@ def fact_extension(warehouse: Warehouse, fact: Fact) -> Extension:
         return with_keys(rows, fact, versions)
 
     def violations(rows: DataFrame) -> DataFrame:
-        return without_their_versions(rows, fact, versions)
+        return keys_outside_window(rows, fact, versions)
 
     marks = {name: mark for dimension in pinned.values() for name, mark in dimension.high_water_marks.items()}
     return Extension(rows_to_recompute, add_columns, violations, marks, roles_checksum(fact))

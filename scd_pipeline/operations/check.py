@@ -203,7 +203,7 @@ def _check_fact_rows(
 ) -> Violation:
     is_rekeyed = rule == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
-    violating = FACT_INVARIANTS[rule](rows, fact, {name: at.rows for name, at in pinned.items()})
+    violating = FACT_INVARIANTS[rule].violations(rows, fact, {name: at.rows for name, at in pinned.items()})
     return _result(fact.name, rule, violating)
 
 

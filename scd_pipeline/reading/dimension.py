@@ -111,7 +111,9 @@ def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """
     name = dimension if isinstance(dimension, str) else dimension.name
     if warehouse.table(name).exists() and not warehouse.table(name + AUDIT_SUFFIX).exists():
-        raise SetupError("AUDIT_MISSING", name, table=name + AUDIT_SUFFIX, warehouse=warehouse.place, batches=name + BATCHES_SUFFIX)
+        raise SetupError(
+            "AUDIT_MISSING", name, table=name + AUDIT_SUFFIX, warehouse=warehouse.place, batches=name + BATCHES_SUFFIX
+        )
     return existing_rows(warehouse, name + AUDIT_SUFFIX, name)
 
 

@@ -12,7 +12,7 @@ from scd_pipeline.declaration import Dimension, Fact, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import KeyCollision
-from scd_pipeline.invariants.facts import repeated_grain
+from scd_pipeline.invariants.facts import duplicate_grain
 from scd_pipeline.load.run import ingest_and_apply
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
@@ -78,5 +78,5 @@ def test_a_business_key_and_a_grain_may_be_named_as_what_is_counted(spark: Spark
     done = ingest_and_apply(opened, dimension, [Delivery("crm", "1", at=datetime(2024, 1, 1), frame=frame)])
     assert [(batch.new, batch.changed, batch.closed) for batch in done.batches] == [(2, 0, 0)]
     rows = opened.table("dim_tally").read()
-    assert repeated_grain(rows, fact, {}).isEmpty()
-    assert repeated_grain(rows.unionByName(rows), fact, {}).count() == 2
+    assert duplicate_grain(rows, fact, {}).isEmpty()
+    assert duplicate_grain(rows.unionByName(rows), fact, {}).count() == 2
