@@ -174,11 +174,11 @@ def test_a_row_committed_late_is_one_version_from_its_own_time() -> Case:
         """,
         log="""
         | batch            | id | kind   | time       |
-        | crm/snapshot/1/1 | 1  | values | 2024-01-01 |
-        | crm/snapshot/2/1 | 1  | values | 2024-01-01 |
-        | crm/snapshot/2/1 | 7  | values | 2024-01-15 |
-        | crm/snapshot/3/1 | 1  | values | 2024-01-01 |
-        | crm/snapshot/3/1 | 7  | gone   | 2024-04-01 |
+        | crm/snapshot/1/1 | 1  | upsert | 2024-01-01 |
+        | crm/snapshot/2/1 | 1  | upsert | 2024-01-01 |
+        | crm/snapshot/2/1 | 7  | upsert | 2024-01-15 |
+        | crm/snapshot/3/1 | 1  | upsert | 2024-01-01 |
+        | crm/snapshot/3/1 | 7  | delete | 2024-04-01 |
         """,
     )
 
@@ -233,12 +233,12 @@ def test_an_assertion_that_arrives_late_makes_an_absence_after_it_delete() -> Ca
         """,
         log="""
         | batch            | id | kind   | time       |
-        | crm/snapshot/1/1 | 7  | values | 2024-01-15 |
-        | crm/snapshot/2/1 | 7  | gone   | 2024-02-01 |
-        | crm/snapshot/2/1 | 8  | gone   | 2024-02-01 |
-        | crm/snapshot/3/1 | 7  | values | 2024-01-15 |
-        | crm/snapshot/3/1 | 8  | values | 2024-01-15 |
-        | crm/feed/4/1     | 8  | values | 2024-01-25 |
+        | crm/snapshot/1/1 | 7  | upsert | 2024-01-15 |
+        | crm/snapshot/2/1 | 7  | delete | 2024-02-01 |
+        | crm/snapshot/2/1 | 8  | delete | 2024-02-01 |
+        | crm/snapshot/3/1 | 7  | upsert | 2024-01-15 |
+        | crm/snapshot/3/1 | 8  | upsert | 2024-01-15 |
+        | crm/feed/4/1     | 8  | upsert | 2024-01-25 |
         """,
     )
 

@@ -28,7 +28,7 @@ def test_a_value_stated_again_opens_no_version_and_changes_no_row() -> Case:
         """,
         log="""
         | batch            | id | kind   | city |
-        | crm/snapshot/1/1 | 1  | values | Bonn |
+        | crm/snapshot/1/1 | 1  | upsert | Bonn |
         """,
         on_page=True,
     )
@@ -53,8 +53,8 @@ def test_the_log_keeps_what_a_feed_updates_again() -> Case:
         """,
         log="""
         | batch        | id | kind   | city | time       |
-        | crm/feed/1/1 | 1  | values | Bonn | 2024-01-01 |
-        | crm/feed/2/1 | 1  | values | Bonn | 2024-02-01 |
+        | crm/feed/1/1 | 1  | upsert | Bonn | 2024-01-01 |
+        | crm/feed/2/1 | 1  | upsert | Bonn | 2024-02-01 |
         """,
     )
 

@@ -52,10 +52,10 @@ def test_one_whom_a_snapshot_leaves_out_is_gone_from_its_time() -> Case:
         """,
         log="""
         | batch            | id | kind   | time       |
-        | crm/snapshot/1/1 | 1  | values | 2024-01-01 |
-        | crm/snapshot/1/1 | 2  | values | 2024-01-01 |
-        | crm/snapshot/2/1 | 2  | gone   | 2024-02-01 |
-        | crm/snapshot/3/1 | 2  | values | 2024-03-01 |
+        | crm/snapshot/1/1 | 1  | upsert | 2024-01-01 |
+        | crm/snapshot/1/1 | 2  | upsert | 2024-01-01 |
+        | crm/snapshot/2/1 | 2  | delete | 2024-02-01 |
+        | crm/snapshot/3/1 | 2  | upsert | 2024-03-01 |
         """,
     )
 

@@ -132,9 +132,9 @@ def test_a_bad_row_of_a_snapshot_counts_as_present_and_says_nothing() -> Case:
         """,
         log="""
         | batch            | id | kind   | city | time       |
-        | crm/snapshot/1/1 | 1  | values | Bonn | 2024-01-01 |
-        | crm/snapshot/1/1 | 2  | values | Bonn | 2024-01-01 |
-        | crm/snapshot/2/1 | 1  | values | Kiel | 2024-02-01 |
+        | crm/snapshot/1/1 | 1  | upsert | Bonn | 2024-01-01 |
+        | crm/snapshot/1/1 | 2  | upsert | Bonn | 2024-01-01 |
+        | crm/snapshot/2/1 | 1  | upsert | Kiel | 2024-02-01 |
         | crm/snapshot/2/1 | 2  | bad    | NULL | 2024-02-01 |
         """,
         quarantine="""

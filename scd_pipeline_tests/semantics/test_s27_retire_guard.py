@@ -399,10 +399,10 @@ def test_a_snapshot_with_a_key_that_cannot_be_read_retires_nobody() -> Case:
         """,
         log="""
         | batch            | id   | kind    | time       |
-        | crm/snapshot/1/1 | 1    | values  | 2024-01-01 |
-        | crm/snapshot/1/1 | 2    | values  | 2024-01-01 |
-        | crm/snapshot/2/1 | 1    | values  | 2024-02-01 |
-        | crm/snapshot/2/1 | 2    | nothing | 2024-02-01 |
+        | crm/snapshot/1/1 | 1    | upsert  | 2024-01-01 |
+        | crm/snapshot/1/1 | 2    | upsert  | 2024-01-01 |
+        | crm/snapshot/2/1 | 1    | upsert  | 2024-02-01 |
+        | crm/snapshot/2/1 | 2    | no_op   | 2024-02-01 |
         | crm/snapshot/2/1 | NULL | bad     | 2024-02-01 |
         """,
     )

@@ -70,9 +70,9 @@ def test_absence_from_a_source_that_does_not_decide_says_nothing() -> Case:
         """,
         log="""
         | batch             | id | kind    |
-        | crm/snapshot/1/1  | 1  | values  |
-        | desk/snapshot/2/1 | 1  | values  |
-        | desk/snapshot/3/1 | 1  | nothing |
+        | crm/snapshot/1/1  | 1  | upsert  |
+        | desk/snapshot/2/1 | 1  | upsert  |
+        | desk/snapshot/3/1 | 1  | no_op   |
         """,
     )
 
