@@ -113,7 +113,9 @@ def test_a_run_loads_only_complete_files(customer: Dimension, tmp_path: Path) ->
     assert files_of(request)["2024-01-01"].endswith("Z, 15 bytes")
 
 
-def test_files_of_a_failed_run_are_part_of_the_next_run(customer: Dimension, tmp_path: Path) -> None:
+def test_files_of_a_failed_run_are_part_of_the_next_run(
+    customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They start no run alone. Files that a run materialized, or that a successful run requested, are loaded."""
     with dg.DagsterInstance.ephemeral() as instance:
 
@@ -139,7 +141,10 @@ def test_files_of_a_failed_run_are_part_of_the_next_run(customer: Dimension, tmp
         second = tick.request(3, folder=tmp_path)
         assert sorted(files_of(second)) == ["2024-01-02", "2024-01-03"]
         ran(second, fails=True)
+        listings: list[Dimension] = []
+        monkeypatch.setattr(arrivals, "discover_files", lambda d: listings.append(d) or discover_files(d))
         third = tick.request(4, folder=tmp_path)
+        assert len(listings) <= 2, "each of the two ticks lists the files at most once"
         assert sorted(files_of(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
         ran(third)
         assert sorted(files_of(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
