@@ -53,9 +53,9 @@ def progress(description: str, step: int = 1, steps: int = 1) -> Iterator[Report
     bar = (BarColumn(bar_width=20), MofNCompleteColumn()) if steps > 1 else ()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bar, TimeElapsedColumn())
     # The standard output may be a pipe that must not get what belongs to the terminal, and the reverse.
-    with Progress(*columns, console=_terminal(), transient=True, redirect_stdout=False) as shown:
-        task = shown.add_task(description, total=steps, completed=step - 1)
-        yield lambda message: shown.update(task, description=f"{description}: {message}")
+    with Progress(*columns, console=_terminal(), transient=True, redirect_stdout=False) as bars:
+        task = bars.add_task(description, total=steps, completed=step - 1)
+        yield lambda message: bars.update(task, description=f"{description}: {message}")
 
 
 def _print(message: str, *, prefix: str = "", style: str = "") -> None:

@@ -65,9 +65,11 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     with settings.open() as warehouse:
         for step, item in enumerate(declared, start=1):
             with progress(f"checking {item.name}", step, len(declared)):
-                found = check_dimension(warehouse, item) if isinstance(item, Dimension) else check_fact(warehouse, item)
-            results += found
-            never_loaded += [] if found else [item.name]
+                table_results = (
+                    check_dimension(warehouse, item) if isinstance(item, Dimension) else check_fact(warehouse, item)
+                )
+            results += table_results
+            never_loaded += [] if table_results else [item.name]
     _write_check(results, output)
     for name in never_loaded:
         report(f"{name}: nothing to check: it was never loaded")

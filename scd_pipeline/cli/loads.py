@@ -93,9 +93,9 @@ def load(
             changed = [
                 (key, batch) for key, batch in zip(keys, result.batches, strict=True) if batch.outcome != "unchanged"
             ]
-            found = [_record(item.name, key, batch) for key, batch in changed]
-            records += found
-            _print_result(result, Rows.from_records(COLUMNS, found), [batch for _, batch in changed], output)
+            table_records = [_record(item.name, key, batch) for key, batch in changed]
+            records += table_records
+            _print_result(result, Rows.from_records(COLUMNS, table_records), [batch for _, batch in changed], output)
             is_rejected = is_rejected or bool(result.rejected)
     if not output.is_table:
         output.write(Rows.from_records(COLUMNS, records))
@@ -226,8 +226,12 @@ def _select_deliveries(
     from scd_pipeline.deliveries.discovery import select_deliveries_by_table
 
     shapes = [_as_dimension(item) for item in declared]
-    found = select_deliveries_by_table(shapes, warehouse.spark, names=names, allow=allow)
-    return [(item, deliveries) for item, deliveries in zip(declared, found, strict=True) if deliveries or not names]
+    deliveries_by_table = select_deliveries_by_table(shapes, warehouse.spark, names=names, allow=allow)
+    return [
+        (item, deliveries)
+        for item, deliveries in zip(declared, deliveries_by_table, strict=True)
+        if deliveries or not names
+    ]
 
 
 def _as_dimension(item: Dimension | Fact) -> Dimension:

@@ -198,9 +198,9 @@ def history(
             _write(rows, output)
             return
         versions = collect(rows, output.limit)
-        shown = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in versions.names)]
-        others = [name for name in versions.differing() if name not in (*shown, *_BATCH_COLUMNS)]
-        output.write(versions.select([*shown, *others]))
+        identifying = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in versions.names)]
+        others = [name for name in versions.differing() if name not in (*identifying, *_BATCH_COLUMNS)]
+        output.write(versions.select([*identifying, *others]))
         _report_count(len(versions.values), output)
 
 

@@ -128,12 +128,12 @@ def _print_coloured(rows: Rows, stream: TextIO, indent: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name, kind in zip(rows.names, rows.kinds, strict=True):
-        shown.add_column(Text(cell(name)), justify="right" if kind == "number" else "left", no_wrap=True)
+        grid.add_column(Text(cell(name)), justify="right" if kind == "number" else "left", no_wrap=True)
     for row in rows.values:
-        shown.add_row(*[Text(cell(value), style="dim" if value is None else "") for value in row])
-    Console(file=stream, highlight=False).print(Padding(shown, (0, 0, 0, len(indent))))
+        grid.add_row(*[Text(cell(value), style="dim" if value is None else "") for value in row])
+    Console(file=stream, highlight=False).print(Padding(grid, (0, 0, 0, len(indent))))
 
 
 def table(rows: Rows, indent: str = "") -> str:

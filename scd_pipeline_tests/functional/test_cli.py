@@ -322,6 +322,24 @@ def test_deliveries_of_one_date_are_told_by_their_channels(
     assert [row for row in rows if "accepted" in row] == [[name, "accepted"] for name in names]
 
 
+@pytest.mark.parametrize("personal", [False, True])
+def test_bad_rows_of_a_rejected_delivery_are_shown_and_nothing_is_written(
+    personal: bool, remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attribute = f"{{scd: 2, type: int, personal: {str(personal).lower()}}}"
+    sources = "{s: {snapshot: 'x_{date}.csv'}}"
+    text = f"dimension: dim_x\nbusiness_key: id\nsources: {sources}\nattributes: {{a: {attribute}}}\n"
+    (tmp_path / "dim_x.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "x_2024-01-01.csv").write_text("id,a\n1,seven\n", encoding="utf-8")
+    monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
+    monkeypatch.setenv("SCD_REMOTE", remote)
+    assert cli.main(["plan", str(tmp_path / "dim_x.yaml"), "--bad-rows"]) == 3
+    out = capsys.readouterr().out
+    assert "id=1" in out and "cannot cast" in out
+    assert ("seven" in out) is not personal
+    assert not (tmp_path / "warehouse" / "dim_x").exists()
+
+
 @pytest.mark.slow
 def test_a_warehouse_from_its_declarations_by_commands_alone(
     spark: SparkSession,
