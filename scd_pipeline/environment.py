@@ -149,8 +149,16 @@ class Environment:
     @property
     def cache_folder(self) -> Path:
         """The folder of the downloads and of running servers."""
-        user = Path(self.variables["HOME"]) if self.variables.get("HOME") else Path.home()
-        return self.home or user / ".cache" / "scd_pipeline"
+        return self.home or self._user_home / ".cache" / "scd_pipeline"
+
+    @property
+    def maven_local_repository(self) -> Path:
+        """The folder where Maven stores what it has downloaded."""
+        return self._user_home / ".m2" / "repository"
+
+    @property
+    def _user_home(self) -> Path:
+        return Path(self.variables["HOME"]) if self.variables.get("HOME") else Path.home()
 
     @property
     def schemas(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The download of Delta's jars from a Maven repository.
 
-A jar enters the cache only if its checksum is that of the lock, so the repository need not be trusted.
+Jars that Maven has in its local repository are copied from there. A jar enters the cache only if its checksum is that
+of the lock, so no repository need be trusted.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import time
 import zipfile
 from collections.abc import Callable
@@ -42,6 +44,7 @@ def download_jars(
     cache: Path,
     *,
     repository: str = "",
+    local_repository: Path | None = None,
     certificates: str | None = None,
     lock: Path = LOCK_FILE,
     progress: Callable[[str], None] = lambda line: None,
@@ -54,6 +57,7 @@ def download_jars(
     Args:
         cache: The folder that contains the downloads.
         repository: The URL of a Maven repository [default_repository()].
+        local_repository: The folder of Maven's local repository, as `~/.m2/repository` [none].
         certificates: The file of trusted certificates; REQUESTS_CA_BUNDLE overrides it [those of `requests`].
         lock: The file of coordinates and checksums.
         progress: Receives one line for each downloaded jar.
@@ -64,10 +68,16 @@ def download_jars(
     missing = invalid_jars(cache, lock)
     if not missing:
         return
-    root = _checked_repository(repository or default_repository())
     folder = jar_folder(cache, lock)
     folder.mkdir(parents=True, exist_ok=True)
     checksums = read_lock(lock)
+    if local_repository is not None:
+        copied = [name for name in missing if _copy_jar(local_repository, name, checksums[name], folder)]
+        progress(f"jars: copied {len(copied)} of {len(missing)} from {local_repository}")
+        missing = tuple(name for name in missing if name not in copied)
+    if not missing:
+        return
+    root = _checked_repository(repository or default_repository())
     with requests.Session() as http:
         http.verify = certificates or True
         http.headers["Accept-Encoding"] = "identity"
@@ -87,11 +97,35 @@ def _checked_repository(url: str) -> str:
     return url.rstrip("/")
 
 
-def _download_jar(http: requests.Session, root: str, coordinates: str, expected: str, folder: Path) -> None:
+def _repository_path(coordinates: str) -> str:
+    """Return the path of a jar in a Maven repository."""
     group, artifact, version = coordinates.split(":")
-    url = f"{root}/{group.replace('.', '/')}/{artifact}/{version}/{jar_name(coordinates)}"
+    return f"{group.replace('.', '/')}/{artifact}/{version}/{jar_name(coordinates)}"
+
+
+def _partial_path(jar: Path) -> Path:
+    return jar.with_name(f"{jar.name}.{os.getpid()}.partial")
+
+
+def _copy_jar(repository: Path, coordinates: str, expected: str, folder: Path) -> bool:
+    """Copy a jar from a local repository if it has the locked checksum; return whether it was copied."""
+    source = repository / _repository_path(coordinates)
+    if not source.is_file() or hashlib.sha256(source.read_bytes()).hexdigest() != expected:
+        return False
     jar = jar_path(folder, coordinates)
-    partial = jar.with_name(f"{jar.name}.{os.getpid()}.partial")
+    partial = _partial_path(jar)
+    try:
+        shutil.copyfile(source, partial)
+        partial.replace(jar)
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
+
+
+def _download_jar(http: requests.Session, root: str, coordinates: str, expected: str, folder: Path) -> None:
+    url = f"{root}/{_repository_path(coordinates)}"
+    jar = jar_path(folder, coordinates)
+    partial = _partial_path(jar)
     try:
         actual = _download_with_retries(http, url, partial)
         if actual != expected:

@@ -32,6 +32,8 @@ def install(
 ) -> Installation:
     """Find a Java and download the jars that are missing from the cache or damaged.
 
+    Jars in Maven's local repository are copied.
+
     Args:
         environment: Environment variables.
         repository: The URL of the Maven repository [SCD_MAVEN_REPOSITORY, else the default of the installed Spark].
@@ -53,6 +55,7 @@ def install(
     download_jars(
         cache,
         repository=repository or environment.maven_repository,
+        local_repository=environment.maven_local_repository,
         certificates=environment.variables.get("SSL_CERT_FILE"),
         progress=progress,
     )

@@ -124,7 +124,7 @@ def test_a_fact_with_another_key_than_its_own_is_not_written(
     for key, broken in (-1, "player_key"), (first, "partner_key"):
         monkeypatch.setattr(facts, "key_as_of", gives(key))
         with pytest.raises(
-            InvariantViolated, match=rf"surrogate_keys_fit_event_time: play=4 \({broken}\).*nothing was"
+            InvariantViolated, match=rf"INVARIANT_VIOLATED.*surrogate_keys_fit_event_time: play=4 \({broken}\)"
         ):
             load(played, PLAY, [plays("2", another)])
     assert [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")] == before

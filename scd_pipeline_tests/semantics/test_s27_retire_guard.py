@@ -43,10 +43,7 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
 def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
     ground = grounds(CUSTOMER)
     rejected = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
-    assert rejected.problem == (
-        "it would retire 7 of 24 entities that its source had asserted to exist; at most 25% may be retired"
-    )
-    assert 'or let it through by allow "retire_guard"' in rejected.fix
+    assert rejected.details == {"omitted": 7, "existing": 24, "share": "29%", "limit": "25%"}
     load = next(load for load in ground.loads if rejected in load.batches)
     with pytest.raises(BatchRejected):
         load.raise_if_rejected()

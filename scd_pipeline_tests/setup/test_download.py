@@ -141,6 +141,20 @@ def test_only_missing_and_damaged_jars_are_downloaded(tmp_path: Path, lock: Path
     assert jars.invalid_jars(tmp_path, lock) == ()
 
 
+def test_jars_of_the_local_repository_of_maven_are_copied(tmp_path: Path, lock: Path) -> None:
+    """A jar with another checksum is not: the repository on the network is used for it."""
+    local = tmp_path / "m2"
+    for path in PATHS:
+        jar = local / path.removeprefix("/maven/")
+        jar.parent.mkdir(parents=True)
+        jar.write_text(jar.name)
+    downloads.download_jars(tmp_path / "cache", local_repository=local, lock=lock)
+    assert len(jars.find_jars(tmp_path / "cache", lock)) == 2
+    (local / PATHS[0].removeprefix("/maven/")).write_bytes(b"other")
+    with pytest.raises(SetupError, match="REPOSITORY_URL_INVALID"):
+        downloads.download_jars(tmp_path / "other", repository="none", local_repository=local, lock=lock)
+
+
 def test_a_complete_cache_needs_no_network(tmp_path: Path, lock: Path) -> None:
     store(jars.jar_folder(tmp_path, lock))
     assert download(tmp_path, lock, "http://127.0.0.1:9") == []

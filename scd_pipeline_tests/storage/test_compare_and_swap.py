@@ -230,7 +230,7 @@ def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse,
 def test_exhausted_retries_leave_the_table_and_say_so(loaded: Warehouse, rivalled: Any) -> None:
     """The run fails, its batch is nowhere, and the next run goes on."""
     rival = rivalled(2)
-    with pytest.raises(RetriesExhausted, match=r"2 attempts lost against another writer.*run the load again"):
+    with pytest.raises(RetriesExhausted, match="RETRIES_EXHAUSTED"):
         ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=rival.sleep))
     assert "Oslo" not in {row["city"] for row in history(loaded)}
     ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
@@ -253,5 +253,5 @@ def test_an_own_commit_that_cannot_be_found_is_an_error(loaded: Warehouse, monke
     loaded.spark.sql(f"OPTIMIZE {loaded.table(CUSTOMER.name).identifier}")
     table = loaded.table(CUSTOMER.name)
     loaded.spark.sql(f"ALTER TABLE {table.identifier} SET TBLPROPERTIES ('a' = 'b')")
-    with pytest.raises(PipelineCommitMissing, match="no commit of this package is left in its history"):
+    with pytest.raises(PipelineCommitMissing, match="PIPELINE_COMMIT_MISSING"):
         table.last_commit()

@@ -81,48 +81,39 @@ def lose_last_commit_of_the_log(warehouse: Warehouse, other_log: Path) -> None:
 
 MAY_CHANGE = "ALTER TABLE {table} UNSET TBLPROPERTIES ('delta.appendOnly')"
 DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str]] = {
-    "the log is dropped": (
-        drop(LOG),
+    "the log is dropped": (drop(LOG), HighWaterMarkError, rf"\[LOG_LOST\] table {TABLE}: .* commit 1 of {LOG}"),
+    "log and dimension are dropped": (
+        drop(LOG, TABLE),
         HighWaterMarkError,
-        rf"table {TABLE}: it has applied commit 1 of {LOG}, which does not exist; .*nothing was written; restore the "
-        rf"files that {LOG} had.*drop every table of {TABLE} and load all deliveries",
+        rf"\[LOG_LOST\] table {AUDIT}: .*commit 1 of {LOG}",
     ),
-    "log and dimension are dropped": (drop(LOG, TABLE), HighWaterMarkError, f"table {AUDIT}: .*commit 1 of {LOG}"),
-    "the log lost its last commit": (
-        lose_last_commit_of_the_log,
-        HighWaterMarkError,
-        f"it has applied commit 1 of {LOG}, whose last commit is 0;",
-    ),
-    "the log is another table": (
-        replace_log,
-        HighWaterMarkError,
-        f"it has applied commit 1 of a table {LOG} that was dropped since; the last commit of the table .* is 1;",
-    ),
+    "the log lost its last commit": (lose_last_commit_of_the_log, HighWaterMarkError, "LOG_COMMITS_LOST"),
+    "the log is another table": (replace_log, HighWaterMarkError, "LOG_REPLACED"),
     "the log is restored to an earlier version": (
         run(LOG, "RESTORE TABLE {table} TO VERSION AS OF 0"),
         ForeignCommitError,
-        rf"table {LOG}: version 2 \(RESTORE to version 0\) is a foreign commit: it changed rows after commit 1 "
-        r"\(version 1\);.*`scd check`.*run `RESTORE TABLE delta.`.*` TO VERSION AS OF 1`",
+        rf"\[FOREIGN_COMMIT\] table {LOG}: version 2 \(RESTORE to version 0\) .* after commit 1 \(version 1\).*"
+        r"RESTORE TABLE delta.`.*` TO VERSION AS OF 1",
     ),
     "rows of the dimension are deleted": (
         run(TABLE, "DELETE FROM {table} WHERE id = 'a'"),
         ForeignCommitError,
-        rf"table {TABLE}: version 2 \(DELETE\) is a foreign commit.*or drop the table: a load rebuilds it from its",
+        rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(DELETE\)",
     ),
     "the dimension is restored to a time": (
         run(TABLE, "RESTORE TABLE {table} TO VERSION AS OF 0"),
         ForeignCommitError,
-        rf"{TABLE}: version 2 \(RESTORE",
+        rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(RESTORE",
     ),
     "rows of the audit are deleted": (
         run(AUDIT, MAY_CHANGE, "DELETE FROM {table} WHERE id = 'a'"),
         ForeignCommitError,
-        rf"{AUDIT}: version 3 \(DELETE\)",
+        rf"\[FOREIGN_COMMIT\] table {AUDIT}: version 3 \(DELETE\)",
     ),
     "the key list is emptied": (
         run(KEYS, MAY_CHANGE, "DELETE FROM {table}"),
         ForeignCommitError,
-        rf"{KEYS}: version 3 \(DELETE\).*or drop the table: a load rebuilds it from the audit",
+        rf"\[FOREIGN_COMMIT\] table {KEYS}: version 3 \(DELETE\)",
     ),
 }
 
@@ -157,7 +148,7 @@ def test_status_and_check_report_it(sound: Warehouse, recreated_log: Path, name:
 def test_a_load_that_keeps_no_audit_is_rejected_too(sound: Warehouse, recreated_log: Path, name: str) -> None:
     DAMAGES[name][0](sound, recreated_log)
     before = commits(sound)
-    with pytest.raises(HighWaterMarkError, match=f"commit 1 of {LOG}, which does not exist"):
+    with pytest.raises(HighWaterMarkError, match="LOG_LOST"):
         ingest_and_apply(sound, CUSTOMER, [ONLY_NEW])
     assert commits(sound) == before
 
@@ -176,7 +167,7 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
         load(sound, CUSTOMER, [])
     sound.spark.sql(str(rejected.value).split("run `")[1].split("`, or drop")[0]).collect()
     assert sorted_rows(history(sound)) == sorted_rows(before)
-    result, _ = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
+    result = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     assert ([batch.outcome for batch in result.batches], result.table_version) == (["unchanged"], newest(sound))
     found = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
     assert [str(finding) for finding in found if not finding.passed] == []

@@ -113,7 +113,7 @@ def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
         """,
         told,
     )
-    assert done.rejected[0].problem.startswith("its rows have no value in day; expected `at`")
+    assert done.rejected[0].details["reason"].startswith("its rows have no value in day")
     (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2)).sources
     assert len(crm.rejected) == 2
 

@@ -79,5 +79,4 @@ def test_where_rows_have_no_order_the_delivery_is_rejected(
 ) -> None:
     (result,) = [batch for batch in loaded[1].batches if batch.delivery == name]
     assert (result.outcome, result.code) == ("rejected", "NO_ROW_ORDER")
-    assert result.problem == f"{what} has no order of rows by which the last one could decide"
-    assert "declare a `sequence` column" in result.fix
+    assert result.details == {"of": what}
