@@ -126,7 +126,7 @@ def test_a_snapshot_with_row_times_states_values_then_and_presence_now() -> Case
 
 @rule("S4", "S18")
 @case
-def test_one_who_would_be_gone_comes_back_at_the_snapshots_time() -> Case:
+def test_a_present_entity_that_would_be_deleted_returns_at_the_snapshots_time() -> Case:
     """With the values of its row, although the row is older than its absence."""
     return Case(
         CONTRACT,
@@ -318,7 +318,7 @@ def test_a_row_in_quarantine_asserts_nothing_of_existence() -> Case:
 
 @rule("S4")
 @case
-def test_of_several_rows_the_one_of_the_highest_position_comes_back() -> Case:
+def test_of_several_rows_the_one_with_the_highest_position_returns() -> Case:
     return Case(
         CONTRACT,
         snapshots(
@@ -343,7 +343,7 @@ def test_of_several_rows_the_one_of_the_highest_position_comes_back() -> Case:
 
 @rule("S4")
 @case
-def test_one_who_is_there_is_only_there() -> Case:
+def test_presence_of_an_existing_entity_changes_nothing() -> Case:
     """At the snapshot's time the row's older values are not stated again."""
     return Case(
         CONTRACT,

@@ -201,7 +201,7 @@ def test_a_value_and_null_are_different_values_and_so_are_a_delete_and_a_value()
 
 @rule("S5", "S13")
 @case
-def test_rows_that_say_the_same_collapse() -> Case:
+def test_equal_rows_are_merged() -> Case:
     return Case(
         CUSTOMER,
         feed(

@@ -89,7 +89,7 @@ def test_a_late_value_does_not_overwrite_a_later_one() -> Case:
 
 @rule("S7", "S18")
 @case
-def test_a_value_stated_of_one_who_is_gone_shows_in_its_versions() -> Case:
+def test_a_value_provided_for_a_deleted_entity_shows_in_its_versions() -> Case:
     """It was stated, and it is the latest: the versions that ended before show it too."""
     return Case(
         ACCOUNT,

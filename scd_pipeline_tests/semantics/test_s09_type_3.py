@@ -92,7 +92,7 @@ def test_a_late_value_splits_a_run() -> Case:
 
 @rule("S9", "S18")
 @case
-def test_it_begins_where_it_is_first_stated_also_of_one_who_is_gone() -> Case:
+def test_it_begins_where_it_is_first_provided_also_for_a_deleted_entity() -> Case:
     return Case(
         ACCOUNT,
         snapshots(

@@ -81,7 +81,7 @@ def test_a_repetition_that_was_true_earlier_takes_the_beginning() -> Case:
 
 @rule("S13", "S18")
 @case
-def test_a_delete_of_one_who_is_not_there_changes_nothing() -> Case:
+def test_a_delete_of_an_unknown_entity_changes_nothing() -> Case:
     return Case(
         CUSTOMER,
         feed(

@@ -28,7 +28,7 @@ ONCE = """
 
 @rule("S14")
 @case
-def test_rows_are_told_by_their_batches_and_not_by_the_clock() -> Case:
+def test_columns_of_rows_come_from_batches_and_not_from_the_clock() -> Case:
     """When a delivery came and under which run is no part of a row."""
     return Case(
         CUSTOMER,

@@ -31,7 +31,7 @@ def test_a_delete_closes_and_a_return_opens_and_counts_on() -> Case:
 
 @rule("S18")
 @case
-def test_one_whom_a_snapshot_leaves_out_is_gone_from_its_time() -> Case:
+def test_an_entity_that_a_snapshot_omits_is_deleted_from_its_time() -> Case:
     return Case(
         CUSTOMER,
         snapshots(

@@ -29,7 +29,7 @@ def test_a_late_snapshot_changes_only_what_lies_up_to_the_next_one() -> Case:
 
 @rule("S19")
 @case
-def test_one_who_is_left_out_by_a_late_snapshot_is_back_with_the_next() -> Case:
+def test_an_entity_that_a_late_snapshot_omits_returns_with_the_next() -> Case:
     """And one who is only in the late one was there from its time up to the next."""
     return Case(
         CUSTOMER,
@@ -223,7 +223,7 @@ def test_a_snapshot_that_could_not_be_read_of_an_entity_settles_nothing_of_it() 
 
 @rule("S19", "S26")
 @case
-def test_one_of_whom_a_snapshot_could_not_be_read_is_still_left_out_by_the_next() -> Case:
+def test_an_entity_with_a_bad_row_is_still_omitted_by_the_next_snapshot() -> Case:
     """The first comes last: the third, which leaves 1 out, has to be asked for it."""
     return Case(
         CUSTOMER,
@@ -246,7 +246,7 @@ def test_one_of_whom_a_snapshot_could_not_be_read_is_still_left_out_by_the_next(
 
 @rule("S5", "S26")
 @case
-def test_a_good_row_beside_a_bad_one_of_the_same_entity_is_heard() -> Case:
+def test_a_good_row_takes_effect_although_its_entity_also_has_a_bad_row() -> Case:
     """It repeats what was there; what comes late before it lasts up to it all the same."""
     return Case(
         CUSTOMER,

@@ -197,7 +197,7 @@ EACH_YEAR = (
 
 @pytest.mark.slow
 @rule("S19", "S20")
-def test_a_former_name_need_be_told_once(own_tables: OwnTables) -> None:
+def test_a_former_name_is_declared_once(own_tables: OwnTables) -> None:
     """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""
     one, two, three, whole = (year.dimension for year in YEARS)
     for dimension, told in zip((one, two, three), EACH_YEAR, strict=True):
@@ -287,7 +287,7 @@ def test_an_optional_column_that_is_missing_is_not_provided() -> Case:
 
 @rule("S20")
 @case
-def test_columns_that_nobody_declared_are_reported_and_not_taken() -> Case:
+def test_undeclared_columns_are_reported_and_not_loaded() -> Case:
     return Case(
         CUSTOMER,
         feed(

@@ -111,7 +111,7 @@ def test_null_in_any_column_of_the_key_makes_it_unreadable() -> Case:
 
 @rule("S26")
 @case
-def test_a_bad_row_of_a_snapshot_counts_as_present_and_says_nothing() -> Case:
+def test_a_bad_row_of_a_snapshot_counts_as_present_and_provides_nothing() -> Case:
     """It keeps the values that it had, and it is not gone. The quarantine is of the log: kind bad."""
     return Case(
         CUSTOMER,
@@ -293,7 +293,7 @@ def test_a_row_outside_of_its_snapshots_scope_is_a_bad_row() -> Case:
 
 @rule("S26", "S18")
 @case
-def test_what_a_delete_has_in_the_place_of_an_attribute_says_nothing() -> Case:
+def test_the_attributes_of_a_delete_are_ignored() -> Case:
     """Its key and its time have to be there."""
     return Case(
         CUSTOMER,

@@ -40,7 +40,9 @@ def test_a_truncated_snapshot_is_stopped() -> Case:
 
 @rule("S27")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
-def test_what_is_stopped_is_named_and_says_how_to_let_it_through(grounds: Callable[[Declaration], Ground]) -> None:
+def test_the_error_names_the_rejected_batch_and_how_to_override_the_guard(
+    grounds: Callable[[Declaration], Ground],
+) -> None:
     ground = grounds(CUSTOMER)
     rejected = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
     assert rejected.details == {"omitted": 7, "existing": 24, "share": "29%", "limit": "25%"}
@@ -375,7 +377,7 @@ def test_rows_in_quarantine_count_as_present() -> Case:
 
 @rule("S27")
 @case
-def test_a_snapshot_with_a_key_that_cannot_be_read_retires_nobody() -> Case:
+def test_a_snapshot_with_a_key_that_cannot_be_read_retires_no_entities() -> Case:
     """It might be anyone's. Of those whom it leaves out it says nothing."""
     return Case(
         CUSTOMER,
@@ -407,7 +409,7 @@ def test_a_snapshot_with_a_key_that_cannot_be_read_retires_nobody() -> Case:
 
 @rule("S27")
 @case
-def test_a_stopped_revision_leaves_the_one_before_it_standing() -> Case:
+def test_a_rejected_revision_leaves_the_previous_one_in_effect() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -522,7 +524,7 @@ def test_a_row_in_quarantine_gives_its_snapshot_a_scope() -> Case:
 
 @rule("S27", "S34")
 @case
-def test_a_stopped_revision_leaves_the_one_below_it_standing_that_came_with_it() -> Case:
+def test_a_rejected_revision_leaves_the_lower_one_of_the_same_run_in_effect() -> Case:
     """Both in one load: the higher is stopped, so the lower counts."""
     return Case(
         CUSTOMER,
@@ -576,7 +578,7 @@ def test_of_two_revisions_that_come_together_the_lower_is_superseded() -> Case:
 
 @rule("S27")
 @case
-def test_whom_a_snapshot_with_row_times_brings_does_not_make_up_for_whom_it_leaves_out() -> Case:
+def test_new_entities_of_a_row_timed_snapshot_do_not_offset_omitted_ones() -> Case:
     """30 are alive and 10 of them are left out; what the guard counts is who was there before."""
     return Case(
         CONTRACT,
@@ -626,7 +628,7 @@ def test_several_rows_of_an_entity_count_once() -> Case:
 
 @rule("S27")
 @case
-def test_a_few_who_are_left_out_beside_many_new_ones_are_not_asked_about() -> Case:
+def test_a_few_omitted_entities_among_many_new_ones_pass() -> Case:
     """10 are alive: the guard is asked from 20 on, however many come."""
     return Case(
         CONTRACT,
@@ -698,7 +700,7 @@ def test_a_feed_deletes_as_many_as_it_says() -> Case:
 
 
 @rule("S27")
-def test_where_it_is_declared_so_a_key_that_cannot_be_read_keeps_nobody(own_tables: OwnTables) -> None:
+def test_where_declared_a_key_that_cannot_be_read_retains_no_entities(own_tables: OwnTables) -> None:
     lenient = declared(
         """
         dimension: dim_customer
@@ -721,7 +723,7 @@ def test_where_it_is_declared_so_a_key_that_cannot_be_read_keeps_nobody(own_tabl
 
 
 @rule("S27")
-def test_those_that_concern_nobody_in_common_are_stopped_at_once(
+def test_snapshots_without_common_entities_are_rejected_together(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is looked at again once, and not for each of them."""

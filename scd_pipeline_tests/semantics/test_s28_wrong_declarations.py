@@ -40,7 +40,7 @@ FAULTS = """
 
 @rule("S28")
 @pytest.mark.parametrize("fault", parse_table(FAULTS), ids=lambda fault: fault["stands"])
-def test_a_fault_is_told_with_its_place_and_its_remedy(fault: dict[str, str]) -> None:
+def test_an_error_names_the_location_and_the_fix(fault: dict[str, str]) -> None:
     right, wrong, told = fault.values()
     assert right in DECLARATION
     with pytest.raises(DeclarationError) as refused:
@@ -49,7 +49,7 @@ def test_a_fault_is_told_with_its_place_and_its_remedy(fault: dict[str, str]) ->
 
 
 @rule("S28")
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = DECLARATION.replace("scd: 0", "scd: 9").replace("scd: 2", "scd: 5").replace("Oslo", "Olso")
     with pytest.raises(DeclarationError) as refused:
         parse(text, "d.yaml")

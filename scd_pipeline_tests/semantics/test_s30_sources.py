@@ -46,7 +46,7 @@ def test_each_attribute_has_its_source_and_one_source_decides_who_exists() -> Ca
 
 @rule("S30")
 @case
-def test_absence_from_a_source_that_does_not_decide_says_nothing() -> Case:
+def test_absence_from_another_source_asserts_nothing() -> Case:
     return Case(
         ACCOUNT,
         snapshots(
@@ -106,7 +106,7 @@ def test_a_delete_by_a_source_that_does_not_decide_changes_nothing() -> Case:
 
 @rule("S30")
 @case
-def test_null_is_not_provided_where_the_source_says_so_and_a_value_where_it_does_not() -> Case:
+def test_null_is_not_provided_where_declared_and_a_value_otherwise() -> Case:
     """Of erp it is declared `nulls: not_provided`; the feed of desk states NULL."""
     return Case(
         ACCOUNT,
@@ -211,7 +211,7 @@ def test_a_source_may_deliver_snapshots_and_a_feed() -> Case:
 
 @rule("S14", "S30")
 @case
-def test_of_the_sources_that_speak_at_one_time_the_last_one_is_named() -> Case:
+def test_of_several_sources_at_one_time_the_last_one_is_named() -> Case:
     """All that is stated at one time opens one version; it names the last one by position that changed anything."""
     return Case(
         ACCOUNT,

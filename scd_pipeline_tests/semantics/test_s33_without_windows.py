@@ -55,7 +55,7 @@ def test_the_row_of_a_deleted_entity_stays_and_by_option_tells_since_when() -> C
 
 @rule("S33")
 @case
-def test_of_several_deletes_the_last_one_is_told() -> Case:
+def test_of_several_deletes_the_last_one_is_recorded() -> Case:
     return Case(
         COUNTRY,
         feed(
@@ -105,7 +105,7 @@ def test_by_option_the_row_of_a_deleted_entity_is_removed() -> Case:
 
 @rule("S19", "S33")
 @case
-def test_a_late_absence_removes_no_row_that_is_there_later() -> Case:
+def test_a_late_absence_removes_no_row_that_exists_later() -> Case:
     return Case(
         PARTNER,
         snapshots(

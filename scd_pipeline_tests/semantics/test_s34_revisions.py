@@ -131,7 +131,7 @@ def test_revisions_are_numbers_where_they_are_and_a_lower_one_comes_too_late() -
 
 @rule("S19", "S34")
 @case
-def test_a_revised_snapshot_lets_the_next_one_speak_again() -> Case:
+def test_a_revised_snapshot_makes_the_next_one_effective_again() -> Case:
     """February only repeated January. Once January is mended, February is a change, as it stated Bonn."""
     return Case(
         CUSTOMER,
@@ -274,7 +274,7 @@ def test_the_same_content_under_a_higher_revision_changes_nothing_of_the_dimensi
 
 @rule("S34")
 @case
-def test_the_revision_that_repeats_another_counts_as_the_standing_one() -> Case:
+def test_a_revision_that_repeats_another_is_the_current_one() -> Case:
     """2 repeats 1, so what comes under 1 or 2 is a retry or a fault, and 3 replaces it."""
     return Case(
         CUSTOMER,
@@ -303,7 +303,7 @@ def test_the_revision_that_repeats_another_counts_as_the_standing_one() -> Case:
 
 @rule("S14", "S34")
 @case
-def test_the_reason_of_a_row_or_else_of_its_delivery_is_told() -> Case:
+def test_the_reason_of_a_row_or_of_its_delivery_is_recorded() -> Case:
     return Case(
         CUSTOMER,
         feed(

@@ -155,7 +155,7 @@ def test_types_and_times_are_stored_in_one_form() -> None:
     assert begin.until_time == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     def make() -> Dimension:
         return Dimension(
             "dim_customer",
