@@ -182,6 +182,19 @@ CONDITIONS: Mapping[str, Condition] = {
         "dimension that the keys come from, or a later one; nothing was written",
         "load {dimension} first, which rebuilds it from {log}",
     ),
+    "FOREIGN_TABLE": Condition(
+        "{table} was not created by this package, as it has no property {property}; expected a table of this package, "
+        "or none; the table was not changed",
+        "declare another name, or another schema (SCD_SCHEMA) or folder for the tables",
+    ),
+    "DELETION_VECTORS_OFF": Condition(
+        "deletion vectors are off; expected them on, because replacing rows by key needs them; nothing was written",
+        "set the table property {property} to true",
+    ),
+    "NO_WAY_TO_WRITE": Condition(
+        "neither replaceUsing nor MERGE works on a scratch table; expected Delta 3.2 or later; nothing was written",
+        "install Delta 3.2 or later with its session extension",
+    ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
         "{attempts} attempts lost against concurrent writers; the last error: {last}; nothing of the last attempt was "

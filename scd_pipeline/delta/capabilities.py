@@ -1,4 +1,4 @@
-"""What this server's Delta can do: tried once on a scratch table, and remembered with the warehouse (S32)."""
+"""Platform capabilities: probed once on a scratch table, and stored in the warehouse (S32)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE_NAME = "_scd_capabilities"
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What was tried: `replaces` is replaceUsing, `merges` is MERGE with an idempotent transaction."""
+    """The ways of writing that work: `replaces` by replaceUsing, `merges` by MERGE with an idempotent transaction."""
 
     server: str
     engine: str
@@ -26,17 +26,18 @@ class Capabilities:
     merges: bool
 
     def checked(self) -> Capabilities:
-        """Itself.  Errors: UnsupportedDelta if there is no way to write."""
+        """Return the capabilities.
+
+        Raises:
+            UnsupportedDelta: Neither way of writing works.
+        """
         if not (self.replaces or self.merges):
-            raise UnsupportedDelta(
-                f"{self.engine or self.server}: neither replaceUsing nor MERGE works on a scratch table; expected "
-                f"Delta 3.2 or later with its session extension; nothing was written"
-            )
+            raise UnsupportedDelta("NO_WAY_TO_WRITE", self.engine or self.server)
         return self
 
 
 def server_name(spark: SparkSession) -> str:
-    """What tells one server from another before it has committed anything; the engine of a commit tells its Delta."""
+    """Return a name of the server before it has committed anything; the engine of a commit names its Delta."""
     jars = spark.conf.get("spark.jars", "") or ""
     names = sorted(part.rsplit("/", 1)[-1] for part in jars.split(",") if "delta" in part)
     return f"Spark {spark.version} {' '.join(names)}".strip()
@@ -64,10 +65,10 @@ def load_capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, 
         UnsupportedDelta: Neither way of writing works.
     """
     server = server_name(spark)
-    known = stored_capabilities(memory, server, engine)
-    if known is not None:
-        return known.checked()
-    found = probe(spark, server, scratch_path).checked()
+    stored = stored_capabilities(memory, server, engine)
+    if stored is not None:
+        return stored.checked()
+    probed = probe(spark, server, scratch_path).checked()
     memory.create(
         [
             ("server", "string", False),
@@ -78,11 +79,11 @@ def load_capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, 
         {},
         "What the Delta of each server can do",
     )
-    answer = [(found.server, found.engine, found.replaces, found.merges)]
+    answer = [(probed.server, probed.engine, probed.replaces, probed.merges)]
     rows = local_frame(spark, answer, "server string, engine string, replaces boolean, merges boolean")
     with contextlib.suppress(ConflictError):  # another run found out the same just now
         memory.append(rows, memory.last_commit().next())
-    return found
+    return probed
 
 
 def current_engine(memory: Table) -> str:

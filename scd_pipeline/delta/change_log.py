@@ -82,7 +82,8 @@ class ChangeLog:
     stored: DataFrame | None
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
+        """Whether the table exists."""
         return bool(self.columns)
 
     def batches(self) -> list[Batch]:

@@ -155,14 +155,10 @@ def require_own_tables(*tables: Table) -> set[str]:
     """
     existing = set()
     for table in tables:
-        told = table.properties()
-        if told and FORMAT not in told:
-            raise SetupError(
-                f"table {table.name}: {table.identifier} was not made by this package, as it has no property {FORMAT}; "
-                f"expected a table of ours or none; it was left as it is; declare another name, or name another schema "
-                f"(SCD_SCHEMA) or folder for the tables"
-            )
-        if told:
+        properties = table.properties()
+        if properties and FORMAT not in properties:
+            raise SetupError("FOREIGN_TABLE", f"table {table.name}", table=table.identifier, property=FORMAT)
+        if properties:
             existing.add(table.name)
     return existing
 

@@ -25,8 +25,8 @@ _CONFLICTS = (
     "MetadataChangedException",
     "ProtocolChangedException",
 )
-# What an ALTER that was planned by the columns of a moment ago meets where a rival has taken the same step since.
-_TAKEN_ALREADY = ("FIELD_ALREADY_EXISTS", "UNRESOLVED_COLUMN")
+# Errors of an ALTER if another writer has executed the same schema step since it was planned.
+_ALREADY_ALTERED = ("FIELD_ALREADY_EXISTS", "UNRESOLVED_COLUMN")
 _MISSING = (
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_TABLE_NOT_FOUND",
@@ -90,17 +90,20 @@ class Table:
         return bool(self.columns())
 
     def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
-        """Create the table if it is not there; columns are (name, type, nullable)."""
+        """Create the table if it does not exist; a column is (name, type, nullable)."""
         ddl = ", ".join(f"{quote_name(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
-        told = {_VECTORS: "true", **properties}
-        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in told.items())
+        all_properties = {_VECTORS: "true", **properties}
+        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in all_properties.items())
         self._alter(
             f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta "
             f"COMMENT {sql_literal(comment)} TBLPROPERTIES ({pairs})"
         )
 
     def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
-        """Add nullable columns. Delta has to be told of times without a zone: only in a new table it knows itself."""
+        """Add nullable columns.
+
+        Times without a zone need a table feature, which Delta enables by itself only for a new table.
+        """
         if any("timestamp_ntz" in data_type for _, data_type in columns):
             self.set_properties({_TIMES_WITHOUT_ZONE: "supported"})
         ddl = ", ".join(f"{quote_name(name)} {data_type}" for name, data_type in columns)
@@ -116,12 +119,16 @@ class Table:
         self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
 
     def compact(self) -> None:
-        """OPTIMIZE, which changes no row.  Errors: ConflictError if a rival was faster."""
+        """Run OPTIMIZE, which changes no row.
+
+        Raises:
+            ConflictError: Another writer committed first.
+        """
         set_time_format(self.spark)
         self._alter(f"OPTIMIZE {self.identifier}")
 
     def properties(self) -> dict[str, str]:
-        """All that Delta tells, of itself too; none if there is no such table."""
+        """Return all table properties, including Delta's own, or an empty dict if the table does not exist."""
         try:
             rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier}").collect()
         except Exception as error:
@@ -131,13 +138,13 @@ class Table:
         return {row["key"]: row["value"] for row in rows}
 
     def read(self, version: int | None = None) -> DataFrame:
-        """The table's rows, at a table version where one is given."""
+        """Return the rows of the table, at a table version or the newest one."""
         if version is not None:
             return self.spark.sql(f"SELECT * FROM {self.identifier} VERSION AS OF {int(version)}")
         return self.spark.sql(f"SELECT * FROM {self.identifier}")
 
     def columns(self) -> dict[str, str]:
-        """Name to type of the table's columns; none if there is no such table."""
+        """Return the type of each column by its name; none if the table does not exist."""
         try:
             return {field.name: field.dataType.simpleString() for field in self.read().schema.fields}
         except Exception as error:
@@ -170,7 +177,11 @@ class Table:
         return pipeline_commits_since(self.spark, self.name, self.identifier, number)
 
     def append(self, rows: DataFrame, commit: PipelineCommit) -> PipelineCommit:
-        """Append the rows as `commit`.  Errors: ConflictError if a rival took its number."""
+        """Append the rows as `commit`.
+
+        Raises:
+            ConflictError: Another writer used its number.
+        """
         return self._commit(commit, lambda: self._save(rows, "append", {}, commit))
 
     def commit_empty(self, commit: PipelineCommit) -> PipelineCommit:
@@ -182,20 +193,18 @@ class Table:
         return self.append(self.read().limit(0), commit)
 
     def replace(self, rows: DataFrame, commit: PipelineCommit, *, key: str) -> PipelineCommit:
-        """Put each row in the place of the one with its key, or beside them if there is none, as `commit`.
+        """Replace the rows with the keys of `rows`, and append rows with new keys, as `commit`.
 
-        Errors: ConflictError if a rival took its number; UnsupportedDelta if the table has no deletion vectors,
-        without which `replaceUsing` fails on any but small tables.
+        Raises:
+            ConflictError: Another writer used its number.
+            UnsupportedDelta: The table has no deletion vectors; without them `replaceUsing` fails on large tables.
         """
         if self.properties().get(_VECTORS) != "true":
-            raise UnsupportedDelta(
-                f"table {self.name}: deletion vectors are off, which replacing rows by key needs; set the table "
-                f"property {_VECTORS} to true"
-            )
+            raise UnsupportedDelta("DELETION_VECTORS_OFF", f"table {self.name}", property=_VECTORS)
         return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
 
     def merge(self, rows: DataFrame, commit: PipelineCommit, *, key: str, removes: str) -> PipelineCommit:
-        """The same by one MERGE; rows for which the condition `removes` holds are deleted.
+        """Do the same by one MERGE; rows for which the condition `removes` is true are deleted.
 
         The MERGE takes its transaction from session settings, so it runs in a session of its own: in the caller's
         another thread's write would take the same number.
@@ -210,7 +219,7 @@ class Table:
         try:
             self.spark.sql(statement).collect()
         except Exception as error:
-            if is_conflict(error) or any(mark in str(error) for mark in _TAKEN_ALREADY):
+            if is_conflict(error) or any(text in str(error) for text in _ALREADY_ALTERED):
                 wrong = f"table {self.name}: another writer was faster than {statement.partition(' ')[0]}"
                 raise ConflictError(f"{wrong}; what was to be done has to be looked at anew") from error
             raise
@@ -295,9 +304,9 @@ def isolated_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterato
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether Delta refused a commit because of a rival's; Connect tells it in the message only."""
+    """Return whether Delta rejected a commit because of another writer's; with Connect only the message shows it."""
     text = f"{type(error).__name__}: {error}"
-    return any(mark in text for mark in _CONFLICTS)
+    return any(part_of_message in text for part_of_message in _CONFLICTS)
 
 
 def is_superseded(error: BaseException) -> bool:
@@ -307,9 +316,9 @@ def is_superseded(error: BaseException) -> bool:
 
 def _is_missing(error: BaseException) -> bool:
     text = str(error)
-    return any(mark in text for mark in _MISSING)
+    return any(part_of_message in text for part_of_message in _MISSING)
 
 
 def sql_literal(text: str) -> str:
-    """A text as an SQL literal."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

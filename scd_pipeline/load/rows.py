@@ -108,7 +108,7 @@ def _versions(
     """Return the versions of the affected entities, from all change records in effect."""
     log, dimension, batches = state.log, state.dimension, [*state.batches, *intake.batches_to_append]
     stored = records_in_effect(log, batches).drop(COMMIT)
-    if log.is_there:
+    if log.exists:
         in_effect = stored.join(keys, list(dimension.key_names), "left_semi")
         if records is not None:
             in_effect = in_effect.unionByName(_timeline_records(records, in_effect))

@@ -187,7 +187,7 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     applied = log_high_water_mark(log.commit, commit)
     recorded = recording.audit.applied(log.table.name).commit if recording else applied
     # A commit without batches, as maintenance creates them, brings nothing to apply.
-    commits = log.table.commits_since(min(applied, recorded)) if log.is_there else []
+    commits = log.table.commits_since(min(applied, recorded)) if log.exists else []
     with_batches = [c.number for c in commits if c.batches]
     errors = damage(log.commit, [commit, *([recording.audit] if recording else [])])
     errors += recording.damage() if recording else []

@@ -108,7 +108,7 @@ def test_a_commit_that_another_writers_follows_is_no_conflict(
         original(self, rows, mode, options, next_commits.pop())
 
     monkeypatch.setattr(Table, "_save", followed)
-    done = table.mark(commit)
+    done = table.commit_empty(commit)
     assert (done.token, done.newest) == (commit.token, done.table_version + 1)
 
 

@@ -50,11 +50,7 @@ def test_a_table_that_something_else_made_is_left_as_it_is(spark: SparkSession, 
         for use in asked:
             with pytest.raises(SetupError) as refused:
                 use()
-            assert str(refused.value) == (
-                f"table {name}: {table.identifier} was not made by this package, as it has no property "
-                "scd_pipeline.format; expected a table of ours or none; it was left as it is; declare another name, or "
-                "name another schema (SCD_SCHEMA) or folder for the tables"
-            )
+            assert (refused.value.code, refused.value.location) == ("FOREIGN_TABLE", f"table {name}")
         assert spark.sql(f"DESCRIBE HISTORY {table.identifier}").count() == 1
         assert [place.name for place in warehouse.iterdir()] == [name]
         shutil.rmtree(warehouse / name)
