@@ -269,7 +269,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "REMOTE_ADDRESS_INVALID": Condition(
         "invalid address of a Spark Connect server (not shown, as it may contain a token); expected sc://host:port or "
-        "sc://host:port/;use_ssl=true;token=...",
+        "sc://host:port/;use_ssl=true;token=",
         "correct it; inside a token write = / ? # ; as %3D %2F %3F %23 %3B",
     ),
     "SERVER_UNREACHABLE": Condition(
