@@ -20,6 +20,7 @@ class Condition:
 
 CONDITIONS: Mapping[str, Condition] = {
     # Declarations
+    "INVALID_DECLARATION": Condition("the declaration has {count} errors; expected none", "correct each of them"),
     # Deliveries
     "BAD_ROWS": Condition(
         "{bad} of {rows} rows are bad ({share}); expected at most {limit}; for example: {example}",
@@ -38,7 +39,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "change per key",
     ),
     "NO_ROW_ORDER": Condition(
-        "{of} has no order of rows; expected one, because `ties: last_row` is declared",
+        "{input} has no order of rows; expected one, because `ties: last_row` is declared",
         "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `last_row`",
     ),
     "NO_TIME": Condition(
@@ -89,7 +90,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "UNKNOWN_SOURCE": Condition(
         "the source is not declared for {table}; expected one of {sources}", "pass the name of a declared source"
     ),
-    "UNKNOWN_CHANNEL": Condition("{problem_text}; expected {channels}", "pass the channel that the source declares"),
+    "UNKNOWN_CHANNEL": Condition("{requested}; expected {channels}", "pass the channel that the source declares"),
     "UNKNOWN_RULE": Condition(
         "`allow` has unknown rules: {rules}; expected some of {expected}", "pass the names of overridable rules"
     ),
@@ -191,6 +192,14 @@ CONDITIONS: Mapping[str, Condition] = {
         "deletion vectors are off; expected them on, because replacing rows by key needs them; nothing was written",
         "set the table property {property} to true",
     ),
+    "WRITE_CONFLICT": Condition(
+        "another writer committed number {number}; expected {previous} to be the last commit",
+        "compute the load again from the new state of the table",
+    ),
+    "SCHEMA_CONFLICT": Condition(
+        "another writer changed the table before {operation}; expected no change since the operation was planned",
+        "compute the load again from the new state of the table",
+    ),
     "NO_WAY_TO_WRITE": Condition(
         "neither replaceUsing nor MERGE works on a scratch table; expected Delta 3.2 or later; nothing was written",
         "install Delta 3.2 or later with its session extension",
@@ -233,7 +242,22 @@ CONDITIONS: Mapping[str, Condition] = {
         "the rows have a column {column}; expected rows without it, as the join adds the surrogate key by this name",
         "rename or drop it",
     ),
+    "TABLES_NOT_LISTED": Condition(
+        "the tables of a remote folder cannot be listed; expected the declarations of the tables",
+        "name the declarations (--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{path}/<table>`",
+    ),
     # Spark and set-up
+    "UNKNOWN_TABLE_KIND": Condition(
+        "schemas are set for {kinds}; expected some of {expected}", "correct SCD_SCHEMA_<KIND> or `schemas`"
+    ),
+    "MAIN_SCHEMA_MISSING": Condition(
+        "schemas are set for {kinds}, but not for the other tables; expected a schema for all tables",
+        "set SCD_SCHEMA or `schema` too",
+    ),
+    "SESSION_TIME_ZONE": Condition(
+        "spark.sql.session.timeZone is {zone}; expected UTC",
+        "set it to UTC before the warehouse is opened, or get a session from scd_pipeline.spark.session",
+    ),
     "CACHE_NOT_WRITABLE": Condition(
         "cannot create the folder ({reason}); expected a folder for downloads", "name another folder in SCD_HOME"
     ),
@@ -334,7 +358,6 @@ CONDITIONS: Mapping[str, Condition] = {
     "SAMPLE_NOT_READABLE": Condition(
         "{reason}; expected a CSV file with a header and at least one row", "correct the file"
     ),
-    "STEP_FAILED": Condition("{message}; expected every step to succeed", "correct the cause and run the job again"),
     "TABLE_NOT_DECLARED": Condition(
         "no dimension, fact or file has this name; expected a table that is declared in {declarations}",
         "{hint}; declarations elsewhere are named by --declarations or SCD_DECLARATIONS",

@@ -1,7 +1,6 @@
-"""Every error a caller may meet, and the exit code of the command that meets it.
+"""The errors of this package, each with the exit code of a command that fails with it.
 
-All of them are shown without a traceback: the message says what was wrong, where, what was
-expected and what to do.
+Commands print them without a traceback: the message contains the location, the problem, the expectation and the fix.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 from scd_pipeline.conditions import CONDITIONS
 
 OVERRIDABLE_RULES = ("bad_rows", "retire_guard")
-"""The rules that can be let through, as `Delivery.allow` names them (S26, S27)."""
+"""The rules that `Delivery.allow` can override (S26, S27)."""
 
 
 class ScdError(Exception):
@@ -24,12 +23,16 @@ class ScdError(Exception):
         code: The code of the condition, as `RETIRE_GUARD`.
         location: Where the problem is: file and line, or table, batch, column and key.
         details: Values of the placeholders in the texts of the condition; `fix` replaces the condition's own fix.
+
+    Raises:
+        KeyError: The code has no condition.
     """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(self, code: str, location: str = "", **details: object) -> None:
         super().__init__(code, location)
+        self.condition = CONDITIONS[code]
         self.code = code
         self.location = location
         self.details = details
@@ -37,18 +40,14 @@ class ScdError(Exception):
     @property
     def problem(self) -> str:
         """What is wrong, and what was expected."""
-        condition = CONDITIONS.get(self.code)
-        return condition.problem.format_map(self.details) if condition else self.code
+        return self.condition.problem.format_map(self.details)
 
     @property
     def fix(self) -> str:
         """What a user does about it."""
-        condition = CONDITIONS.get(self.code)
-        return str(self.details.get("fix") or condition.fix.format_map(self.details)) if condition else ""
+        return str(self.details.get("fix") or self.condition.fix.format_map(self.details))
 
     def __str__(self) -> str:
-        if self.code not in CONDITIONS:  # until every error has its condition
-            return self.code
         location = f"{self.location}: " if self.location else ""
         return f"[{self.code}] {location}{self.problem}; {self.fix}"
 
@@ -83,7 +82,7 @@ class DeclarationError(ScdError):
 
     def __init__(self, errors: Iterable[ValidationError]) -> None:
         self.errors: tuple[ValidationError, ...] = tuple(errors)
-        super().__init__("INVALID_DECLARATION")
+        super().__init__("INVALID_DECLARATION", count=len(self.errors))
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
@@ -114,7 +113,7 @@ class LoadError(ScdError):
 
 
 class ConflictError(LoadError):
-    """Another writer committed first; a load computes its plan again from the table as it is now."""
+    """Another writer committed first; a load recomputes its plan from the new state of the table."""
 
 
 class RetriesExhausted(LoadError):
@@ -162,20 +161,20 @@ class SetupError(ScdError):
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says first, as Spark's go on for pages; its kind where it says nothing."""
+    """Return the first line of an error's message, as Spark's have many; the name of its class if it has no message."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 _VALUE_ERROR = re.compile(r"\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?:22|23|P0)", re.DOTALL)
-"""Of Spark's errors those of values: data exceptions, broken constraints, and errors that an expression raised."""
+"""Matches Spark's errors about values: data exceptions, broken constraints, and errors raised by an expression."""
 
 
 def value_error_name(error: BaseException) -> str | None:
     """Return the name of an error of Spark whose message repeats values of rows (S31); None for any other error."""
-    found = _VALUE_ERROR.search(str(error))
-    return found["name"] if found else None
+    match = _VALUE_ERROR.search(str(error))
+    return match["name"] if match else None
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code of a command that ends with this error: 1 for any that is not ours."""
+    """Return the exit code of a command that ends with this error: 1 if it is not an error of this package."""
     return error.exit_code if isinstance(error, ScdError) else 1

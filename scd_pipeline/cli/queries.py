@@ -54,7 +54,7 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
     with settings.open(declared=names) as warehouse:
         if not query:
-            print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.place} yet")
+            print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.location} yet")
             return
         reading.register(warehouse, facts=facts, query=query)
         with query_errors(lambda: reading.views(warehouse, facts), check=True):
@@ -232,7 +232,7 @@ def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
         near = [] if name in tables else get_close_matches(name, tables, n=1)
         if not near:
             raise
-        raise SetupError("TABLE_NOT_FOUND", name, warehouse=warehouse.place, nearest=near[0]) from error
+        raise SetupError("TABLE_NOT_FOUND", name, warehouse=warehouse.location, nearest=near[0]) from error
 
 
 def _parse_time(text: str) -> datetime:

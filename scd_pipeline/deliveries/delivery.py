@@ -106,9 +106,7 @@ class Delivery:
         kind = self.channel or (next(iter(channels)) if len(channels) == 1 else None)
         if kind not in channels:
             requested = f"channel {self.channel} is not declared" if self.channel else "the channel is missing"
-            raise SourceDataError(
-                "UNKNOWN_CHANNEL", self.location, problem_text=requested, channels=" or ".join(channels)
-            )
+            raise SourceDataError("UNKNOWN_CHANNEL", self.location, requested=requested, channels=" or ".join(channels))
         channel = channels[kind]
         if self.path is None or channel.format is not None:
             return channel

@@ -388,7 +388,7 @@ def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     if not _is_read_by_path(first):
         return read_table(spark, first.channel, first.delivery)
     if is_in_order and Path(str(first.delivery.path)).is_dir():
-        raise _Unreadable("NO_ROW_ORDER", of="a folder of files")
+        raise _Unreadable("NO_ROW_ORDER", input="a folder of files")
     paths = [str(delivery.delivery.path) for delivery in members]
     frame = read_path(spark, first.channel, paths, layout=shape.layout, fields=shape.fields)
     if FILE in frame.columns:
@@ -412,7 +412,7 @@ def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> Da
         raise _Unreadable("DUPLICATE_COLUMN", columns=listed(repeated))
     if hasattr(frame, "sparkSession"):
         if is_in_order:
-            raise _Unreadable("NO_ROW_ORDER", of="a Spark frame")
+            raise _Unreadable("NO_ROW_ORDER", input="a Spark frame")
         return frame  # type: ignore[no-any-return]
     try:
         table = to_arrow(frame)

@@ -70,7 +70,7 @@ class TableVersion:
 class Table:
     """A table by its name, at a path of its own or in a schema of the catalog.
 
-    `replaces` tells whether this server's Delta has `replaceUsing` (S32); without it one MERGE does the same.
+    `replaces` is whether this server's Delta supports `replaceUsing` (S32); otherwise one MERGE has the same effect.
     """
 
     spark: SparkSession
@@ -167,13 +167,13 @@ class Table:
     def newest(self, commit: PipelineCommit | None = None) -> TableVersion | None:
         """Return the table at its newest version; None if it does not exist.
 
-        `commit` is its last pipeline commit, if it was read already: then the table is returned at the version of then.
+        `commit` is its last pipeline commit, if it was read already; the result is then the table as of that reading.
         """
         commit = commit or self.last_commit_or_zero()
         return TableVersion(commit, self.read(commit.newest)) if commit.exists else None
 
     def commits_since(self, number: int) -> list[PipelineCommit]:
-        """The pipeline commits after that number, in order."""
+        """Return the pipeline commits after a number, in order."""
         return pipeline_commits_since(self.spark, self.name, self.identifier, number)
 
     def append(self, rows: DataFrame, commit: PipelineCommit) -> PipelineCommit:
@@ -185,7 +185,7 @@ class Table:
         return self._commit(commit, lambda: self._save(rows, "append", {}, commit))
 
     def commit_empty(self, commit: PipelineCommit) -> PipelineCommit:
-        """Make `commit` without any row, for its metadata.
+        """Write `commit` without rows, for its metadata.
 
         Raises:
             ConflictError: Another writer used the commit's number.
@@ -204,28 +204,29 @@ class Table:
         return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
 
     def merge(self, rows: DataFrame, commit: PipelineCommit, *, key: str, removes: str) -> PipelineCommit:
-        """Do the same by one MERGE; rows for which the condition `removes` is true are deleted.
+        """Replace rows by key with one MERGE; rows for which the condition `removes` is true are deleted.
 
-        The MERGE takes its transaction from session settings, so it runs in a session of its own: in the caller's
-        another thread's write would take the same number.
+        The MERGE takes its transaction from session settings, so it runs in an isolated session: in the
+        caller's session, a write of another thread would use the same number.
         """
         return self._commit(commit, lambda: self._merge(rows, commit, key, removes))
 
     def _alter(self, statement: str) -> None:
-        """Run a statement that does without a number of its own.
+        """Run a statement that has no pipeline commit number.
 
-        Errors: ConflictError if a rival was faster, with another step or with the same.
+        Raises:
+            ConflictError: Another writer committed first, with the same statement or another one.
         """
         try:
             self.spark.sql(statement).collect()
         except Exception as error:
             if is_conflict(error) or any(text in str(error) for text in _ALREADY_ALTERED):
-                wrong = f"table {self.name}: another writer was faster than {statement.partition(' ')[0]}"
-                raise ConflictError(f"{wrong}; what was to be done has to be looked at anew") from error
+                operation = statement.partition(" ")[0]
+                raise ConflictError("SCHEMA_CONFLICT", f"table {self.name}", operation=operation) from error
             raise
 
     def _commit(self, commit: PipelineCommit, write: Callable[[], None]) -> PipelineCommit:
-        """Write, and return the commit as the history has it; another writer may have committed after it.
+        """Write, and return the commit as the table's history has it; another writer may have committed after it.
 
         Raises:
             ConflictError: Another writer used the commit's number.
@@ -237,16 +238,14 @@ class Table:
             if not is_conflict(error):
                 raise
             cause = error
-        done = find_commit(self.spark, commit, self.identifier)
-        if done is None:
+        stored_commit = find_commit(self.spark, commit, self.identifier)
+        if stored_commit is None:
             raise self._conflict(commit) from cause
-        return done
+        return stored_commit
 
     def _conflict(self, commit: PipelineCommit) -> ConflictError:
-        return ConflictError(
-            f"table {self.name}: another writer made commit {commit.number} first; expected to write on commit "
-            f"{commit.number - 1}; the load has to be computed anew"
-        )
+        number = commit.number
+        return ConflictError("WRITE_CONFLICT", f"table {self.name}", number=number, previous=number - 1)
 
     def _save(self, rows: DataFrame, mode: str, options: Mapping[str, str], commit: PipelineCommit) -> None:
         set_time_format(self.spark)
@@ -285,7 +284,7 @@ def set_time_format(spark: SparkSession) -> None:
 
 @contextmanager
 def isolated_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tuple[SparkSession, str]]:
-    """A session of its own that sees `rows` under the name that comes with it; both go with the context."""
+    """Yield a new session and the name under which it has `rows` as a view; both are released at the end."""
     if is_remote():
         rows.createOrReplaceTempView(view)
         clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect's session has it
@@ -306,7 +305,7 @@ def isolated_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterato
 def is_conflict(error: BaseException) -> bool:
     """Return whether Delta rejected a commit because of another writer's; with Connect only the message shows it."""
     text = f"{type(error).__name__}: {error}"
-    return any(part_of_message in text for part_of_message in _CONFLICTS)
+    return any(message_part in text for message_part in _CONFLICTS)
 
 
 def is_superseded(error: BaseException) -> bool:
@@ -316,7 +315,7 @@ def is_superseded(error: BaseException) -> bool:
 
 def _is_missing(error: BaseException) -> bool:
     text = str(error)
-    return any(part_of_message in text for part_of_message in _MISSING)
+    return any(message_part in text for message_part in _MISSING)
 
 
 def sql_literal(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the tables of a set of dimensions lie, and what the server behind them can do."""
+"""The location of the tables of dimensions and facts, and the platform capabilities of the server."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ from scd_pipeline.history.keys import KeyHash, hash_64
 
 
 class Warehouse:
-    """A folder (or bucket) with one Delta table per name; with `schema`, names of the session's catalog instead.
+    """A folder or bucket with one Delta table per name, or a schema of the session's catalog.
 
-    `schemas` names another schema for a kind of table (`changes`, `audit`, `keys`). The folder then only serves for
-    trying out what Delta can do. `declared` names dimensions and facts whose tables may be there, for a place that
-    cannot be listed. `key_hash` turns the text of a version into its surrogate key; another than the
-    default is for tests.
-    Errors: SetupError if the session's time zone is not UTC, as times would be read and cast in it (S1), or if
-    `schemas` names something else.
+    Args:
+        spark: The session. Its time zone must be UTC, because Spark casts times in that zone (S1).
+        path: The folder. With `schema` it contains only the tables of the platform capabilities.
+        schema: The schema of the tables; by default they are in the folder.
+        schemas: Another schema for a kind of table (`changes`, `audit`, `keys`).
+        declared: Names of dimensions and facts, of which `tables` returns the existing tables if the folder cannot be
+            listed.
+        key_hash: Computes a surrogate key from the text of a version; tests set another than the default.
+
+    Raises:
+        SetupError: The session has another time zone, `schemas` names another kind of table, or `schema` is missing.
     """
 
     def __init__(
@@ -45,37 +50,34 @@ class Warehouse:
         self.declared = tuple(declared)
         self.key_hash = key_hash
         self._confirmed: Capabilities | None = None
-        if unknown := sorted(set(self.schemas) - set(KINDS)) or ([*self.schemas] if not schema else []):
-            raise SetupError(
-                f"warehouse {self.path}: schemas of {', '.join(unknown)}; expected a schema for all tables in "
-                f"`schema`, and beside it others for {', '.join(KINDS)}"
-            )
+        location = f"warehouse {self.path}"
+        if unknown := sorted(set(self.schemas) - set(KINDS)):
+            raise SetupError("UNKNOWN_TABLE_KIND", location, kinds=", ".join(unknown), expected=", ".join(KINDS))
+        if self.schemas and not schema:
+            raise SetupError("MAIN_SCHEMA_MISSING", location, kinds=", ".join(self.schemas))
         zone = spark.conf.get("spark.sql.session.timeZone")
         if zone not in ("UTC", "Etc/UTC", "Z", "+00:00"):
-            raise SetupError(
-                f"Spark session: spark.sql.session.timeZone is {zone}; expected UTC; set it to UTC before the "
-                f"warehouse is opened, or take a session from scd_pipeline.spark.session"
-            )
+            raise SetupError("SESSION_TIME_ZONE", "Spark session", zone=zone)
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What was found out about this server's Delta; tried at the first use, before anything is written.
+        """The platform capabilities of this server, probed at the first use, before any table is written.
 
-        What an earlier run stored may be of another Delta: see `writable_by`.
+        The stored ones may be of a server with another Delta: see `writable_by`.
         """
         return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
 
     def table(self, name: str) -> Table:
-        """A table by its name, for reading; `writable` gives one for writing."""
-        return Table(self.spark, name, None, self._schema_of(name)) if self.schema else self._at_path(name)
+        """Return a table by its name, for reading; `writable` returns one for writing."""
+        return Table(self.spark, name, None, self._table_schema(name)) if self.schema else self._at_path(name)
 
     def writable(self, name: str) -> Table:
-        """The table with the way of writing that this server has (S32)."""
+        """Return the table with the way of writing that this server supports (S32)."""
         table = self.table(name)
         return Table(table.spark, table.name, table.path, table.schema, self.capabilities.replaces)
 
     def writable_by(self, name: str, engine: str) -> Table:
-        """Return the table with the way of writing that the engine of this session has (S32).
+        """Return the table with the way of writing that the engine of this session supports (S32).
 
         Delta before 4.3 ignores `replaceUsing` and overwrites the whole table, and the stored capabilities may be of a
         server with another Delta. So they are compared with the engine of a commit of this session, once.
@@ -98,42 +100,40 @@ class Warehouse:
         return self.writable(name)
 
     @property
-    def place(self) -> str:
-        """Where the tables lie, for people: the schema, or the folder."""
+    def location(self) -> str:
+        """The location of the tables for messages: the schema, or the folder."""
         return self.schema or self.path
 
     @property
     def is_listed(self) -> bool:
-        """Whether it can be told which tables there are."""
+        """Whether the tables can be listed, as those of a remote folder cannot."""
         return self.schema is not None or "://" not in self.path
 
     def tables(self) -> list[str]:
-        """The names of the tables, in order.
+        """Return the names of the existing tables, in order.
 
-        Errors: SetupError if they are in a folder that is not local, and nothing is declared.
+        Raises:
+            SetupError: The folder cannot be listed, and no declared names were passed.
         """
         if not self.is_listed:
             if not self.declared:
-                raise SetupError(
-                    f"warehouse {self.path}: the tables of a remote folder cannot be listed; name the declarations "
-                    f"(--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{self.path}/<table>`"
-                )
+                raise SetupError("TABLES_NOT_LISTED", f"warehouse {self.path}", path=self.path)
             names = [table for name in self.declared for table in tables_of(name)]
             return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
-            found = [
+            names = [
                 row["tableName"]
                 for schema in sorted({self.schema, *self.schemas.values()})
                 for row in self.spark.sql(f"SHOW TABLES IN {schema}").collect()
                 if not row["isTemporary"] and self.table(row["tableName"]).schema == schema
             ]
             views = {row["viewName"] for row in self.spark.sql(f"SHOW VIEWS IN {self.schema}").collect()}
-            return sorted(set(found) - views)
+            return sorted(set(names) - views)
         folder = Path(self.path)
-        names = [place.parent.name for place in folder.glob("*/_delta_log")] if folder.is_dir() else []
+        names = [log.parent.name for log in folder.glob("*/_delta_log")] if folder.is_dir() else []
         return sorted(name for name in names if not name.startswith("_"))
 
-    def _schema_of(self, name: str) -> str | None:
+    def _table_schema(self, name: str) -> str | None:
         return self.schemas.get(name.rpartition("_")[2], self.schema)
 
     def _at_path(self, name: str) -> Table:
@@ -141,5 +141,5 @@ class Warehouse:
 
 
 def _absolute(path: str) -> str:
-    """A path without a scheme is a local folder, as seen from where the program runs."""
+    """Return the path as an absolute one; a path with a scheme is absolute already."""
     return path.rstrip("/") if "://" in path else str(Path(path).resolve())

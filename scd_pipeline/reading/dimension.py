@@ -112,7 +112,11 @@ def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     name = dimension if isinstance(dimension, str) else dimension.name
     if warehouse.table(name).exists() and not warehouse.table(name + AUDIT_SUFFIX).exists():
         raise SetupError(
-            "AUDIT_MISSING", name, table=name + AUDIT_SUFFIX, warehouse=warehouse.place, batches=name + BATCHES_SUFFIX
+            "AUDIT_MISSING",
+            name,
+            table=name + AUDIT_SUFFIX,
+            warehouse=warehouse.location,
+            batches=name + BATCHES_SUFFIX,
         )
     return existing_rows(warehouse, name + AUDIT_SUFFIX, name)
 
@@ -188,7 +192,7 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
     stored = stored_declaration(table) if table.exists() else None
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
-        raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.place, names=names)
+        raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
     keys = tuple(name for name, _ in stored["key"])
     return TableShape(dimension, keys, stored["open_end"], EFFECTIVE_TO in table.columns(), stored["surrogate_key"])
 
@@ -215,7 +219,7 @@ def existing_rows(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
     """
     table = warehouse.table(name)
     if not table.exists():
-        raise SetupError("TABLE_NOT_LOADED", dimension, table=name, warehouse=warehouse.place)
+        raise SetupError("TABLE_NOT_LOADED", dimension, table=name, warehouse=warehouse.location)
     return table.read()
 
 

@@ -244,9 +244,7 @@ def test_rows_without_a_stored_key_are_joined_as_of_their_time_and_histories_by_
         """,
         told.toArrow().to_pylist(),
     )
-    with pytest.raises(
-        UsageError, match="expected 1 columns, one for each of its business key, in this order: player_id"
-    ):
+    with pytest.raises(UsageError, match="JOIN_KEYS_INCOMPLETE"):
         reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who", "at"))
     both = reading.overlap(recorded, PLAYER, PLAYER, on=[("player_id", "player_id")])
     assert_same_rows(

@@ -263,7 +263,8 @@ def test_version_names_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(SetupError("NONE"), 5), (LoadError("LOST"), 4), (KeyboardInterrupt(), 130)]
+    ("error", "code"),
+    [(SetupError("JAVA_MISSING"), 5), (LoadError("NO_WAY_TO_WRITE"), 4), (KeyboardInterrupt(), 130)],
 )
 def test_errors_become_exit_codes(
     error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -193,7 +193,7 @@ def test_a_time_of_day_without_a_date_is_none(own_tables: OwnTables) -> None:
 def test_a_session_in_another_zone_is_refused(spark: SparkSession, warehouse: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Oslo")
     try:
-        with pytest.raises(SetupError, match=r"timeZone is Europe/Oslo; expected UTC"):
+        with pytest.raises(SetupError, match="SESSION_TIME_ZONE"):
             Warehouse(spark, warehouse)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

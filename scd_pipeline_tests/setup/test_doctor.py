@@ -114,10 +114,12 @@ def test_the_capabilities_of_delta(healthy: Environment, probed: Probed, line: s
 
 def test_a_failed_probe(healthy: Environment) -> None:
     def fails() -> Probed:
-        raise UnsupportedDelta("no Delta here")
+        raise UnsupportedDelta("NO_WAY_TO_WRITE", "Delta 0")
 
     diagnosis = select(doctor.diagnose(healthy, capabilities=fails), "Delta writes")
-    assert str(diagnosis) == "FAIL Delta writes: unknown; fix the error of the probe: no Delta here"
+    assert str(diagnosis).startswith(
+        "FAIL Delta writes: unknown; fix the error of the probe: [NO_WAY_TO_WRITE] Delta 0"
+    )
 
 
 def test_capabilities_are_optional(healthy: Environment) -> None:

@@ -40,7 +40,7 @@ def loaded(request: pytest.FixtureRequest, in_rome: Warehouse) -> Warehouse:
 def test_a_log_write_computed_before_a_rivals_commit_is_refused(loaded: Warehouse) -> None:
     made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
-    with pytest.raises(ConflictError, match="another writer made commit 2 first"):
+    with pytest.raises(ConflictError, match="WRITE_CONFLICT"):
         commit_log(loaded, made)
     ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert_same_rows(BOTH_CHANGES, history(loaded))
@@ -66,7 +66,7 @@ def test_a_schema_step_that_a_rival_took_first_is_planned_anew(loaded: Warehouse
         changed = replace(CUSTOMER, attributes=attributes)
         made = plan(loaded, changed, [feed("one", ("a", month, "Oslo"))])
         plan(loaded, changed, [feed("two", ("b", month, "Paris"))]).prepare(loaded)
-        with pytest.raises(ConflictError, match="another writer was faster than ALTER"):
+        with pytest.raises(ConflictError, match="SCHEMA_CONFLICT"):
             made.prepare(loaded)
         assert plan(loaded, changed, [feed("one", ("a", month, "Oslo"))]).schema_steps == ()
 
@@ -128,7 +128,7 @@ def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch:
     assert_same_rows(beside.actions.toArrow().to_pylist(), alone.actions.toArrow().to_pylist())
     assert [batch.delivery for batch in log.batches()] == ["2024-01-01"]
     assert log.rows().count() == 1
-    with pytest.raises(ConflictError, match="another writer made commit 2 first"):
+    with pytest.raises(ConflictError, match="WRITE_CONFLICT"):
         commit_log(loaded, beside)
 
 
@@ -242,7 +242,7 @@ def test_a_table_without_deletion_vectors_is_refused(loaded: Warehouse) -> None:
         return
     table = loaded.table(CUSTOMER.name).identifier
     loaded.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')")
-    with pytest.raises(UnsupportedDelta, match="deletion vectors are off"):
+    with pytest.raises(UnsupportedDelta, match="DELETION_VECTORS_OFF"):
         ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert len(history(loaded)) == 1
 

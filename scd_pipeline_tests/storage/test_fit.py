@@ -165,14 +165,14 @@ def test_a_delta_that_can_write_in_no_way_is_refused_before_anything_is_written(
     original = Table._save
     monkeypatch.setattr(Table, "_save", overwrite)
     assert not probe(spark, "old", str(warehouse / "s")).replaces
-    with pytest.raises(UnsupportedDelta, match="neither replaceUsing nor MERGE works on a scratch table"):
+    with pytest.raises(UnsupportedDelta, match="NO_WAY_TO_WRITE"):
         Capabilities("old", "Delta-Lake/2.0", replaces=False, merges=False).checked()
 
 
 def test_a_session_in_another_time_zone_is_refused(spark: SparkSession, warehouse: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        with pytest.raises(SetupError, match="timeZone is Asia/Tokyo; expected UTC"):
+        with pytest.raises(SetupError, match="SESSION_TIME_ZONE"):
             Warehouse(spark, warehouse)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -18,12 +18,12 @@ FAULT = ValidationError("c.yaml:7", "attributes.city.scd", "9 is not a type of a
     ("error", "code"),
     [
         (DeclarationError([FAULT]), 2),
-        (errors.SourceDataError("x"), 3),
+        (errors.SourceDataError("UNREADABLE_CSV", problem="x"), 3),
         (BatchRejected("BAD_ROWS", "crm/2024-01-01", bad=12, rows=100, share="12%", limit="5%", example="x"), 3),
-        (LoadError("x"), 4),
-        (errors.ConflictError("x"), 4),
-        (errors.SetupError("x"), 5),
-        (ScdError("x"), 1),
+        (LoadError("INVARIANT_VIOLATED", violations="x"), 4),
+        (errors.ConflictError("WRITE_CONFLICT", number=2, previous=1), 4),
+        (errors.SetupError("SESSION_TIME_ZONE", zone="Asia/Tokyo"), 5),
+        (ScdError("NO_WAY_TO_WRITE"), 1),
         (KeyError("x"), 1),
     ],
 )
@@ -44,6 +44,11 @@ def test_a_rejected_batch_shows_its_code_its_problem_and_its_fix() -> None:
         "retire-guard`, `allow` in Dagster's run configuration, `Delivery(allow=...)`)"
     )
     assert (rejected.batch, rejected.code) == ("crm/2024-01-01", "RETIRE_GUARD")
+
+
+def test_an_error_without_a_condition_cannot_be_created() -> None:
+    with pytest.raises(KeyError, match="NO_SUCH_CODE"):
+        ScdError("NO_SUCH_CODE")
 
 
 @pytest.mark.parametrize("code", CONDITIONS)
