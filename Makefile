@@ -49,6 +49,10 @@ $(STAMP): | .venv/.made
 	fi; \
 	rm -rf .venv && $$python -m venv .venv && touch $@
 
+.PHONY: check
+check: lint ## Lint, then the tests that need no Spark
+	$(PYTEST) -m "not slow and not spark" $(PYTEST_ARGS)
+
 .PHONY: test
 test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to pytest)
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)

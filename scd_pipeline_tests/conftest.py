@@ -35,10 +35,21 @@ SHARED_BY_ALL_FILES = ("facts", "functional")
 """Folders of tests whose files share what is slow to make."""
 
 
+NEED_SPARK = {"spark", "remote", "installation"}
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    """Return whether a test uses a session, itself or as the engine's side of a text table."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return params.get("side") == "engine" or not NEED_SPARK.isdisjoint(getattr(item, "fixturenames", ()))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes run the tests, those that share what is slow to make run in one."""
+    """Mark the tests that need Spark, and group those that share what is slow to create in one process."""
     for item in items:
+        if _needs_spark(item):
+            item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("xdist_group") is None:
             folder = item.path.parent
             together = folder if folder.name in SHARED_BY_ALL_FILES else item.path
