@@ -87,7 +87,8 @@ def main(arguments: list[str]) -> int:
         print(f"{server.url} (log: {server.log})")
         return 0
     if arguments == ["stop"]:
-        print(f"servers stopped: {stop_server(folder())}")
+        found = find_installation(Environment.from_env())
+        print(f"servers stopped: {stop_server(folder(), settings(found))}")
         return 0
     print("usage: python -m scd_pipeline_tests.servers start|stop", file=sys.stderr)
     return 2

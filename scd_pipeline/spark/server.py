@@ -81,9 +81,14 @@ def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> Server |
     return running[0] if running else None
 
 
-def stop_server(folder: Path) -> int:
-    """Stop all servers of the folder, also those in use. Return how many ran."""
-    running = [(path, server) for path in sorted(folder.glob("*/")) if (server := _running_server(path))]
+def stop_server(folder: Path, conf: Mapping[str, str] | None = None) -> int:
+    """Stop the servers of the folder, also those in use. Return how many ran.
+
+    Args:
+        conf: Stops only the server with these settings [all].
+    """
+    paths = sorted(folder.glob("*/")) if conf is None else [_state_folder(folder, conf)]
+    running = [(path, server) for path in paths if (server := _running_server(path))]
     for state_folder, server in running:
         _stop(state_folder, server)
     return len(running)
