@@ -1,4 +1,4 @@
-"""The audit of a dimension as a table: what happened to whom, why, and since when that is known (S21, S22)."""
+"""The audit table of a dimension: the transitions of each entity with their reason and their system time (S21, S22)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NO_LONGER = "no_longer_true"
 
 
 def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
-    """Name, type and nullability of the audit's columns, in order."""
-    needed = {CHANGE_TYPE, CHANGE_TS, AUDIT_ACTOR}
+    """Return name, type and nullability of the audit's columns, in order."""
+    not_null = {CHANGE_TYPE, CHANGE_TS, AUDIT_ACTOR}
     return [
         (AUDIT_ID, "bigint", False),
         *[(key.name, parse_type(key.type).ddl(), False) for key in dimension.business_key],
-        *[(name, ddl, name not in needed) for name, ddl in transition_schema(dimension)],
+        *[(name, ddl, name not in not_null) for name, ddl in transition_schema(dimension)],
         (RECORDED_AT, "timestamp", False),
         (RECORDED_VERSION, "bigint", True),
         (WITHDRAWS, "bigint", True),
@@ -42,26 +42,27 @@ def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
 
 
 def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
-    """Of audit rows those that were not withdrawn, in the names that the attributes have now.
+    """Return the audit rows that were not withdrawn, under the current names of the attributes.
 
-    Out: `audit_id`, the business key and `transition_schema`, `recorded_at`, `recorded_version`.
+    Returns:
+        `audit_id`, the business key and `transition_schema`, `recorded_at`, `recorded_version`.
     """
     keys = list(dimension.key_names)
-    gone = audit.where(F.col(CHANGE_TYPE) == WITHDRAWN).select(
+    withdrawn = audit.where(F.col(CHANGE_TYPE) == WITHDRAWN).select(
         *[col(k) for k in keys], F.col(WITHDRAWS).alias(AUDIT_ID)
     )
-    told = audit.where(F.col(CHANGE_TYPE) != WITHDRAWN).drop(WITHDRAWS)
-    return _in_new_names(told.join(gone, [*keys, AUDIT_ID], "left_anti"), dimension)
+    transitions = audit.where(F.col(CHANGE_TYPE) != WITHDRAWN).drop(WITHDRAWS)
+    return _with_current_names(transitions.join(withdrawn, [*keys, AUDIT_ID], "left_anti"), dimension)
 
 
 def recorded_until(audit: DataFrame, moment: Column) -> DataFrame:
-    """The audit rows that were recorded up to a moment."""
+    """Return the audit rows that were recorded up to a system time."""
     return audit.where(F.col(RECORDED_AT) <= moment)
 
 
 def audit_rows(
-    standing: DataFrame,
-    now: DataFrame,
+    recorded: DataFrame,
+    current: DataFrame,
     causes: DataFrame,
     dimension: Dimension,
     *,
@@ -69,21 +70,29 @@ def audit_rows(
     at: Column,
     version: Column,
 ) -> DataFrame:
-    """What the audit has to add so that the transitions that stand are those of now.
+    """Return the rows to append to the audit, so that its transitions become the current ones.
 
-    In: both with the business key and `transition_schema`, `standing` with `audit_id`; `causes`, per business key the
-    delivery that made its history another (`source_batch_id`); the step that recorded it, when, and the version of
-    the dimension's table that shows it. Out: `audit_schema`; a WITHDRAWN row for each that stands no more.
+    Args:
+        recorded: The transitions in the audit that are not withdrawn: `audit_id`, business key, `transition_schema`.
+        current: The transitions of the present history: business key, `transition_schema`.
+        causes: For each business key the batch that changed its history (`source_batch_id`).
+        dimension: The declaration.
+        step: The number of the commit that records the rows.
+        at: The system time.
+        version: The version of the dimension's table that has the current history.
+
+    Returns:
+        `audit_schema`, with a WITHDRAWN row for each recorded transition that is not current.
     """
     keys = [col(name) for name in dimension.key_names]
-    told = [col(name) for name, _ in transition_schema(dimension)]
-    before = standing.select(*keys, AUDIT_ID, CHANGE_TS, _content(dimension).alias(_CONTENT))
-    after = now.select(*keys, *told, _content(dimension).alias(_CONTENT))
+    transition_columns = [col(name) for name, _ in transition_schema(dimension)]
+    before = recorded.select(*keys, AUDIT_ID, CHANGE_TS, _content(dimension).alias(_CONTENT))
+    after = current.select(*keys, *transition_columns, _content(dimension).alias(_CONTENT))
     joint = [*dimension.key_names, _CONTENT]
     new = after.join(before.select(*keys, _CONTENT), joint, "left_anti").withColumn(
         WITHDRAWS, F.lit(None).cast("bigint")
     )
-    gone = before.join(after.select(*keys, _CONTENT), joint, "left_anti").join(
+    outdated = before.join(after.select(*keys, _CONTENT), joint, "left_anti").join(
         causes, list(dimension.key_names), "left"
     )
     values = {
@@ -93,7 +102,7 @@ def audit_rows(
         CHANGE_TS: F.col(CHANGE_TS),
         SOURCE_BATCH: F.col(SOURCE_BATCH),
     }
-    withdrawn = gone.select(
+    withdrawn = outdated.select(
         *keys,
         *[values.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl in transition_schema(dimension)],
         _CONTENT,
@@ -101,18 +110,18 @@ def audit_rows(
     )
     rows = new.select(*withdrawn.columns).unionByName(withdrawn)
     number = F.xxhash64(key_text(dimension.key_names), F.lit(step), F.col(CHANGE_TYPE), F.col(_CONTENT))
-    recorded = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
-    return recorded.select(*[col(name) for name, _, _ in audit_schema(dimension)])
+    numbered = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
+    return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)])
 
 
 def _content(dimension: Dimension) -> Column:
-    """64 bits of all that a transition says, in whatever order its attributes are declared."""
-    parts = [_orderless(name, ddl).alias(name) for name, ddl in transition_schema(dimension)]
-    return F.xxhash64(F.to_json(F.struct(*parts)))
+    """Return a 64-bit hash of a transition that does not depend on the declared order of attributes."""
+    columns = [_order_independent(name, ddl).alias(name) for name, ddl in transition_schema(dimension)]
+    return F.xxhash64(F.to_json(F.struct(*columns)))
 
 
-def _orderless(name: str, ddl: str) -> Column:
-    """A column as JSON may tell it: times in microseconds, which it would cut, names of attributes sorted."""
+def _order_independent(name: str, ddl: str) -> Column:
+    """Return a column for JSON: times in microseconds, which JSON would cut off, and names of attributes sorted."""
     if ddl == "timestamp":
         return F.unix_micros(name)
     if ddl.startswith("map<"):
@@ -120,8 +129,8 @@ def _orderless(name: str, ddl: str) -> Column:
     return F.array_sort(name) if ddl.startswith("array<") else col(name)
 
 
-def _in_new_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Values of a renamed attribute are found under its new name (S20)."""
+def _with_current_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the rows with the values of a renamed attribute under its current name (S20)."""
     renamed = renamed_columns(dimension.attributes, generated=False)
     renamed |= {f"current_{former}": f"current_{name}" for former, name in renamed.items()}
     if not renamed:

@@ -43,33 +43,36 @@ def server_name(spark: SparkSession) -> str:
     return f"Spark {spark.version} {' '.join(names)}".strip()
 
 
-def stored_capabilities(memory: Table, server: str, engine: str = "") -> Capabilities | None:
-    """Return what an earlier run stored about this server, and this engine if one is named; the latest if several."""
-    if not memory.exists():
+def stored_capabilities(store: Table, server: str, engine: str = "") -> Capabilities | None:
+    """Return the capabilities last stored for this server (and engine, if one is named); None if none are stored."""
+    if not store.exists():
         return None
-    rows = memory.read().where(F.col("server") == server)
+    rows = store.read().where(F.col("server") == server)
     if engine:
         rows = rows.where(F.col("engine") == engine)
     stored = [Capabilities(**row.asDict()) for row in rows.collect()]
     return stored[-1] if stored else None
 
 
-def load_capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
-    """Return the stored capabilities of this server, or probe them; `memory` is the table that stores them.
+def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
+    """Return the stored capabilities of this server; if there are none, probe and store them.
 
     Args:
-        engine: The engine of a commit that this server made. Servers with one Spark and different Deltas may share a
-            warehouse: what is stored of another engine is not used then.
+        spark: The session.
+        store: The table of the capabilities.
+        scratch_path: The folder of the tables on which they are probed.
+        engine: The engine of a commit that this server made. Capabilities of other engines are then ignored, because
+            servers with the same Spark and different versions of Delta may share a warehouse.
 
     Raises:
         UnsupportedDelta: Neither way of writing works.
     """
     server = server_name(spark)
-    stored = stored_capabilities(memory, server, engine)
+    stored = stored_capabilities(store, server, engine)
     if stored is not None:
         return stored.checked()
     probed = probe(spark, server, scratch_path).checked()
-    memory.create(
+    store.create(
         [
             ("server", "string", False),
             ("engine", "string", True),
@@ -77,39 +80,39 @@ def load_capabilities(spark: SparkSession, memory: Table, scratch_path: str, *, 
             ("merges", "boolean", False),
         ],
         {},
-        "What the Delta of each server can do",
+        "Platform capabilities of each server",
     )
-    answer = [(probed.server, probed.engine, probed.replaces, probed.merges)]
-    rows = local_frame(spark, answer, "server string, engine string, replaces boolean, merges boolean")
-    with contextlib.suppress(ConflictError):  # another run found out the same just now
-        memory.append(rows, memory.last_commit().next())
+    values = [(probed.server, probed.engine, probed.replaces, probed.merges)]
+    rows = local_frame(spark, values, "server string, engine string, replaces boolean, merges boolean")
+    with contextlib.suppress(ConflictError):  # another run has just stored the same
+        store.append(rows, store.last_commit().next())
     return probed
 
 
-def current_engine(memory: Table) -> str:
-    """Return the engine of this server by a commit without rows, which it makes in the table of capabilities.
+def current_engine(store: Table) -> str:
+    """Return the engine of this server, read from an empty commit that it writes to the table of capabilities.
 
-    It is empty if it is not known: without the table, or after a conflict with another writer.
+    The result is empty if the table does not exist, or another writer committed to it first.
     """
-    last = memory.last_commit_or_zero()
+    last = store.last_commit_or_zero()
     if not last.exists:
         return ""
     with contextlib.suppress(ConflictError):
-        return memory.commit_empty(last.next()).engine
+        return store.commit_empty(last.next()).engine
     return ""
 
 
 def probe(spark: SparkSession, server: str, scratch_path: str) -> Capabilities:
-    """Try both ways of writing: of two rows one is replaced, and two must remain."""
+    """Try both ways of writing on scratch tables: replacing one of two rows must leave two rows."""
     scratch = Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}")
     scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
     engine = spark.sql(f"DESCRIBE HISTORY {scratch.identifier} LIMIT 1").select("engineInfo").collect()[0][0]
-    replaces = _tries(spark, scratch, "replace")
-    merges = _tries(spark, Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}"), "merge")
+    replaces = _works(spark, scratch, "replace")
+    merges = _works(spark, Table(spark, "scratch", f"{scratch_path}/{uuid.uuid4().hex}"), "merge")
     return Capabilities(server, engine, replaces, merges)
 
 
-def _tries(spark: SparkSession, scratch: Table, way: str) -> bool:
+def _works(spark: SparkSession, scratch: Table, way: str) -> bool:
     scratch.create([("k", "bigint", False), ("v", "string", True), ("r", "boolean", True)], {}, "scratch")
     schema = "k bigint, v string, r boolean"
     try:
@@ -122,6 +125,6 @@ def _tries(spark: SparkSession, scratch: Table, way: str) -> bool:
         else:
             scratch.merge(changed, second, key="k", removes="s.r")
         rows = {(row["k"], row["v"]) for row in scratch.read().collect()}
-    except Exception:  # whatever it is that this Delta cannot do, the answer is no
+    except Exception:  # any error means that this way of writing is not supported
         return False
     return rows == {(1, "a"), (2, "c")}

@@ -1,4 +1,7 @@
-"""The change log of a dimension: the canonical source, append-only, batches and statements in one commit."""
+"""The change log of a dimension: append-only, with batches and their change records in one commit.
+
+All other tables of the dimension can be rebuilt from it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 
 
 def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
-    """Name and type of the log's columns; those that files are skipped by come first."""
+    """Return name and type of the log's columns; those by which Delta skips files come first."""
     keys = [(key.name, parse_type(key.type).ddl()) for key in dimension.business_key]
     texts = [BATCH, SOURCE, CHANNEL, _DELIVERY, _REVISION, DELIVERY_RANK, REVISION_RANK]
     return [
@@ -87,42 +90,42 @@ class ChangeLog:
         return bool(self.columns)
 
     def batches(self) -> list[Batch]:
-        """Every batch that was accepted, each revision of it."""
+        """Return all accepted batches, with every revision of a delivery."""
         return [batch for _, batch in self.committed_batches()]
 
     def committed_batches(self) -> list[tuple[int, Batch]]:
-        """The same, each with the number of the pipeline commit that it came with."""
+        """Return all accepted batches, each with the number of the pipeline commit that appended it."""
         if self.stored is None:
             return []
         rows = self.stored.where(F.col(KIND) == "batch")
         keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
-        found = rows.select(*keys, _moments_as_text()).collect()
-        return [(row[COMMIT], self._in_new_names(_batch(row))) for row in found]
+        batch_rows = rows.select(*keys, _info_with_microseconds()).collect()
+        return [(row[COMMIT], self._with_current_names(_batch(row))) for row in batch_rows]
 
-    def _in_new_names(self, batch: Batch) -> Batch:
-        """What a batch stated of an attribute under a former name, it states of the attribute (S20)."""
+    def _with_current_names(self, batch: Batch) -> Batch:
+        """Return the batch with the current names of renamed attributes (S20)."""
         renamed = renamed_columns(self.dimension.attributes, generated=False)
         return replace(batch, columns=tuple(renamed.get(name, name) for name in batch.columns))
 
     def rows(self) -> DataFrame:
-        """All rows but those of batches, as statements with `_commit`; a column that is not there yet is NULL.
+        """Return the change records of all batches, with `_commit`.
 
-        An attribute that was renamed is found under its former names.
+        A renamed attribute is read under its former names. An attribute without a column in the log is NULL.
         """
         if self.stored is None:
             return self._empty()
         frame = self.stored.where(F.col(KIND) != "batch")
         attributes = {a.name: [a.name, *a.former_names] for a in self.dimension.attributes}
         types = attribute_types(self.dimension)
-        chosen = []
+        values = []
         for name, names in attributes.items():
-            there = next((n for n in names if n in self.columns), None)
-            value = col(there) if there else F.lit(None).cast(types[name].ddl())
-            chosen.append(value.alias(name))
+            existing = next((n for n in names if n in self.columns), None)
+            value = col(existing) if existing else F.lit(None).cast(types[name].ddl())
+            values.append(value.alias(name))
         former = renamed_columns(self.dimension.attributes, generated=False)
-        stated = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
+        provided = F.transform(PROVIDED, to_current_names(former)) if former else F.col(PROVIDED)
         keys = [col(name) for name in self.dimension.key_names]
-        plain = frame.select(*keys, *CHANGE_RECORD_COLUMNS, COMMIT, stated.alias(PROVIDED), *chosen)
+        plain = frame.select(*keys, *CHANGE_RECORD_COLUMNS, COMMIT, provided.alias(PROVIDED), *values)
         return wrap(plain, attributes)
 
     def _empty(self) -> DataFrame:
@@ -131,11 +134,15 @@ class ChangeLog:
         names = [*self.dimension.key_names, *CHANGE_RECORD_COLUMNS, COMMIT, PROVIDED, *types]
         return wrap(empty_frame(self.table.spark, {name: all_columns[name] for name in names}), types)
 
-    def append(self, batches: Sequence[Batch], statements: DataFrame, commit: PipelineCommit) -> PipelineCommit:
-        """Write batches and their statements with one commit.  Errors: ConflictError if a rival was faster."""
+    def append(self, batches: Sequence[Batch], change_records: DataFrame, commit: PipelineCommit) -> PipelineCommit:
+        """Append batches and their change records as `commit`.
+
+        Raises:
+            ConflictError: Another writer used the commit's number.
+        """
         names = [name for name, _ in log_schema(self.dimension)]
-        told = unwrap(statements, list(attribute_types(self.dimension)))
-        told = told.withColumns(
+        record_rows = unwrap(change_records, list(attribute_types(self.dimension)))
+        record_rows = record_rows.withColumns(
             {
                 _DELIVERY: F.lit(None).cast("string"),
                 _REVISION: F.lit(None).cast("string"),
@@ -143,7 +150,7 @@ class ChangeLog:
                 COMMIT: F.lit(commit.number).cast("bigint"),
             }
         )
-        rows = told.select(*[col(n) for n in names]).unionByName(self._batch_rows(batches, commit), True)
+        rows = record_rows.select(*[col(n) for n in names]).unionByName(self._batch_rows(batches, commit), True)
         return self.table.append(rows.select(*[col(n) for n in names]), commit)
 
     def _batch_rows(self, batches: Sequence[Batch], commit: PipelineCommit) -> DataFrame:
@@ -197,8 +204,8 @@ def _info(batch: Batch) -> tuple[object, ...]:
     )
 
 
-def _moments_as_text() -> Column:
-    """The batch's facts with its times in microseconds, so that no zone of the reading process touches them."""
+def _info_with_microseconds() -> Column:
+    """Return the details of a batch with times in microseconds, which the time zone of this process cannot change."""
     times = {name: F.unix_micros(F.col(INFO)[name]) for name in ("at", "earliest", "latest")}
     info = F.col(INFO)
     for name, value in times.items():

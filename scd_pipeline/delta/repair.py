@@ -1,4 +1,4 @@
-"""The ways back from damage to a table: what restores it, and what a load can rebuild."""
+"""Instructions for the repair of damaged tables."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFI
 
 REBUILT_BY: dict[str, str] = {
     LOG_SUFFIX: "no other table can rebuild it; restore the files that it had",
-    AUDIT_SUFFIX: "a load rebuilds it from the change log, without what was withdrawn",
+    AUDIT_SUFFIX: "a load rebuilds it from the change log, without withdrawn transitions",
     KEYS_SUFFIX: "a load rebuilds it from the audit",
     "": "a load rebuilds it from its change log",
 }
-"""What rebuilds a table that does not exist, by the suffix of its name; a dimension or a fact has none."""
+"""How a missing table is rebuilt, by the suffix of its name; the table of a dimension or a fact has no suffix."""
 
 
 def table_kind(table: str) -> str:
@@ -19,7 +19,7 @@ def table_kind(table: str) -> str:
 
 
 def repair_instructions(table: str, restore_statement: str) -> str:
-    """Return how a table whose rows were changed gets them back."""
+    """Return how to repair a table whose rows another program changed."""
     kind = table_kind(table)
     if kind == LOG_SUFFIX:
         return f"run `{restore_statement}`; {REBUILT_BY[LOG_SUFFIX]}"
@@ -27,7 +27,7 @@ def repair_instructions(table: str, restore_statement: str) -> str:
 
 
 def log_repair_instructions(log: str) -> str:
-    """Return how a change log whose commits are lost is repaired."""
+    """Return how to repair a change log that has lost commits."""
     name = log.removesuffix(LOG_SUFFIX)
     return (
         f"restore the files that {log} had, from a backup, or RESTORE it to the version that it had; no other table "

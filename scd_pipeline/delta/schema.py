@@ -1,6 +1,6 @@
-"""Whether the tables that are there fit the declaration, and the schema steps that make them fit (S20, S35).
+"""Checks that existing tables fit the declaration, and the schema steps that adapt them (S20, S35).
 
-A load takes those steps only where it writes something: until then readers see the table `as_declared`.
+A load takes those steps only if it writes rows; until then queries read the table by `to_declared_columns`.
 """
 
 from __future__ import annotations
@@ -64,14 +64,16 @@ SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn
 
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:
-    """The properties by which a table remembers its declaration; as hexadecimal digits, because Spark blanks out
-    properties that look like a secret or an address."""
+    """Return the table properties that store the declaration.
+
+    They contain hexadecimal digits, because Spark hides the value of a property that looks like a secret or an address.
+    """
     text = json.dumps(declaration_fields(dimension), sort_keys=True)
     return {FORMAT: "1", DECLARATION: text.encode().hex()}
 
 
 def declaration_fields(dimension: Dimension) -> dict[str, Any]:
-    """What of a declaration a table holds fast: changing it is a redeclaration (S35)."""
+    """Return the part of a declaration that cannot change for an existing table (S35)."""
     return {
         "key": [[key.name, key.type] for key in dimension.business_key],
         "attributes": {a.name: [int(a.scd), a.type, a.previous] for a in dimension.attributes},
@@ -87,71 +89,81 @@ def declaration_fields(dimension: Dimension) -> dict[str, Any]:
 
 
 def require_same_declaration(dimension: Dimension, stored: Mapping[str, Any]) -> None:
-    """Errors: DeclarationError with every point in which the declaration differs from what the table was made by.
+    """Check that the declaration does not differ from the one that the table was created with.
 
-    New names for attributes are no difference, nor is a former name that is no longer told; nor is a new attribute,
-    unless the table has no windows and the attribute needs them: rows that no delivery speaks of would get none.
+    Renamed attributes and removed former names are allowed. A new attribute is allowed too, unless it needs windows and
+    the table has none: rows of entities that no new delivery contains would have no window.
+
+    Raises:
+        DeclarationError: With every difference.
     """
-    now, faults, heirs = declaration_fields(dimension), [], dict[str, str]()
-    for field in [name for name in now if name not in ("attributes", "former_names")]:
-        if stored.get(field) != now[field]:
-            faults.append(_fault(dimension, field, stored.get(field), now[field]))
+    declared = declaration_fields(dimension)
+    stored_names: dict[str, str] = {}
+    errors = []
+    for field in [name for name in declared if name not in ("attributes", "former_names")]:
+        if stored.get(field) != declared[field]:
+            errors.append(_difference(dimension, field, stored.get(field), declared[field]))
     for name, before in stored["attributes"].items():
         current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
         if current is None:
-            faults.append(_unnamed(dimension, name, f"the table has attribute {name}"))
-        elif (other := heirs.setdefault(current.name, name)) != name:
-            wrong = f"the table has both {other} and {name}, each with values of its own"
-            right = "name neither in `former_names` of the other, and keep one with `retired: true`"
-            faults.append(
-                ValidationError(dimension.origin or dimension.name, f"attributes.{current.name}", wrong, right)
-            )
-        elif now["attributes"][current.name] != before:
-            faults.append(_fault(dimension, f"attributes.{current.name}", before, now["attributes"][current.name]))
+            errors.append(_undeclared_attribute(dimension, name, f"the table has attribute {name}"))
+        elif (other := stored_names.setdefault(current.name, name)) != name:
+            problem = f"the table has both {other} and {name}, each with values of its own"
+            fix = "name neither in `former_names` of the other, and keep one with `retired: true`"
+            errors.append(_error(dimension, f"attributes.{current.name}", problem, fix))
+        elif declared["attributes"][current.name] != before:
+            field = f"attributes.{current.name}"
+            errors.append(_difference(dimension, field, before, declared["attributes"][current.name]))
     if not any(Attribute(scd).opens_versions for scd, _, _ in stored["attributes"].values()):
-        new = [a for a in dimension.attributes if a.name not in heirs]
-        faults += [_windowless(dimension, attribute) for attribute in new if attribute.opens_versions]
-    if faults:
-        raise DeclarationError(faults)
+        new = [a for a in dimension.attributes if a.name not in stored_names]
+        errors += [_attribute_without_windows(dimension, attribute) for attribute in new if attribute.opens_versions]
+    if errors:
+        raise DeclarationError(errors)
 
 
-def require_declared_attributes(dimension: Dimension, stated: Iterable[str]) -> None:
-    """Errors: DeclarationError with every attribute that the change log has statements of and that is not declared.
+def require_declared_attributes(dimension: Dimension, logged_attributes: Iterable[str]) -> None:
+    """Check that each attribute with change records in the log is declared.
 
-    The log would be read as if nothing had been stated of it.
+    A load would read the log as if it had no values for an undeclared one.
+
+    Raises:
+        DeclarationError: With every undeclared attribute.
     """
-    unknown = sorted(set(stated) - set(dimension.attribute_names))
-    if unknown:
-        wrong = "the change log has statements of attribute {}"
-        raise DeclarationError([_unnamed(dimension, name, wrong.format(name)) for name in unknown])
+    undeclared = sorted(set(logged_attributes) - set(dimension.attribute_names))
+    if undeclared:
+        problem = "the change log has records of attribute {}"
+        raise DeclarationError([_undeclared_attribute(dimension, name, problem.format(name)) for name in undeclared])
 
 
-def _unnamed(dimension: Dimension, name: str, there: str) -> ValidationError:
-    wrong = f"{there}, which the declaration does not name"
-    right = "keep it with `retired: true`, or name it in `former_names` of the one that it became"
-    return ValidationError(dimension.origin or dimension.name, f"attributes.{name}", wrong, right)
+def _error(dimension: Dimension, field: str, problem: str, fix: str) -> ValidationError:
+    return ValidationError(dimension.origin or dimension.name, field, problem, fix)
 
 
-def _windowless(dimension: Dimension, attribute: Attribute) -> ValidationError:
-    wrong = f"the table was made without windows, and type {int(attribute.scd)} needs them"
-    right = "declare it with type 0, 1 or 3, or load into a new table"
-    return ValidationError(dimension.origin or dimension.name, f"attributes.{attribute.name}", wrong, right)
+def _undeclared_attribute(dimension: Dimension, name: str, evidence: str) -> ValidationError:
+    problem = f"{evidence}, which is not declared"
+    fix = "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it"
+    return _error(dimension, f"attributes.{name}", problem, fix)
 
 
-def _fault(dimension: Dimension, field: str, before: object, now: object) -> ValidationError:
-    wrong = f"the table was made with {json.dumps(before)}, the declaration says {json.dumps(now)}"
-    return ValidationError(
-        dimension.origin or dimension.name, field, wrong, "declare it as it was, or load into a new table"
+def _attribute_without_windows(dimension: Dimension, attribute: Attribute) -> ValidationError:
+    problem = f"the table was created without windows, and type {int(attribute.scd)} needs them"
+    return _error(
+        dimension, f"attributes.{attribute.name}", problem, "declare it with type 0, 1 or 3, or load into a new table"
     )
+
+
+def _difference(dimension: Dimension, field: str, before: object, declared: object) -> ValidationError:
+    problem = f"the table was created with {json.dumps(before)}; the declaration has {json.dumps(declared)}"
+    return _error(dimension, field, problem, "restore the earlier declaration, or load into a new table")
 
 
 def require_own_tables(*tables: Table) -> set[str]:
     """Return the names of the tables that exist.
 
-    Tables of ours are made with their properties in one commit: none is ever there without them.
+    This package creates a table and its properties in one commit, so a table without them is foreign.
 
     Raises:
-        SetupError: One of the tables was not made by this package.
+        SetupError: One of the tables was not created by this package.
     """
     existing = set()
     for table in tables:
@@ -164,32 +176,32 @@ def require_own_tables(*tables: Table) -> set[str]:
 
 
 def stored_declaration(table: Table) -> dict[str, Any] | None:
-    """What the table was made by; None if it is not one of ours."""
+    """Return the stored declaration of a table, None if this package did not create the table."""
     text = table.properties().get(DECLARATION)
     return None if text is None else dict(json.loads(bytes.fromhex(text)))
 
 
 def with_former_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dimension:
-    """The declaration with every name that its attributes ever had by what its table was made by, named or not (S20).
+    """Return the declaration with every former name of its attributes that the table's stored declaration has (S20).
 
-    The log and the audit keep what was told under the name of then, so that they are read by all of them.
-    Errors: DeclarationError where another attribute has one of those names now: what is kept under it could be
-    either's.
+    The log and the audit store values under the name that an attribute had at that time, and are read by all names.
+
+    Raises:
+        DeclarationError: Another attribute now has one of those names, so that stored values could belong to either.
     """
     former_names = (stored or {}).get("former_names", {})
     owners = {n.casefold(): a.name for a in dimension.attributes for n in (a.name, *a.former_names)}
     names = {a.name: a.former_names for a in dimension.attributes}
-    faults = []
+    errors = []
     for former, name in former_names.items():
-        heir, owner = owners.get(name.casefold()), owners.get(former.casefold())
-        if heir is not None and owner is None:
-            names[heir] += (former,)
-        elif heir is not None and owner != heir:
-            wrong = f"attribute {heir} had the name {former} before, and the change log has it under that name"
-            right = "give this attribute another name"
-            faults.append(ValidationError(dimension.origin or dimension.name, f"attributes.{owner}", wrong, right))
-    if faults:
-        raise DeclarationError(faults)
+        renamed, owner = owners.get(name.casefold()), owners.get(former.casefold())
+        if renamed is not None and owner is None:
+            names[renamed] += (former,)
+        elif renamed is not None and owner != renamed:
+            problem = f"attribute {renamed} had the name {former} before, and the change log has its values under it"
+            errors.append(_error(dimension, f"attributes.{owner}", problem, "choose another name for this attribute"))
+    if errors:
+        raise DeclarationError(errors)
     attributes = (replace(a, former_names=names[a.name]) for a in dimension.attributes)
     return replace(dimension, attributes=tuple(attributes))
 
@@ -216,32 +228,38 @@ def column_steps(
 
 
 def renamed_columns(attributes: Sequence[Attribute], *, generated: bool) -> dict[str, str]:
-    """Old column name to new one, for each attribute that had another name; with its generated columns if asked for."""
-    found: dict[str, str] = {}
+    """Return the new column name for each former one, including generated columns if `generated`."""
+    columns: dict[str, str] = {}
     for attribute in attributes:
         for former in attribute.former_names:
-            found[former] = attribute.name
+            columns[former] = attribute.name
             if generated:
                 before = replace(attribute, name=former, former_names=())
-                found |= dict(zip(before.generated_columns, attribute.generated_columns, strict=True))
-    return found
+                columns |= dict(zip(before.generated_columns, attribute.generated_columns, strict=True))
+    return columns
 
 
-def declared_columns(dimension: Dimension, there: Collection[str], *, of: str = "") -> dict[str, str]:
-    """Every column that the dimension's table should have, as SQL over those that are there.
+def declared_columns(dimension: Dimension, existing: Collection[str], *, alias: str = "") -> dict[str, str]:
+    """Return an SQL expression for each declared column of the dimension's table.
 
-    New ones are NULL, renamed ones are found under their former names. `of` is what SQL calls the table, if anything.
+    A renamed column is read under its former name, and a column that does not exist yet is NULL.
+
+    Args:
+        dimension: The declaration.
+        existing: The columns that the table has.
+        alias: The alias of the table in the query, if it has one.
     """
-    former = {new: old for old, new in renamed_columns(dimension.attributes, generated=True).items() if old in there}
-    before = f"{quote_name(of)}." if of else ""
-    found = {}
+    renamed = renamed_columns(dimension.attributes, generated=True)
+    former_names = {new: old for old, new in renamed.items() if old in existing}
+    qualifier = f"{quote_name(alias)}." if alias else ""
+    expressions = {}
     for name, ddl, _ in dimension_schema(dimension):
-        physical = name if name in there else former.get(name)
-        found[name] = f"CAST(NULL AS {ddl})" if physical is None else before + quote_name(physical)
-    return found
+        physical = name if name in existing else former_names.get(name)
+        expressions[name] = f"CAST(NULL AS {ddl})" if physical is None else qualifier + quote_name(physical)
+    return expressions
 
 
 def to_declared_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Rows of the dimension's table with the columns that it should have, as of `as_declared`."""
-    found = declared_columns(dimension, rows.columns)
-    return rows.select(*[F.expr(value).alias(name) for name, value in found.items()])
+    """Return rows of the dimension's table with its declared columns."""
+    expressions = declared_columns(dimension, rows.columns)
+    return rows.select(*[F.expr(value).alias(name) for name, value in expressions.items()])

@@ -90,12 +90,12 @@ class Warehouse:
             UnsupportedDelta: The engine can write in neither way.
         """
         if self._confirmed is not self.capabilities:
-            memory = self._at_path(CAPABILITIES)
-            engine = engine or (current_engine(memory) if self.capabilities.replaces else "")
+            store = self._at_path(CAPABILITIES)
+            engine = engine or (current_engine(store) if self.capabilities.replaces else "")
             if not engine:
                 return replace(self.table(name), replaces=False)
             if engine != self.capabilities.engine:
-                self.capabilities = load_capabilities(self.spark, memory, f"{self.path}/_scratch", engine=engine)
+                self.capabilities = load_capabilities(self.spark, store, f"{self.path}/_scratch", engine=engine)
             self._confirmed = self.capabilities
         return self.writable(name)
 

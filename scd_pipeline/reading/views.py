@@ -226,11 +226,11 @@ def _null_limits(name: str, value: str, shapes: Sequence[TableShape]) -> str:
 def _joined(warehouse: Warehouse, fact: Fact) -> View:
     """Return the view that joins facts with their dimensions by the stored keys, as `with_dimensions` (S23, S24)."""
     table = warehouse.table(fact.name)
-    columns, joins = declared_columns(fact.as_dimension(), table.columns(), of="f"), ""
+    columns, joins = declared_columns(fact.as_dimension(), table.columns(), alias="f"), ""
     names = role_column_names(fact, columns)
     for role_name, key, role in fact.keyed_roles:
         stored, version = columns[key], f"role_{role_name}"
-        values = declared_columns(role.dimension, warehouse.table(role.dimension.name).columns(), of=version)
+        values = declared_columns(role.dimension, warehouse.table(role.dimension.name).columns(), alias=version)
         columns[key] = f"COALESCE({values[role.dimension.surrogate_key]}, {UNKNOWN_KEY})"
         columns |= {names[column]: values[column[1]] for column in labelled_columns(role.dimension, role_name)}
         versions = _versions_by_assigned_key(warehouse, table_shape(warehouse, role.dimension))

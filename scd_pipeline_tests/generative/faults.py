@@ -374,7 +374,7 @@ _SOURCES = (
         "former_names_of_batches_not_read",
         "S20",
         "country pass redeclared, customer pass redeclared",
-        _in("change_log.ChangeLog._in_new_names", replaced(call("renamed_columns"), "{}")),
+        _in("change_log.ChangeLog._with_current_names", replaced(call("renamed_columns"), "{}")),
     ),
     _fault(
         "bad_value_is_null",

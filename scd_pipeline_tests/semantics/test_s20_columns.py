@@ -112,7 +112,7 @@ def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTab
     before, after = ([oracle_batch(b, d) for b in t.batches(d)] for t, d in ((LAST, last), (THIS, this)))
     assert_same_rows(becomes, o.oracle(THIS_YEAR.dim, [*before, *after]))
 
-    with pytest.raises(DeclarationError, match=r"the table has attribute email, which the declaration does not name"):
+    with pytest.raises(DeclarationError, match=r"the table has attribute email, which is not declared"):
         plan(own_tables.warehouse, by_files(WITHOUT_EMAIL.dimension), [])
 
 
@@ -248,7 +248,7 @@ def test_statements_that_no_attribute_has_are_never_passed_over(own_tables: OwnT
     shutil.rmtree(own_tables.warehouse.table(before.name).path or "")
     assert plan(own_tables.warehouse, by_files(after), []).rows == {"open": 1}
     unnamed = replace(after, attributes={"place": Attribute(2), "cost": Attribute(6, "int")})
-    with pytest.raises(DeclarationError, match=r"attributes\.town: the change log has statements of attribute town"):
+    with pytest.raises(DeclarationError, match=r"attributes\.town: the change log has records of attribute town"):
         plan(own_tables.warehouse, by_files(unnamed), [])
 
 

@@ -90,7 +90,7 @@ def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_t
     for step in plan(in_rome, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
         execute(step, in_rome)  # killed here
     ingest_and_apply(in_rome, more, [feed("one", ("a", 2, "Oslo"))])
-    with pytest.raises(DeclarationError, match="the table has attribute tier, which the declaration does not name"):
+    with pytest.raises(DeclarationError, match="the table has attribute tier, which is not declared"):
         plan(in_rome, CUSTOMER, [])
 
 

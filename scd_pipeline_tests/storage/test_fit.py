@@ -29,10 +29,10 @@ def test_a_declaration_that_does_not_fit_the_table_is_refused(in_rome: Warehouse
     with pytest.raises(DeclarationError) as refused:
         ingest_and_apply(in_rome, declared(email=Attribute(2)), [snapshot(2, {"a": "Oslo"})])
     assert str(refused.value) == (
-        "dim_customer: attributes.city: the table has attribute city, which the declaration does not name; "
-        "keep it with `retired: true`, or name it in `former_names` of the one that it became\n"
-        'dim_customer: attributes.email: the table was made with [1, "string", false], the declaration says '
-        '[2, "string", false]; declare it as it was, or load into a new table'
+        "dim_customer: attributes.city: the table has attribute city, which is not declared; "
+        "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it\n"
+        'dim_customer: attributes.email: the table was created with [1, "string", false]; the declaration has '
+        '[2, "string", false]; restore the earlier declaration, or load into a new table'
     )
 
 
@@ -117,9 +117,9 @@ def test_a_table_without_windows_gets_none_by_a_new_attribute() -> None:
     with pytest.raises(DeclarationError) as refused:
         require_same_declaration(declared(email=1, city=2, tier=Attribute(6, retired=True), born=0), flat)
     assert str(refused.value) == (
-        "dim_customer: attributes.city: the table was made without windows, and type 2 needs them; "
+        "dim_customer: attributes.city: the table was created without windows, and type 2 needs them; "
         "declare it with type 0, 1 or 3, or load into a new table\n"
-        "dim_customer: attributes.tier: the table was made without windows, and type 6 needs them; "
+        "dim_customer: attributes.tier: the table was created without windows, and type 6 needs them; "
         "declare it with type 0, 1 or 3, or load into a new table"
     )
     require_same_declaration(declared(mail=Attribute(1, former_names=("email",)), born=0), flat)
