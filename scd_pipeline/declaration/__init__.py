@@ -1,4 +1,4 @@
-"""Declarations: frozen, typed, without Spark; one that exists is valid."""
+"""Declarations of dimensions and facts: immutable, typed and valid; they do not need Spark."""
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin

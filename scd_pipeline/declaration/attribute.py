@@ -1,4 +1,4 @@
-"""How one column of a dimension remembers (S6 to S10)."""
+"""Attributes of a dimension and their SCD types (S6 to S10)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Attribute:
 
     @property
     def generated_columns(self) -> tuple[str, ...]:
-        """The columns that the dimension has because of this attribute, beside its own (S9, S10)."""
+        """The further columns that this attribute adds to the table (S9, S10)."""
         previous = f"previous_{self.name}"
         if self.scd == ScdType.ADD_ATTRIBUTE:
             return (previous, f"{self.name}_changed_at")
@@ -114,13 +114,13 @@ class Attribute:
 
 
 def _scd(number: Any) -> Any:
-    """The type by its number; what names none stays as it is, for the checks to refuse."""
-    known = isinstance(number, int) and not isinstance(number, bool) and number in set(ScdType)
-    return ScdType(number) if known else number
+    """Return the SCD type of a number; anything else unchanged, for the checks to reject."""
+    is_type = isinstance(number, int) and not isinstance(number, bool) and number in set(ScdType)
+    return ScdType(number) if is_type else number
 
 
 def _canonical(text: Any) -> Any:
     try:
         return parse_type(text).ddl()
-    except DeclarationError:  # told by the checks, with its place
+    except DeclarationError:  # the checks report it with its location
         return text

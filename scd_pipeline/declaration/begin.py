@@ -1,4 +1,4 @@
-"""Where the history of an entity begins (S29)."""
+"""The beginning of histories (S29)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
 
 @dataclass(frozen=True, slots=True, init=False)
 class Begin:
-    """An earlier beginning of the first version of each entity (S29).
+    """An earlier start of the first version of each entity (S29).
 
     Args:
-        at: The beginning, as ISO text in UTC, date or datetime.
-        for_first_changes_until: Only entities whose first change is at or before this time begin at `at`; by default
-            all do.
+        at: The start, as ISO text in UTC, date or datetime.
+        for_first_changes_until: The histories of entities whose first change is at or before this time start at `at`;
+            by default those of all entities.
     """
 
     at: str

@@ -1,4 +1,4 @@
-"""Whether a default value fits the type of its column."""
+"""Checks of default values against the types of their columns."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from scd_pipeline.declaration.types import DataType, Decimal, Primitive
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
-def expected_default(of: DataType, value: Any) -> str | None:
-    """What a default of this type looks like, where the value is none; None where it fits."""
-    if isinstance(of, Decimal):
-        fits = _is_number(value, 10 ** (of.precision - of.scale)) and _digits_after_point(value) <= of.scale
-        return None if fits else f"a number that fits {of.ddl()}"
-    if not isinstance(of, Primitive) or of.name == "binary":
+def expected_default(data_type: DataType, value: Any) -> str | None:
+    """Return which default values the type accepts, None if the value is one of them."""
+    if isinstance(data_type, Decimal):
+        integer_digits, scale = data_type.precision - data_type.scale, data_type.scale
+        fits = _is_number(value, 10**integer_digits) and _digits_after_point(value) <= scale
+        return None if fits else f"a number that fits {data_type.ddl()}"
+    if not isinstance(data_type, Primitive) or data_type.name == "binary":
         return "nothing: this type takes no default"
-    if of.name in _INTEGER_BITS:
-        return None if _is_integer(value, _INTEGER_BITS[of.name]) else f"a whole number that fits {of.name}"
+    name = data_type.name
+    if name in _INTEGER_BITS:
+        return None if _is_integer(value, _INTEGER_BITS[name]) else f"a whole number that fits {name}"
     fits, expected = {
         "string": (isinstance(value, str), "text, in quotes where YAML reads it as something else"),
         "boolean": (isinstance(value, bool), "true or false"),
         "double": (_is_number(value) and _is_exact(value, 2**53), "a number"),
         "float": (_is_number(value, 2.0**128) and _is_exact(value, 2**24), "a number"),
         "date": (parse_time(value) is not None and len(value) == 10, "a date as 2024-01-31"),
-    }.get(of.name, (parse_time(value) is not None, "a UTC time as 2024-01-31 23:59:59"))
+    }.get(name, (parse_time(value) is not None, "a UTC time as 2024-01-31 23:59:59"))
     return None if fits else expected
 
 
@@ -42,7 +44,7 @@ def _digits_after_point(number: float) -> int:
 
 
 def _is_exact(number: float, bound: int) -> bool:
-    """Return whether a floating type that counts to `bound` in steps of one has the number, if it is a whole one."""
+    """Return whether a floating type whose whole numbers are exact up to `bound` represents the number exactly."""
     return not isinstance(number, int) or abs(number) <= bound
 
 

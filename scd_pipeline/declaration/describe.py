@@ -1,4 +1,4 @@
-"""A dimension as the YAML text that declares it."""
+"""Conversion of a dimension to the YAML text that declares it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from scd_pipeline.declaration.source import Channel, Column, RetireGuard, Source
 
 
 def describe(dimension: Dimension) -> str:
-    """The shortest YAML text that parses back to an equal dimension: what is as by default is left out."""
+    """Return the shortest YAML text that parses to an equal dimension, without options that have their default."""
     options: dict[str, Any] = {"dimension": dimension.name, "business_key": _key(dimension.business_key)}
     options["sources"] = {source.name: _source(source) for source in dimension.sources}
     options["attributes"] = {attribute.name: _attribute(attribute) for attribute in dimension.attributes}
-    options |= _changed_fields(dimension, but=("name", "business_key", "sources", "attributes", "origin"))
+    options |= _changed_fields(dimension, excluded=("name", "business_key", "sources", "attributes", "origin"))
     if dimension.surrogate_key == default_surrogate_key(dimension.name):
         del options["surrogate_key"]
     if dimension.begin is not None:
@@ -31,13 +31,13 @@ def describe(dimension: Dimension) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text with unusual characters in the one style that keeps them all."""
+    """A dumper that quotes text with unprintable characters, as only that style preserves them."""
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         style = None if text.replace("\n", "").isprintable() else '"'
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (equal parts are written out each time)
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (equal values are written in full each time)
         return True
 
 
@@ -51,19 +51,19 @@ def _key(key: tuple[KeyColumn, ...]) -> Any:
 
 
 def _attribute(attribute: Attribute) -> Any:
-    options = _changed_fields(attribute, but=("name", "derived"))
+    options = _changed_fields(attribute, excluded=("name", "derived"))
     return options["scd"] if len(options) == 1 else options
 
 
 def _source(source: Source) -> dict[str, Any]:
-    options = _changed_fields(source, but=("name", "snapshot", "feed", "columns"))
+    options = _changed_fields(source, excluded=("name", "snapshot", "feed", "columns"))
     channels: dict[str, Any] = {kind: _channel(channel) for kind, channel in source.channels}
     columns = {name: _column(column) for name, column in source.columns.items()}
     return {**channels, **options, **({"columns": columns} if columns else {})}
 
 
 def _channel(channel: Channel) -> Any:
-    options = _changed_fields(channel, but=("options",))
+    options = _changed_fields(channel, excluded=("options",))
     if channel.options:
         options["options"] = channel.reader_options
     if channel.format == format_of(channel.path, channel.versions):
@@ -78,10 +78,10 @@ def _column(column: Column) -> Any:
     return options["from"] if list(options) == ["from"] else options
 
 
-def _changed_fields(part: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The fields that differ from their defaults, by their words, as values that YAML knows."""
-    fields = [field for field in dataclasses.fields(part) if field.name not in but]
-    values = {field.name.rstrip("_"): (getattr(part, field.name), field.default) for field in fields}
+def _changed_fields(declared: Any, excluded: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the fields that differ from their defaults, by their YAML options, as values for YAML."""
+    fields = [field for field in dataclasses.fields(declared) if field.name not in excluded]
+    values = {field.name.rstrip("_"): (getattr(declared, field.name), field.default) for field in fields}
     return {option: _plain(value) for option, (value, default) in values.items() if value != default}
 
 

@@ -1,4 +1,4 @@
-"""A dimension as its owner declares it: keys, attributes, sources, and where its history begins."""
+"""The declaration of a dimension: business key, attributes, sources and the start of histories."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Dimension:
         origin: str = "",
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
-        set_frozen_fields(self, sources=_several(sources), surrogate_key=default_surrogate_key(name))
+        set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
         if surrogate_key is not None:
             set_frozen_fields(self, surrogate_key=surrogate_key)
         set_frozen_fields(self, key_salt=key_salt, open_end=canonical_time(open_end), begin=begin, origin=origin)
@@ -83,12 +83,12 @@ class Dimension:
 
     @property
     def attribute_names(self) -> tuple[str, ...]:
-        """The names of all attributes, the retired ones included."""
+        """The names of all attributes, including retired attributes."""
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
     def live_attributes(self) -> tuple[Attribute, ...]:
-        """The attributes that are still stated (S20)."""
+        """The attributes that are not retired (S20)."""
         return tuple(attribute for attribute in self.attributes if not attribute.retired)
 
     @property
@@ -98,57 +98,68 @@ class Dimension:
 
     @property
     def open_end_time(self) -> datetime:
-        """`open_end` as a moment in UTC."""
+        """`open_end` as a time in UTC."""
         return moment(self.open_end)
 
     @property
     def existence_source(self) -> Source:
         """The one source that decides whether an entity exists (S30)."""
-        deciding = [source for source in self.sources if source.existence]
-        return deciding[0] if deciding else self.sources[0]
+        declared = [source for source in self.sources if source.existence]
+        return declared[0] if declared else self.sources[0]
 
     def attribute(self, name: str) -> Attribute:
-        """The attribute of that name; KeyError where there is none."""
+        """Return the attribute of this name.
+
+        Raises:
+            KeyError: The dimension has no such attribute.
+        """
         return {attribute.name: attribute for attribute in self.attributes}[name]
 
     def source(self, name: str) -> Source:
-        """The source of that name; KeyError where there is none."""
+        """Return the source of this name.
+
+        Raises:
+            KeyError: The dimension has no such source.
+        """
         return {source.name: source for source in self.sources}[name]
 
     def of_type(self, *types: ScdType) -> tuple[Attribute, ...]:
-        """The attributes of these types, in declared order."""
+        """Return the attributes of these SCD types, in declared order."""
         return tuple(attribute for attribute in self.attributes if attribute.scd in types)
 
     def attributes_of(self, source_name: str) -> tuple[Attribute, ...]:
-        """The attributes that the source states, in declared order, the retired ones included (S30)."""
+        """Return the attributes of a source, in declared order, including retired attributes (S30)."""
         source = self.source(source_name)
         if len(self.sources) == 1:
             return self.attributes
         listed = source.attributes or ()
-        return tuple(of for of in self.attributes if of.source == source.name or of.name in listed)
+        return tuple(
+            attribute for attribute in self.attributes if attribute.source == source.name or attribute.name in listed
+        )
 
 
 def _key_columns(key: Any) -> Any:
-    """The key columns; a part that is none stays as it is, for the checks to refuse."""
+    """Return the key columns; anything else unchanged, for the checks to reject."""
     if isinstance(key, str):
         return (KeyColumn(key),)
     if isinstance(key, Mapping):
-        return tuple(KeyColumn(name, of) for name, of in key.items())
+        return tuple(KeyColumn(name, data_type) for name, data_type in key.items())
     if isinstance(key, (list, tuple)):
-        return tuple(KeyColumn(part) if isinstance(part, str) else part for part in key)
+        return tuple(KeyColumn(column) if isinstance(column, str) else column for column in key)
     return key
 
 
 def _named(attributes: Any) -> Any:
-    """The attributes with their names; a part that is none stays as it is, for the checks to refuse."""
+    """Return the attributes with their names; anything else unchanged, for the checks to reject."""
     if not isinstance(attributes, Mapping):
         return tuple(attributes) if isinstance(attributes, (list, tuple)) else attributes
     return tuple(
-        replace(of if isinstance(of, Attribute) else Attribute(of), name=name) for name, of in attributes.items()
+        replace(declared if isinstance(declared, Attribute) else Attribute(declared), name=name)
+        for name, declared in attributes.items()
     )
 
 
-def _several(sources: Any) -> Any:
+def _sources(sources: Any) -> Any:
     if isinstance(sources, Source):
         return (sources,)
     return tuple(sources) if isinstance(sources, (list, tuple)) else sources

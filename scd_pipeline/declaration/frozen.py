@@ -33,13 +33,13 @@ class FrozenMapping(Mapping[str, V], Generic[V]):
 
 
 def set_frozen_fields(target: object, **values: Any) -> None:
-    """Set fields of a frozen dataclass while it is being made."""
+    """Set fields of a frozen dataclass, for its constructor only."""
     for name, value in values.items():
         object.__setattr__(target, name, value)
 
 
 def as_tuple(value: Any) -> Any:
-    """One name or a list of names as a tuple; anything else as it is, for the checks to refuse."""
+    """Return one name or a list of names as a tuple; anything else unchanged, for the checks to reject."""
     if isinstance(value, str):
         return (value,)
     return tuple(value) if isinstance(value, (list, tuple)) else value

@@ -11,7 +11,7 @@ from scd_pipeline.errors import DeclarationError
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """One column that, with the others of the key, identifies an entity; never NULL (S26)."""
+    """A column of the business key, which identifies an entity; it is never NULL (S26)."""
 
     name: str
     type: str = "string"
@@ -19,7 +19,7 @@ class KeyColumn:
     def __post_init__(self) -> None:
         try:
             set_frozen_fields(self, type=parse_type(self.type).ddl())
-        except DeclarationError:  # told by the checks, with its place
+        except DeclarationError:  # the checks report it with its location
             return
 
     @property

@@ -1,4 +1,4 @@
-"""Names: which ones a declaration may give, and which word was probably meant."""
+"""Rules for the names in a declaration, and suggestions for misspelt ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from scd_pipeline.declaration.tables import SUFFIXES
 
 FORBIDDEN_BY_DELTA = " ,;{}()="
-"""What no column of a Delta table, and no part of one, may have in its name, beside control characters."""
+"""The characters that Delta forbids in the names of columns and of struct fields, in addition to control characters."""
 _FORBIDDEN = FORBIDDEN_BY_DELTA + "`."
 _FORBIDDEN_TEXT = " ".join(sorted(_FORBIDDEN.strip()))
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -24,7 +24,7 @@ TABLE_NAME_RULE = (
 
 
 def is_text(value: str) -> bool:
-    """Whether the text can be written to a file: half of a surrogate pair cannot."""
+    """Return whether the text can be encoded in UTF-8, as half of a surrogate pair cannot."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -33,7 +33,7 @@ def is_text(value: str) -> bool:
 
 
 def is_column_name(name: str) -> bool:
-    """Whether an attribute, a key column, a source or a surrogate key may be called so."""
+    """Return whether an attribute, a key column, a source or a surrogate key can have this name."""
     return (
         bool(name)
         and not name.startswith("_")
@@ -42,20 +42,20 @@ def is_column_name(name: str) -> bool:
 
 
 def is_table_name(name: str) -> bool:
-    """Whether a dimension or a fact may be called so: it names a folder, tables and views.
+    """Return whether a dimension or a fact can have this name, which is also that of a folder, tables and views.
 
-    The tables beside it have names of their own, which it must not take.
+    The suffixes of its other tables are reserved.
     """
     return _TABLE_NAME.fullmatch(name) is not None and not name.lower().endswith(SUFFIXES)
 
 
 def default_surrogate_key(table: object) -> str:
-    """The surrogate key's name where the declaration gives none: `customer_key` for `dim_customer`."""
+    """Return the default name of the surrogate key, as `customer_key` for `dim_customer`."""
     return f"{table.removeprefix('dim_')}_key" if isinstance(table, str) else ""
 
 
 def display(value: object, limit: int = 60) -> str:
-    """The value for a message: short, and safe for any value."""
+    """Return the value as short text for a message; it works for any value."""
     try:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits
@@ -64,20 +64,20 @@ def display(value: object, limit: int = 60) -> str:
 
 
 def listed(options: Iterable[str]) -> str:
-    """`a, b and c`."""
+    """Return the options as text, as `a, b and c`."""
     *head, last = list(options)
     return f"{', '.join(head)} and {last}" if head else last
 
 
 def did_you_mean(option: object, options: Iterable[str]) -> str:
-    """A hint that ends in what is allowed, led by the nearest word where one is near."""
-    known = list(options)
-    near = nearest(option, known)
-    allowed = f"allowed: {', '.join(known)}" if known else "nothing is allowed here"
+    """Return a hint with the allowed options, and first the nearest one if one is similar."""
+    names = list(options)
+    near = nearest(option, names)
+    allowed = f"allowed: {', '.join(names)}" if names else "nothing is allowed here"
     return f"did you mean {near}? {allowed}" if near else allowed
 
 
 def nearest(option: object, options: Iterable[str]) -> str | None:
-    """Return the word that is most likely meant, None if none is near."""
+    """Return the most similar option, None if none is similar."""
     near = difflib.get_close_matches(option[:100], list(options), n=1) if isinstance(option, str) else []
     return near[0] if near else None

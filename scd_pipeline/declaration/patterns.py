@@ -1,4 +1,4 @@
-"""Patterns by which text is read as a date or a time: Spark's, refused where they would read nothing or wrongly."""
+"""Checks of Spark's patterns for dates and times: those that would read nothing, or wrong values, are rejected."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ _COUNTS = {
     "V": (2,),
     "O": (1, 4),
 }
-"""How often each letter may stand in a row, where Spark reads text; q, Q, E and F it can only write."""
+"""How often each letter may be repeated in a pattern that reads text. Spark only writes by q, Q, E and F."""
 ZONE_LETTERS = frozenset("VzOXxZ")
 """The letters that read a zone or an offset."""
 _QUOTED = re.compile(r"('[^']*')")
-# What is often meant, each in addition to those before it.
-_MEANT = ({"Y": "y", "u": "y", "T": "'T'"}, {"D": "d"}, {"h": "H", "K": "H"}, {"m": "M"})
+# Replacements of letters that are often confused, each in addition to the previous ones.
+_REPLACEMENTS = ({"Y": "y", "u": "y", "T": "'T'"}, {"D": "d"}, {"h": "H", "K": "H"}, {"m": "M"})
 
 
 def pattern_problem(pattern: str) -> tuple[str, str] | None:
-    """What is wrong with the pattern, and what would be right; None where nothing is."""
+    """Return the problem of the pattern and its fix, None if it is valid."""
     problem = _problem(pattern)
     return None if problem is None else (f"{display(pattern)} {problem}", _suggestion(pattern))
 
 
 def zone_letters(pattern: str) -> str:
-    """The letters of the pattern that read a zone or an offset."""
+    """Return the letters of the pattern that read a zone or an offset."""
     return "".join(letter for letter in dict.fromkeys(_plain(pattern)) if letter in ZONE_LETTERS)
 
 
 def without_optional_zone(pattern: str) -> str | None:
     """Return the pattern without the optional sections that read a zone; None if it has none, or another zone too."""
-    kept, depth, section = "", 0, ""
+    result, depth, section = "", 0, ""
     for quoted, text in _tokens(pattern):
         depth += not quoted and text == "["
         if depth:
             section += text
         else:
-            kept += text
+            result += text
         depth -= not quoted and text == "]"
         if section and not depth:
-            kept, section = kept + ("" if zone_letters(section) else section), ""
-    return None if kept == pattern or zone_letters(kept) else kept
+            result, section = result + ("" if zone_letters(section) else section), ""
+    return None if result == pattern or zone_letters(result) else result
 
 
 def reads_nanoseconds(pattern: str) -> bool:
@@ -60,15 +60,15 @@ def reads_nanoseconds(pattern: str) -> bool:
 
 def _tokens(pattern: str) -> Iterator[tuple[bool, str]]:
     """Yield each quoted text of the pattern, and each character outside of quotes."""
-    for at, part in enumerate(_QUOTED.split(pattern)):
-        if at % 2:
-            yield True, part
+    for index, text in enumerate(_QUOTED.split(pattern)):
+        if index % 2:
+            yield True, text
         else:
-            yield from ((False, character) for character in part)
+            yield from ((False, character) for character in text)
 
 
 def _plain(pattern: str) -> str:
-    """The pattern without its quoted text."""
+    """Return the pattern without its quoted text."""
     return _QUOTED.sub(" ", pattern)
 
 
@@ -78,25 +78,25 @@ def _problem(pattern: str) -> str | None:
         return "has a quote without its other end"
     if not _is_balanced(plain):
         return "has a bracket without its other end"
-    for found in re.finditer(r"([A-Za-z])\1*|[#{}%]", plain):
-        run = found[0]
+    for match in re.finditer(r"([A-Za-z])\1*|[#{}%]", plain):
+        run = match[0]
         if run[0] not in _COUNTS:
             return f"has {run[0]}, which cannot be used for reading"
         if len(run) not in _COUNTS[run[0]]:
             return f"has {run}, and {run[0]} comes in rows of {_lengths(run[0])}"
-    return _misread(plain)
+    return _ambiguity(plain)
 
 
-def _misread(plain: str) -> str | None:
-    """What Spark would take, and then read wrongly or never."""
-    there = set(plain)
-    if "y" not in there:
+def _ambiguity(plain: str) -> str | None:
+    """Return the problem of a pattern that Spark accepts, but that reads wrong values or none."""
+    letters = set(plain)
+    if "y" not in letters:
         return "has no year, y"
-    if "D" in there and there & set("MLd") and "[" not in there:
+    if "D" in letters and letters & set("MLd") and "[" not in letters:
         return "has D, the day of the year, beside a month or a day"
-    if "m" in there and not there & set("hHKk"):
+    if "m" in letters and not letters & set("hHKk"):
         return "has m, the minute, without an hour"
-    if there & set("hK") and "a" not in there:
+    if letters & set("hK") and "a" not in letters:
         return "has an hour up to 12 without a, the half of the day"
     return None
 
@@ -117,11 +117,11 @@ def _lengths(letter: str) -> str:
 
 def _suggestion(pattern: str) -> str:
     letters: dict[str, str | int | None] = {}
-    for more in _MEANT:
-        letters |= more
-        parts = _QUOTED.split(pattern)
-        parts[::2] = [part.translate(str.maketrans(letters)) for part in parts[::2]]
-        meant = "".join(parts)
-        if _problem(meant) is None:
-            return f"did you mean {meant}?"
+    for replacements in _REPLACEMENTS:
+        letters |= replacements
+        texts = _QUOTED.split(pattern)
+        texts[::2] = [text.translate(str.maketrans(letters)) for text in texts[::2]]
+        candidate = "".join(texts)
+        if _problem(candidate) is None:
+            return f"did you mean {candidate}?"
     return _FORM

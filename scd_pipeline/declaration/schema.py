@@ -1,4 +1,4 @@
-"""The JSON Schema of declarations in YAML, by which editors complete and check them.
+"""The JSON Schema of declarations in YAML, by which editors complete and validate them.
 
 It is generated from the tables of options: `python -m scd_pipeline.declaration.schema` prints it.
 """
@@ -100,7 +100,7 @@ def _attribute() -> Schema:
 def _section(
     table: Options, declared: type | None = None, sections: dict[str, Schema] | None = None, required: Any = ()
 ) -> Schema:
-    """Return the schema of a mapping with the options of a table; the class that they declare tells their choices."""
+    """Return the schema of a mapping with the options of a table; their choices come from the declared class."""
     properties = {name: _KINDS[kind] for name, kind in table.items()} | _choices(table, declared) | (sections or {})
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**schema, "required": list(required)} if required else schema

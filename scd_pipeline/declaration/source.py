@@ -1,4 +1,4 @@
-"""Where the statements of a dimension come from: sources, and their channels (S4, S30)."""
+"""Sources of a dimension or a fact, and their channels (S4, S30)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNITS: tuple[str, ...] = get_args(Unit)
 
 DATED_PLACEHOLDERS = ("date", "datetime")
 PLACEHOLDERS = (*DATED_PLACEHOLDERS, "delivery")
-_ENDINGS = {
+_FORMATS_BY_SUFFIX = {
     ".parquet": "parquet",
     ".csv": "csv",
     ".json": "json",
@@ -110,9 +110,8 @@ class Channel:
 
     @property
     def placeholder(self) -> str | None:
-        """Which placeholder the path has: `date`, `datetime`, `delivery` or none."""
-        found = placeholders(self.path)
-        return found[0] if found else None
+        """The placeholder of the path: `date`, `datetime` or `delivery`; None if it has none."""
+        return next(iter(placeholders(self.path)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +159,12 @@ class RetireGuard:
     at_least: int = 1
 
     def rejects(self, retired: int, existing: int) -> bool:
-        """Whether a snapshot that retires so many of the existing entities is rejected."""
+        """Return whether a snapshot that retires this number of the existing entities is rejected."""
         return existing >= self.at_least and retired > self.share * existing
 
 
 DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
-"""The limit where none is declared. A declared share applies at any size."""
+"""The limit if none is declared. A declared share applies to any number of entities."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -218,13 +217,17 @@ class Source:
         return tuple((channel.kind, channel) for channel in both if channel is not None)
 
     def channel(self, kind: str) -> Snapshot | Feed:
-        """The channel of that kind; KeyError where the source has none."""
+        """Return the channel of this kind.
+
+        Raises:
+            KeyError: The source has no such channel.
+        """
         return dict(self.channels)[kind]  # type: ignore[index]
 
     def column(self, name: str) -> Column:
-        """How the attribute or key column is read: where nothing is said, from the column of its name."""
-        found = self.columns.get(name, Column())
-        return found if found.from_ or found.expression else replace(found, from_=(name,))
+        """Return how an attribute or key column is read: by default from the source column with its name."""
+        column = self.columns.get(name, Column())
+        return column if column.from_ or column.expression else replace(column, from_=(name,))
 
 
 def _channel(kind: type[Snapshot] | type[Feed], declared: Any) -> Any:
@@ -238,37 +241,41 @@ def _channel(kind: type[Snapshot] | type[Feed], declared: Any) -> Any:
 
 
 def _retire_guard(declared: Any) -> Any:
-    """A share alone as a guard that applies at any size; anything else unchanged, for the checks to reject."""
+    """Return a share as a guard for any number of entities; anything else unchanged, for the checks to reject."""
     is_share = isinstance(declared, (int, float)) and not isinstance(declared, bool)
     return RetireGuard(declared) if is_share else declared
 
 
 def placeholders(path: Any) -> list[str]:
-    """All words in braces in a path, as they stand there."""
+    """Return the texts in braces in a path, unchanged."""
     return _BRACES.findall(path) if isinstance(path, str) else []
 
 
 def format_of(path: Any, versions: Any = False) -> str | None:
-    """The format that the path's ending tells, else delta for a table read by versions."""
+    """Return the format of the path's suffix; without one, delta for a table that is read by versions."""
     if not isinstance(path, str):
         return None
     suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
     if suffixes and suffixes[-1] in _COMPRESSIONS:
         suffixes.pop()
-    reported = _ENDINGS.get(suffixes[-1]) if suffixes else None
-    return reported or ("delta" if versions is True else None)
+    file_format = _FORMATS_BY_SUFFIX.get(suffixes[-1]) if suffixes else None
+    return file_format or ("delta" if versions is True else None)
 
 
 def _pairs(options: Any) -> Any:
     items = options.items() if isinstance(options, Mapping) else options
     try:
         return tuple(sorted((key, value) for key, value in items))
-    except (TypeError, ValueError):  # no pairs, or of types that do not sort: told by the checks
+    except (TypeError, ValueError):  # not pairs, or not sortable: the checks report it
         return tuple(items) if isinstance(options, Mapping) else options
 
 
 def _columns(columns: Any) -> Any:
     if not isinstance(columns, Mapping):
         return columns
-    items = columns.items()
-    return FrozenMapping({name: Column(from_=of) if isinstance(of, (str, list, tuple)) else of for name, of in items})
+    return FrozenMapping(
+        {
+            name: Column(from_=declared) if isinstance(declared, (str, list, tuple)) else declared
+            for name, declared in columns.items()
+        }
+    )

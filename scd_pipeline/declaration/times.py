@@ -1,4 +1,4 @@
-"""Points in time as a declaration writes them: ISO, UTC, up to microseconds (S1)."""
+"""Times in a declaration: ISO text in UTC, with up to six digits after the second (S1)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TIME = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2})(?:\.(
 
 
 def parse_time(text: object) -> datetime | None:
-    """The moment that the text names, with its zone (UTC); None where it names none."""
+    """Return the text as a time in UTC, None if it is not a time."""
     match = _TIME.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         return None
-    *parts, fraction = match.groups()
-    numbers = [int(part or 0) for part in parts]
+    *fields, fraction = match.groups()
+    numbers = [int(field or 0) for field in fields]
     try:
         return datetime(*numbers, int((fraction or "").ljust(6, "0")), tzinfo=timezone.utc)  # type: ignore[arg-type, misc]
     except ValueError:
@@ -28,7 +28,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def canonical_time(value: Any) -> Any:
-    """Return a time, given as text, date or datetime, as the one text that all declarations of it store.
+    """Return a text, date or datetime as canonical text, which is the same for all notations of a time.
 
     Any other value is returned unchanged, for the checks to reject.
     """
@@ -37,7 +37,7 @@ def canonical_time(value: Any) -> Any:
 
 
 def moment(text: str) -> datetime:
-    """The moment that a checked text names, with its zone (UTC)."""
-    found = parse_time(text)
-    assert found is not None, text  # checked when the dimension was made
-    return found
+    """Return a validated text as a time in UTC."""
+    time = parse_time(text)
+    assert time is not None, text  # validated when the declaration was created
+    return time

@@ -1,4 +1,4 @@
-"""Column types: read from text such as `decimal(12,2)` or `array<struct<a:int,b:string>>`."""
+"""Column types, parsed from text such as `decimal(12,2)` or `array<struct<a:int,b:string>>`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRIMITIVES = (
     "binary",
 )
 _NESTED = ("decimal", "array", "map", "struct")
-_REFUSED = {
+_UNSUPPORTED = {
     "variant": "store it as string, or as a struct of the parts you compare",
     "geometry": "store it as string (WKT) or binary (WKB)",
     "geography": "store it as string (WKT) or binary (WKB)",
@@ -45,7 +45,7 @@ _REFUSED = {
     "char": "write string",
     "varchar": "write string",
 }
-_MEANT = {
+_EQUIVALENTS = {
     "datetime": "timestamp",
     "str": "string",
     "object": "string",
@@ -61,14 +61,14 @@ _MEANT = {
     "list": "array<type>",
     "dict": "map<type,type>",
 }
-"""Types of other systems, each with the type that is most likely meant."""
+"""Types of other systems, each with the equivalent type."""
 _MAX_DEPTH = 30
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s<>(),:`]+)|([<>(),:]))")
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A type without parts, by its canonical name."""
+    """A type without elements, by its canonical name."""
 
     name: str
 
@@ -78,7 +78,7 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """An exact number of so many digits, so many of them behind the point."""
+    """An exact number with `precision` digits, `scale` of them after the decimal point."""
 
     precision: int
     scale: int
@@ -110,12 +110,12 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Named parts, in order."""
+    """Named fields, in order."""
 
     fields: tuple[tuple[str, DataType], ...]
 
     def ddl(self) -> str:
-        inner = ",".join(f"{_quoted(name)}:{of.ddl()}" for name, of in self.fields)
+        inner = ",".join(f"{_quoted(name)}:{data_type.ddl()}" for name, data_type in self.fields)
         return f"struct<{inner}>"
 
 
@@ -123,7 +123,7 @@ DataType = Primitive | Decimal | Array | Map | Struct
 
 
 def leaves(data_type: DataType) -> tuple[DataType, ...]:
-    """Return the types without parts that the type consists of."""
+    """Return the primitive and decimal types that the type consists of."""
     match data_type:
         case Array(element=element):
             return leaves(element)
@@ -141,25 +141,25 @@ def _quoted(name: str) -> str:
 
 
 def parse_type(text: str) -> DataType:
-    """The type that the text names.
+    """Return the type that the text describes.
 
-    Errors: DeclarationError for text that names none, and for types that have no equality
-    or whose values cannot be compared for a version (S8).
+    Raises:
+        DeclarationError: The text is not a type, or values of the type cannot be compared (S8).
     """
     if not isinstance(text, str) or not text.strip() or not is_text(text):
-        _refuse(text, f"{display(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
+        _reject(text, f"{display(text)} is not a type", f"allowed: {', '.join((*PRIMITIVES, *_NESTED))}")
     parser = _Parser(text)
-    found = parser.type(0)
+    data_type = parser.type(0)
     parser.end()
-    return found
+    return data_type
 
 
-def _refuse(text: object, problem: str, fix: str) -> NoReturn:
+def _reject(text: object, problem: str, fix: str) -> NoReturn:
     raise DeclarationError([ValidationError("type", display(text), problem, fix)])
 
 
 class _Parser:
-    """Reads one type from left to right."""
+    """A recursive-descent parser of one type."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -171,7 +171,7 @@ class _Parser:
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
-                _refuse(text, f"{display(text)} is not a type", "close what `` ` `` opens")
+                _reject(text, f"{display(text)} is not a type", "close what `` ` `` opens")
             tokens.append(match.group().strip())
             at = match.end()
         return tokens
@@ -186,19 +186,19 @@ class _Parser:
 
     def expect(self, token: str, form: str) -> None:
         if self.next_token() != token:
-            _refuse(self.text, f"{display(self.text)} is not a type", f"write {form}")
+            _reject(self.text, f"{display(self.text)} is not a type", f"write {form}")
 
     def end(self) -> None:
         if self.at != len(self.tokens):
             rest = " ".join(self.tokens[self.at :])
-            _refuse(self.text, f"{display(self.text)} goes on after the type", f"remove {display(rest)}")
+            _reject(self.text, f"{display(self.text)} goes on after the type", f"remove {display(rest)}")
 
     def type(self, depth: int) -> DataType:
         if depth > _MAX_DEPTH:
-            _refuse(self.text, f"nested more than {_MAX_DEPTH} deep", "flatten the type")
+            _reject(self.text, f"nested more than {_MAX_DEPTH} deep", "flatten the type")
         option = self.next_token()
         name = _ALIASES.get(option.lower(), option.lower())
-        self._refuse_unfit(option, name)
+        self._reject_unsupported(option, name)
         if name == "decimal":
             return self.decimal()
         if name == "array":
@@ -207,14 +207,15 @@ class _Parser:
             return self.map(depth)
         return self.struct(depth) if name == "struct" else Primitive(name)
 
-    def _refuse_unfit(self, option: str, name: str) -> None:
-        for refused, instead in _REFUSED.items():
-            if name == refused:
-                _refuse(self.text, f"type {option} cannot be the type of a column here", instead)
+    def _reject_unsupported(self, option: str, name: str) -> None:
+        for unsupported, replacement in _UNSUPPORTED.items():
+            if name == unsupported:
+                _reject(self.text, f"type {option} cannot be the type of a column here", replacement)
         if name not in PRIMITIVES and name not in _NESTED:
             allowed = (*PRIMITIVES, *_NESTED)
-            meant = f"did you mean {_MEANT[name]}? allowed: {', '.join(allowed)}" if name in _MEANT else ""
-            _refuse(self.text, f"{display(option)} is not a type", meant or did_you_mean(name, allowed))
+            equivalent = _EQUIVALENTS.get(name)
+            fix = f"did you mean {equivalent}? allowed: {', '.join(allowed)}" if equivalent else ""
+            _reject(self.text, f"{display(option)} is not a type", fix or did_you_mean(name, allowed))
 
     def decimal(self) -> Decimal:
         form = "decimal(precision,scale), as decimal(12,2)"
@@ -228,13 +229,13 @@ class _Parser:
         self.expect(")", form)
         if not (1 <= precision <= 38 and scale <= precision):
             fix = "precision is 1 to 38, and scale is 0 to precision"
-            _refuse(self.text, f"decimal({precision},{scale}) is out of range", fix)
+            _reject(self.text, f"decimal({precision},{scale}) is out of range", fix)
         return Decimal(precision, scale)
 
     def number(self, form: str) -> int:
         token = self.next_token()
         if not re.fullmatch(r"[0-9]{1,9}", token):
-            _refuse(self.text, f"{display(token)} is not a count of digits", f"write {form}")
+            _reject(self.text, f"{display(token)} is not a count of digits", f"write {form}")
         return int(token)
 
     def array(self, depth: int) -> Array:
@@ -252,7 +253,7 @@ class _Parser:
         value = self.type(depth + 1)
         self.expect(">", form)
         if _has_map(key):
-            _refuse(self.text, "the key of a map has a map in it", "use an array of structs as the key")
+            _reject(self.text, "the key of a map has a map in it", "use an array of structs as the key")
         return Map(key, value)
 
     def struct(self, depth: int) -> Struct:
@@ -265,26 +266,26 @@ class _Parser:
         self.expect(">", form)
         names = [name.casefold() for name, _ in fields]
         if len(set(names)) != len(names):
-            _refuse(self.text, f"{display(self.text)} names a field twice", "give each field its own name")
+            _reject(self.text, f"{display(self.text)} names a field twice", "give each field its own name")
         return Struct(tuple(fields))
 
     def field(self, depth: int, form: str) -> tuple[str, DataType]:
         name = self.next_token()
         if not name or name in "<>(),:":
-            _refuse(self.text, f"{display(self.text)} lacks the name of a field", f"write {form}")
+            _reject(self.text, f"{display(self.text)} lacks the name of a field", f"write {form}")
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         if not name.isprintable() or set(name) & set(FORBIDDEN_BY_DELTA):
             fix = f"use printable characters, no space and none of {' '.join(FORBIDDEN_BY_DELTA.strip())}"
-            _refuse(self.text, f"{display(name)} cannot be the name of a field", fix)
+            _reject(self.text, f"{display(name)} cannot be the name of a field", fix)
         if self.peek() == ":":
             self.next_token()
         return name, self.type(depth + 1)
 
 
-def _has_map(of: DataType) -> bool:
-    if isinstance(of, Map):
+def _has_map(data_type: DataType) -> bool:
+    if isinstance(data_type, Map):
         return True
-    if isinstance(of, Array):
-        return _has_map(of.element)
-    return isinstance(of, Struct) and any(_has_map(inner) for _, inner in of.fields)
+    if isinstance(data_type, Array):
+        return _has_map(data_type.element)
+    return isinstance(data_type, Struct) and any(_has_map(inner) for _, inner in data_type.fields)
