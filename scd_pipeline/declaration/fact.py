@@ -1,4 +1,4 @@
-"""A fact as its owner declares it: grain, event time, measures, and the dimensions whose keys it stores (S23)."""
+"""The declaration of a fact: grain, event time, measures, and the dimensions whose surrogate keys it stores (S23)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scd_pipeline.declaration.source import Column, Source
 from scd_pipeline.errors import DeclarationError, ValidationError
 
 DELIVERY_TIME = "_scd.at"
-"""The time of a row's delivery, as an expression over what is read."""
+"""The time of a row's delivery, as an expression over the columns of the row."""
 
 Report = Callable[[str, str, str], None]
 _PLAIN = Source("plain")
@@ -24,19 +24,22 @@ _PLAIN = Source("plain")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Role:
-    """A dimension in a fact: `<role>_key` is the surrogate key of the version that held at event time.
+    """A dimension in a fact: `<role>_key` is the surrogate key of the version in force at event time.
 
-    `key` names the fact's columns that hold the dimension's business key, in its order; by default they have its
-    names.
+    Args:
+        dimension: The dimension.
+        key: The fact's columns with the dimension's business key, in its order; by default those with its names.
+
+    Raises:
+        DeclarationError: `dimension` is not a dimension, or `key` is not a list of names.
     """
 
     dimension: Dimension
     key: tuple[str, ...]
 
     def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
-        """Errors: DeclarationError for what is not a dimension."""
         if not isinstance(dimension, Dimension):
-            raise DeclarationError([ValidationError("role", "dimension", *_no_dimension(dimension))])
+            raise DeclarationError([ValidationError("role", "dimension", *_not_a_dimension(dimension))])
         names = dimension.key_names if key is None else as_tuple(key)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             problem = f"{display(key)} is not a name or a list of names"
@@ -51,14 +54,15 @@ class Fact:
     """A valid declaration of one fact table.
 
     - `grain`: the columns that identify a row, with types; stored as key columns
-    - `event_time`: the column that says when it happened; one of the grain, or one of its own
-    - `event_at`: "row" where the rows say it, "delivery" where it is the time of their delivery
-    - `dimensions`: by role name, a Role or the dimension itself
+    - `event_time`: the column of the event time; one of the grain, or a further column
+    - `event_at`: "row" if rows contain the event time, "delivery" if it is the time of their delivery
+    - `dimensions`: by role name, a Role or the dimension
     - `measures`: further columns, with types
-    - `source`: where rows come from; its channel is a feed
-    - `row_key`: the column that names a row; by default the name without a leading `fct_`, and `_row`
+    - `source`: the source of the rows; its channel is a feed
+    - `row_key`: the key column of a row; by default the name without a leading `fct_`, and `_row`
 
-    Errors: DeclarationError with every fault (S28).
+    Raises:
+        DeclarationError: With every error of the declaration (S28).
     """
 
     name: str
@@ -90,8 +94,9 @@ class Fact:
         origin: str = "",
     ) -> None:
         _check_kinds(str(origin or name), grain, event_time, dimensions, source, measures)
-        roles = {role: Role(of) if isinstance(of, Dimension) else of for role, of in dimensions.items()}
-        set_frozen_fields(self, name=name, grain=tuple(KeyColumn(column, of) for column, of in grain.items()))
+        roles = {name: Role(role) if isinstance(role, Dimension) else role for name, role in dimensions.items()}
+        key_columns = tuple(KeyColumn(column, data_type) for column, data_type in grain.items())
+        set_frozen_fields(self, name=name, grain=key_columns)
         set_frozen_fields(
             self, event_time=event_time, roles=tuple(roles.items()), measures=tuple((measures or {}).items())
         )
@@ -117,10 +122,10 @@ class Fact:
         return tuple((name, f"{name}_key", role) for name, role in self.roles)
 
     def as_dimension(self) -> Dimension:
-        """The fact's rows as entities that only ever have their latest values.
+        """Return a dimension whose entities are the fact's rows, with the latest values only.
 
-        So a fact takes in its deliveries as a dimension does: retries, revisions, late and bad rows included. The
-        surrogate keys are derived: no delivery provides them.
+        It reads deliveries by the rules of dimensions for retries, revisions, late-arriving rows and bad rows. The
+        surrogate keys are derived attributes: no delivery provides them.
         """
         time = Column(expression=DELIVERY_TIME) if self.event_at == "delivery" else None
         columns = {**self.source.columns, **({self.event_time: time} if time else {})}
@@ -135,7 +140,7 @@ class Fact:
         return Dimension(
             self.name,
             {column.name: column.type for column in self.grain},
-            {name: _attribute(self, name, of) for name, of in _columns(self).items()},
+            {name: _attribute(self, name, data_type) for name, data_type in _columns(self).items()},
             source,
             surrogate_key=self.row_key,
             deleted_rows="remove",
@@ -153,22 +158,22 @@ def _attribute(fact: Fact, name: str, data_type: str) -> Attribute:
 
 
 def _columns(fact: Fact) -> dict[str, str]:
-    """Every column beside the grain: event time, business keys, measures, surrogate keys."""
+    """Return the type of each column that is not in the grain: event time, business keys, measures, surrogate keys."""
     grain = {column.name for column in fact.grain}
     columns = {fact.event_time: "timestamp"}
     for _, role in fact.roles:
-        columns |= {name: of.type for name, of in zip(role.key, role.dimension.business_key, strict=True)}
+        columns |= {name: column.type for name, column in zip(role.key, role.dimension.business_key, strict=True)}
     columns |= dict(fact.measures)
     columns |= dict.fromkeys(fact.key_columns, "bigint")
-    return {name: of for name, of in columns.items() if name not in grain}
+    return {name: data_type for name, data_type in columns.items() if name not in grain}
 
 
-def _no_dimension(values: object) -> tuple[str, str]:
+def _not_a_dimension(values: object) -> tuple[str, str]:
     return f"{display(values)} is not a dimension", "give a Dimension, or a Role of one"
 
 
 def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
-    """Raise one DeclarationError with all parts of a fact that are not of their kind."""
+    """Raise one DeclarationError with all arguments of an invalid kind, if there are any."""
     errors = [
         ValidationError(location, name, f"{display(values)} is not names with values", "give a mapping")
         for name, values in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
@@ -176,9 +181,9 @@ def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, so
     ]
     roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
     errors += [
-        ValidationError(location, joined("dimensions", role), *_no_dimension(of))
-        for role, of in roles
-        if not isinstance(of, (Dimension, Role))
+        ValidationError(location, joined("dimensions", role), *_not_a_dimension(dimension))
+        for role, dimension in roles
+        if not isinstance(dimension, (Dimension, Role))
     ]
     if not isinstance(event_time, str):
         errors.append(
@@ -193,27 +198,27 @@ def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, so
 
 
 def _check(fact: Fact) -> None:
-    """Raise one DeclarationError with all faults of the fact."""
+    """Raise one DeclarationError with all errors of the fact, if there are any."""
     location = fact.origin or str(fact.name)
     errors: list[ValidationError] = []
 
     def report(name: str, problem: str, fix: str) -> None:
         errors.append(ValidationError(location, name, problem, fix))
 
-    for check in (_check_options_of_fact, _check_source, _check_roles, _check_key_columns, _check_time):
+    for check in (_check_options, _check_source, _check_roles, _check_key_columns, _check_time):
         check(fact, report)
     reported = {validation_error.field for validation_error in errors}
     if not reported & {"fact", "grain", "dimensions"}:
         try:
             fact.as_dimension()
         except DeclarationError as error:
-            found = [ValidationError(location, _fact_field(f.field), f.problem, f.fix) for f in error.errors]
-            errors += [validation_error for validation_error in found if validation_error.field not in reported]
+            translated = [ValidationError(location, _fact_field(e.field), e.problem, e.fix) for e in error.errors]
+            errors += [validation_error for validation_error in translated if validation_error.field not in reported]
     if errors:
         raise DeclarationError(errors)
 
 
-def _check_options_of_fact(fact: Fact, report: Report) -> None:
+def _check_options(fact: Fact, report: Report) -> None:
     if not (isinstance(fact.name, str) and is_table_name(fact.name)):
         report("fact", f"{display(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
     if not fact.grain:
@@ -222,27 +227,27 @@ def _check_options_of_fact(fact: Fact, report: Report) -> None:
         report("dimensions", "is missing", "name at least one dimension, by its role")
     if fact.event_at not in ("row", "delivery"):
         report("event_at", f"{display(fact.event_at)} is not allowed", "write row or delivery")
-    named = {"event_time": fact.event_time, "row_key": fact.row_key}
-    named |= {f"dimensions.{name}": name for name, _ in fact.roles}
-    for field_name, name in named.items():
+    names = {"event_time": fact.event_time, "row_key": fact.row_key}
+    names |= {f"dimensions.{name}": name for name, _ in fact.roles}
+    for field_name, name in names.items():
         if not (isinstance(name, str) and is_column_name(name)):
             report(field_name, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
 
 
 def _check_source(fact: Fact, report: Report) -> None:
-    place = f"sources.{fact.source.name}"
+    path = f"sources.{fact.source.name}"
     for option in ("attributes", "existence", "retire_guard"):
         if getattr(fact.source, option) != getattr(_PLAIN, option):
-            report(f"{place}.{option}", "is an option for the sources of dimensions", "remove it")
+            report(f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
-        report(place, "facts come by a feed", "write `feed:` with its path")
+        report(path, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
-        report(f"{place}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`")
-    elif fact.source.feed.updates != "full":  # a row without its event time would be of no time (S23)
-        report(f"{place}.feed.updates", "the feed of a fact provides all columns", "remove `updates` and `nulls`")
-    elif fact.source.feed.placeholder == "delivery":  # no `effective_at` can mend it here
+        report(f"{path}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`")
+    elif fact.source.feed.updates != "full":  # a row without its event time has no time (S23)
+        report(f"{path}.feed.updates", "the feed of a fact provides all columns", "remove `updates` and `nulls`")
+    elif fact.source.feed.placeholder == "delivery":  # a fact has no `effective_at` that could replace it
         problem = "{delivery} is any name, and a fact takes a delivery's time from its name"
-        report(f"{place}.feed.path", problem, "write {date} or {datetime} in its place")
+        report(f"{path}.feed.path", problem, "write {date} or {datetime} in its place")
 
 
 def _check_roles(fact: Fact, report: Report) -> None:
@@ -250,15 +255,15 @@ def _check_roles(fact: Fact, report: Report) -> None:
     measured = dict(fact.measures)
     types: dict[str, str] = dict(grain)
     for name, role in fact.roles:
-        expected = role.dimension.business_key
-        if len(role.key) != len(expected):
+        business_key = role.dimension.business_key
+        if len(role.key) != len(business_key):
             keys = ", ".join(role.dimension.key_names)
             report("dimensions", f"{name}.key names {len(role.key)} columns", f"name one for each of {keys}")
             continue
-        for column, of in zip(role.key, expected, strict=True):
-            if types.setdefault(column, of.type) != of.type:
-                problem = f"{column} is {types[column]} here, and {of.name} of {role.dimension.name} is {of.type}"
-                report(f"dimensions.{name}.key", problem, f"declare {column} as {of.type}")
+        for column, key in zip(role.key, business_key, strict=True):
+            if types.setdefault(column, key.type) != key.type:
+                problem = f"{column} is {types[column]} here, and {key.name} of {role.dimension.name} is {key.type}"
+                report(f"dimensions.{name}.key", problem, f"declare {column} as {key.type}")
             if column in measured:
                 report(f"measures.{column}", "is a business key of a dimension too", "remove it here")
     if fact.event_time in measured:
@@ -266,15 +271,15 @@ def _check_roles(fact: Fact, report: Report) -> None:
 
 
 def _check_key_columns(fact: Fact, report: Report) -> None:
-    """A surrogate key has a column of its own: what the source states there would be lost (S23)."""
+    """Check that no delivered column has the name of a surrogate key, which would replace its values (S23)."""
     roles = {column.casefold(): name for name, column, _ in fact.keyed_roles}
-    stated = [(f"grain.{column.name}", column.name) for column in fact.grain]
-    stated += [("event_time", fact.event_time), *((f"measures.{name}", name) for name, _ in fact.measures)]
-    stated += [(f"dimensions.{name}.key", column) for name, role in fact.roles for column in role.key]
-    for place, column in stated:
+    delivered = [(f"grain.{column.name}", column.name) for column in fact.grain]
+    delivered += [("event_time", fact.event_time), *((f"measures.{name}", name) for name, _ in fact.measures)]
+    delivered += [(f"dimensions.{name}.key", column) for name, role in fact.roles for column in role.key]
+    for path, column in delivered:
         if role_name := roles.get(str(column).casefold()):
             problem = f"{column} is the column of the surrogate key of role {role_name}"
-            report(place, problem, "give that role another name, or let the source's column have one")
+            report(path, problem, "give that role another name, or let the source's column have one")
 
 
 def _check_time(fact: Fact, report: Report) -> None:
@@ -284,8 +289,8 @@ def _check_time(fact: Fact, report: Report) -> None:
 
 
 def _fact_field(field: str) -> str:
-    """A fault's field by the words of a fact."""
-    for option, own in (("business_key", "grain"), ("attributes", "measures"), ("surrogate_key", "row_key")):
+    """Return the option of a fact for a field of the dimension that represents it."""
+    for option, fact_option in (("business_key", "grain"), ("attributes", "measures"), ("surrogate_key", "row_key")):
         if field == option or field.startswith(f"{option}."):
-            return own + field.removeprefix(option)
+            return fact_option + field.removeprefix(option)
     return field

@@ -69,8 +69,8 @@ now in every version
 
 # type 7
 ONE | city: 2 | city: {scd: 7}
-9: attributes.city.scd: type 7 is a reading of a table through its log of timed statements, not a type of
-attribute; write 2 or 6, and read the dimension as of a time
+9: attributes.city.scd: type 7 is a query of a table as of a time, not a type of
+attribute; write 2 or 6, and query the dimension as of a time
 
 # type 9
 ONE | city: 2 | city: 9

@@ -1,1 +1,1 @@
-"""Checks of declarations: every validation error is collected, none is raised one by one (S28)."""
+"""Checks of declarations, which collect all validation errors and raise them together (S28)."""

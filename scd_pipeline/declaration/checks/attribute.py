@@ -1,4 +1,4 @@
-"""What makes key columns and attributes valid, each taken alone."""
+"""Checks of single key columns and attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scd_pipeline.declaration.types import Decimal, Primitive, parse_type
 from scd_pipeline.declaration.yaml.options import ATTRIBUTE
 from scd_pipeline.errors import DeclarationError
 
-_NOT_OFFERED = {
+_UNSUPPORTED_TYPES = {
     4: (
         "type 4 is the layout of a table (closed versions in a table of their own), not a type of attribute",
         "write 2 for an attribute that opens versions",
@@ -22,18 +22,20 @@ _NOT_OFFERED = {
         "write 6 for an attribute with its value then and its value now in every version",
     ),
     7: (
-        "type 7 is a reading of a table through its log of timed statements, not a type of attribute",
-        "write 2 or 6, and read the dimension as of a time",
+        "type 7 is a query of a table as of a time, not a type of attribute",
+        "write 2 or 6, and query the dimension as of a time",
     ),
 }
 _TYPES = "write 0, 1, 2, 3 or 6"
-_BUT_TYPE = {option: kind for option, kind in ATTRIBUTE.items() if option != "type"}  # it has a check of its own
+_OPTIONS_WITHOUT_TYPE = {
+    option: kind for option, kind in ATTRIBUTE.items() if option != "type"
+}  # `type` has a separate check
 _WHOLE_ROW = "whole_row"
 _NO_WHOLE_ROW = "`whole_row`, the row itself as the entity, is not supported yet"
 
 
 def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
-    """The key columns that later checks can rely on."""
+    """Return the valid key columns, for later checks."""
     if key is None or key == ():
         fix = f"name the columns that identify an entity ({_NO_WHOLE_ROW})"
         errors.add("business_key", "is missing", fix)
@@ -62,7 +64,7 @@ def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
 
 
 def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute, ...]:
-    """The attributes that later checks can rely on."""
+    """Return the valid attributes, for later checks."""
     if not isinstance(attributes, tuple):
         errors.add("attributes", f"{display(attributes)} has no attributes", "give attributes by their names")
         return ()
@@ -77,7 +79,7 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
     if not _is_name(errors, "attributes", attribute.name):
         return None
     path = f"attributes.{attribute.name}"
-    draft = errors.sound(path, attribute, _BUT_TYPE)
+    draft = errors.check_kinds(path, attribute, _OPTIONS_WITHOUT_TYPE)
     _check_scd(errors, f"{path}.scd", draft.scd)
     _is_type(errors, f"{path}.type", draft.type)
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
@@ -88,7 +90,7 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
 
 
 def _check_exceptions(errors: ErrorCollector, path: str, draft: Attribute) -> None:
-    """Check what a missing column and a bad value become."""
+    """Check the options for a missing column and for a bad value."""
     declared = {"missing": (draft.missing, MISSING), "on_bad_value": (draft.on_bad_value, ON_BAD_VALUE)}
     for option, (choice, choices) in declared.items():
         field = f"{path}.{option}"
@@ -105,9 +107,9 @@ def _check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
     if scd is None:
         errors.add(field, "is missing", _TYPES)
         return
-    known = isinstance(scd, int) and not isinstance(scd, bool)
-    if known and scd in _NOT_OFFERED:
-        errors.add(field, *_NOT_OFFERED[scd])
+    is_number = isinstance(scd, int) and not isinstance(scd, bool)
+    if is_number and scd in _UNSUPPORTED_TYPES:
+        errors.add(field, *_UNSUPPORTED_TYPES[scd])
     else:
         errors.add(field, f"{display(scd)} is not a type of attribute", _TYPES)
 

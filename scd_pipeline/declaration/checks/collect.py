@@ -1,4 +1,4 @@
-"""Collecting what is wrong in a declaration, so that all of it is told at once (S28)."""
+"""The collector of validation errors, so that all errors of a declaration are reported at once (S28)."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ _LONGEST_LABEL = 100
 
 
 class ErrorCollector:
-    """The faults found so far in one declaration."""
+    """The validation errors of one declaration."""
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self.found: list[ValidationError] = []
+        self.collected: list[ValidationError] = []
 
     def add(self, field: str, problem: str, fix: str) -> None:
-        self.found.append(ValidationError(self.location, field, problem, fix))
+        self.collected.append(ValidationError(self.location, field, problem, fix))
 
     def has(self, field: str) -> bool:
-        """Return whether the field itself has a fault."""
-        return any(validation_error.field == field for validation_error in self.found)
+        """Return whether an error was collected for this field."""
+        return any(validation_error.field == field for validation_error in self.collected)
 
     def raise_if_any(self) -> None:
-        if self.found:
-            raise DeclarationError(self.found)
+        if self.collected:
+            raise DeclarationError(self.collected)
 
-    def sound(self, path: str, part: T, options: Options) -> T:
-        """Tell the fields of the wrong kind; the part without them, for the next checks."""
-        draft = copy.copy(part)
-        for field in dataclasses.fields(part):  # type: ignore[arg-type]
+    def check_kinds(self, path: str, declared: T, options: Options) -> T:
+        """Collect an error for each field of an invalid kind, and return a copy with its default in place of it."""
+        draft = copy.copy(declared)
+        for field in dataclasses.fields(declared):  # type: ignore[arg-type]
             option = field.name.rstrip("_")
             if option not in options or field.default is dataclasses.MISSING:
                 continue
-            unfit = _unfit(options[option], getattr(part, field.name), field.default)
-            if unfit is not None:
-                self.add(joined(path, option), *unfit)
+            error = _kind_error(options[option], getattr(declared, field.name), field.default)
+            if error is not None:
+                self.add(joined(path, option), *error)
                 set_frozen_fields(draft, **{field.name: field.default})
         return draft
 
     def choice(self, field: str, value: str, allowed: Sequence[str]) -> None:
-        """Tell a word that is none of the allowed ones."""
+        """Collect an error if the value is not allowed."""
         if value not in allowed:
             self.add(field, f"{display(value)} is not allowed", did_you_mean(value, allowed))
 
     def unique(self, field: str, names: Sequence[str]) -> None:
-        """Tell the names that a list has twice."""
-        for name in dict.fromkeys(name for at, name in enumerate(names) if name in names[:at]):
+        """Collect an error for each name that a list contains twice."""
+        for name in dict.fromkeys(name for index, name in enumerate(names) if name in names[:index]):
             self.add(field, f"names {name} twice", "name it once")
 
 
 def joined(path: str, option: object) -> str:
-    """The field path one level deeper; a name that a line cannot show is escaped."""
-    plain = isinstance(option, str) and option.isprintable() and 0 < len(option) <= _LONGEST_LABEL
-    label = str(option) if plain else display(option)
+    """Return the path of a nested field; a name that cannot be printed on one line is escaped."""
+    is_printable = isinstance(option, str) and option.isprintable() and 0 < len(option) <= _LONGEST_LABEL
+    label = str(option) if is_printable else display(option)
     return f"{path}.{label}" if path else label
 
 
-def _unfit(kind: Kind, value: Any, default: Any) -> tuple[str, str] | None:
-    """What is wrong with the value, and what would be right; None for one that fits."""
+def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str] | None:
+    """Return the problem and the fix of a value of an invalid kind, None for a valid one."""
     if value is None and default is None:
         return None
     if not kind.accepts(value):

@@ -1,4 +1,4 @@
-"""What makes a dimension valid: its parts, and how they fit together (S28)."""
+"""Checks of a dimension, its parts and the references between them (S28)."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ AUDIT_COLUMNS = (
     "recorded_version",
     "withdraws",
 )
-"""The audit's columns beside the business key, and the surrogate key before and after a transition."""
+"""The audit's columns, without the business key and the surrogate keys before and after a transition."""
 _WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
-_TIMELY = ("date", "timestamp", "timestamp_ntz")
+_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _NEVER_ROUNDED = {"string", "boolean", "binary"}
 
 
 def check_dimension(dimension: Dimension) -> None:
-    """Raise one DeclarationError with all faults of the dimension and its parts, if there are any."""
-    named = isinstance(dimension.name, str) and is_table_name(dimension.name)
-    errors = ErrorCollector(dimension.name if named else f"dimension {display(dimension.name)}")
-    draft = errors.sound("", dimension, DIMENSION)
+    """Raise one DeclarationError with all errors of the dimension and its parts, if there are any."""
+    is_named = isinstance(dimension.name, str) and is_table_name(dimension.name)
+    errors = ErrorCollector(dimension.name if is_named else f"dimension {display(dimension.name)}")
+    draft = errors.check_kinds("", dimension, DIMENSION)
     set_frozen_fields(draft, business_key=check_key(errors, dimension.business_key))
     set_frozen_fields(draft, attributes=check_attributes(errors, dimension.attributes))
     set_frozen_fields(draft, sources=check_sources(errors, dimension.sources))
@@ -81,13 +81,13 @@ def check_dimension(dimension: Dimension) -> None:
 
 def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
     table: Any = draft.name
-    named = isinstance(table, str) and is_table_name(table)
+    is_named = isinstance(table, str) and is_table_name(table)
     if table is None or table == "":
         errors.add("name", "is missing", "give the table's name, as dim_customer")
-    elif not named:
+    elif not is_named:
         errors.add("name", f"{display(table)} cannot be the name of a table", TABLE_NAME_RULE)
     key: Any = draft.surrogate_key
-    reported = not named and key == default_surrogate_key(table)  # it is wrong because the table's name is
+    reported = not is_named and key == default_surrogate_key(table)  # invalid only because the table's name is
     if not reported and not (isinstance(key, str) and is_column_name(key)):
         errors.add("surrogate_key", f"{display(key)} cannot be a name", COLUMN_NAME_RULE)
     if draft.group and not re.fullmatch(r"[A-Za-z0-9_]+", draft.group):
@@ -95,7 +95,7 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
-    """Each column of the table has one meaning; names are compared without case, as Delta does."""
+    """Check that no two columns of the table have the same name; case is ignored, as in Delta."""
     used_names = dict.fromkeys(TECHNICAL_COLUMNS, "is a column that every dimension has")
 
     def claim(column: str, field: str, meaning: str) -> None:
@@ -112,7 +112,7 @@ def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
         else:
             claim(attribute.name, f"attributes.{attribute.name}", f"is attribute {attribute.name}")
     key: Any = draft.surrogate_key
-    if isinstance(key, str) and key != "surrogate_key":  # what is no text was told
+    if isinstance(key, str) and key != "surrogate_key":  # another check reports what is not text
         claim(key, "surrogate_key", "is the surrogate key")
     for attribute in draft.attributes:
         for generated in attribute.generated_columns:
@@ -121,7 +121,7 @@ def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_key_names(errors: ErrorCollector, draft: Dimension) -> None:
-    """The audit has the business key beside columns of its own."""
+    """Check that no key column has the name of another column of the audit."""
     key: Any = draft.surrogate_key
     used_names = {name.casefold() for name in audit_columns(key if isinstance(key, str) else "")}
     for name in draft.key_names:
@@ -131,7 +131,7 @@ def _check_key_names(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def audit_columns(surrogate_key: str) -> tuple[str, ...]:
-    """The names of the audit's columns but for those of the business key."""
+    """Return the names of the audit's columns, except the business key."""
     return (*AUDIT_COLUMNS, surrogate_key + "_old", surrogate_key + "_new")
 
 
@@ -168,22 +168,22 @@ def _check_source_names(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_existence(errors: ErrorCollector, draft: Dimension) -> None:
-    """Exactly one source decides whether an entity exists (S30)."""
+    """Check that there is exactly one existence source (S30)."""
     if len(draft.sources) == 1:
         if draft.sources[0].existence is False:
             problem = "the only source decides whether an entity exists"
             errors.add(f"sources.{draft.sources[0].name}.existence", problem, "remove it, or write true")
         return
-    deciding = [source.name for source in draft.sources if source.existence]
+    existence_sources = [source.name for source in draft.sources if source.existence]
     fix = "write `existence: true` at exactly one source"
-    if draft.sources and not deciding:
+    if draft.sources and not existence_sources:
         errors.add("sources", "none of the sources decides whether an entity exists", fix)
-    if len(deciding) > 1:
-        errors.add("sources", f"{listed(deciding)} each decide whether an entity exists", fix)
+    if len(existence_sources) > 1:
+        errors.add("sources", f"{listed(existence_sources)} each decide whether an entity exists", fix)
 
 
 def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
-    """Each attribute that is stated has exactly one source (S30)."""
+    """Check that each attribute that is not retired has exactly one source (S30)."""
     names = [source.name for source in draft.sources]
     for attribute in draft.attributes:
         field = f"attributes.{attribute.name}"
@@ -242,29 +242,30 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
                 errors.add(field, problem, did_you_mean(name, types))
                 continue
             _check_owned(errors, field, source, name, draft)
-            of = types[name]
-            expected = None if column.default is None or of is None else expected_default(of, column.default)
-            if expected is not None and of is not None:
-                problem = f"{display(column.default)} does not fit type {of.ddl()}"
+            data_type = types[name]
+            if data_type is None:
+                continue
+            expected = None if column.default is None else expected_default(data_type, column.default)
+            if expected is not None:
+                problem = f"{display(column.default)} does not fit type {data_type.ddl()}"
                 errors.add(f"{field}.default", problem, f"give {expected}")
-            if of is not None:
-                _check_read_as(errors, field, column, name, of)
+            _check_conversion(errors, field, column, name, data_type)
 
 
-def _check_read_as(errors: ErrorCollector, field: str, column: Column, name: str, of: DataType) -> None:
-    """A pattern or a unit reads dates and times only; what has no zone is not read with one (S1)."""
-    times = f"remove it, or declare {name} as {' or '.join(_TIMELY)}"
-    if column.format is not None and of.ddl() not in _TIMELY:
-        problem = f"a format reads text as a date or a time, and {name} is of type {of.ddl()}"
+def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: str, data_type: DataType) -> None:
+    """Check that a pattern or a unit reads a date or a time, and a zone only a type with a zone (S1)."""
+    times = f"remove it, or declare {name} as {' or '.join(_TIME_TYPES)}"
+    if column.format is not None and data_type.ddl() not in _TIME_TYPES:
+        problem = f"a format reads text as a date or a time, and {name} is of type {data_type.ddl()}"
         errors.add(f"{field}.format", problem, times)
-    elif of.ddl() == "timestamp_ntz" and (zone := zone_letters(column.format or "")):
+    elif data_type.ddl() == "timestamp_ntz" and (zone := zone_letters(column.format or "")):
         problem = f"{zone} reads a zone, and {name} is of type timestamp_ntz, which has none"
         errors.add(f"{field}.format", problem, f"leave it out, or declare {name} as timestamp")
-    names = {leaf.ddl() for leaf in leaves(of) if isinstance(leaf, Primitive)}
-    if column.unit is not None and not names & set(_TIMELY):
-        errors.add(f"{field}.unit", f"a unit reads a number as a time, and {name} is of type {of.ddl()}", times)
-    if column.round and not any(isinstance(leaf, Decimal) for leaf in leaves(of)) and names <= _NEVER_ROUNDED:
-        problem = f"a value of type {of.ddl()} has no digits that could be rounded"
+    names = {leaf.ddl() for leaf in leaves(data_type) if isinstance(leaf, Primitive)}
+    if column.unit is not None and not names & set(_TIME_TYPES):
+        errors.add(f"{field}.unit", f"a unit reads a number as a time, and {name} is of type {data_type.ddl()}", times)
+    if column.round and not any(isinstance(leaf, Decimal) for leaf in leaves(data_type)) and names <= _NEVER_ROUNDED:
+        problem = f"a value of type {data_type.ddl()} has no digits that could be rounded"
         errors.add(f"{field}.round", problem, "remove it, or declare a number, a date or a time")
 
 
@@ -284,15 +285,15 @@ def _column_types(draft: Dimension) -> dict[str, DataType | None]:
 def _type_or_none(text: Any) -> DataType | None:
     try:
         return parse_type(text)
-    except DeclarationError:  # told where the type stands
+    except DeclarationError:  # the check of the attribute reports it
         return None
 
 
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
-    """What becomes of a deleted entity's row is asked only where there are no windows (S33)."""
+    """Check that the options for rows of deleted entities are set only for a table without windows (S33)."""
     errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove"))
     values = {"deleted_rows": draft.deleted_rows != "keep", "deleted_at": draft.deleted_at}
-    for option in (option for option, is_given in values.items() if is_given):
+    for option in (option for option, is_declared in values.items() if is_declared):
         if draft.has_windows:
             problem = "a table with attributes of type 2 or 6 closes the version of a deleted entity"
             errors.add(option, problem, "remove it: it is for tables with types 0, 1 and 3 only")
@@ -305,7 +306,7 @@ def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
-    """The open end, and where a history begins (S29)."""
+    """Check the open end, and the start of histories (S29)."""
     open_end = parse_time(draft.open_end)
     if open_end is None:
         errors.add("open_end", f"{display(draft.open_end)} is not a time", TIME_FORM)
@@ -320,11 +321,11 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("begin", f"{display(begin)} is not a beginning", "give `at` and `for_first_changes_until`")
         return
     at, until = parse_time(begin.at), parse_time(begin.for_first_changes_until)
-    for option, text, moment in (
+    for option, text, time in (
         ("at", begin.at, at),
         ("for_first_changes_until", begin.for_first_changes_until, until),
     ):
-        if moment is None:
+        if time is None:
             errors.add(f"begin.{option}", f"{display(text)} is not a time", TIME_FORM)
     if at and open_end and at >= open_end:
         errors.add("begin.at", f"{begin.at} is not before the open end {draft.open_end}", "give an earlier time")

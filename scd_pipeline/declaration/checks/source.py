@@ -1,4 +1,4 @@
-"""What makes sources and their channels valid, each taken alone."""
+"""Checks of single sources and their channels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOO_LONG = 1_000_000  # hours, a century
 
 
 def check_sources(errors: ErrorCollector, sources: Any) -> tuple[Source, ...]:
-    """The sources that later checks can rely on."""
+    """Return the valid sources, for later checks."""
     if sources is None or sources == ():
         errors.add("sources", "is missing", "declare at least one source, with a snapshot or a feed")
         return ()
@@ -58,7 +58,7 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
         )
         return None
     path = f"sources.{source.name}"
-    draft = errors.sound(path, source, SOURCE)
+    draft = errors.check_kinds(path, source, SOURCE)
     errors.unique(f"{path}.attributes", draft.attributes or ())
     _check_channels(errors, path, draft)
     _check_timezone(errors, f"{path}.timezone", draft.timezone)
@@ -92,7 +92,7 @@ def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
     if not isinstance(guard, RetireGuard):
         errors.add(field, f"{display(guard)} is not a number", "give a share, as 0.05 for 5 percent, or a RetireGuard")
         return
-    draft = errors.sound(field, guard, RETIRE_GUARD)
+    draft = errors.check_kinds(field, guard, RETIRE_GUARD)
     _check_share(errors, field, draft.share)
     if not isinstance(draft.at_least, int) or draft.at_least < 1:
         problem = f"{display(draft.at_least)} is not a whole number from 1 on"
@@ -102,24 +102,26 @@ def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
 def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
     if draft.snapshot is None and draft.feed is None:
         errors.add(path, "has neither a snapshot nor a feed", "declare how it delivers, with one or both")
-    for kind, of in (("snapshot", Snapshot), ("feed", Feed)):
+    for kind, channel_class in (("snapshot", Snapshot), ("feed", Feed)):
         channel = getattr(draft, kind)
         if channel is None:
             continue
-        if isinstance(channel, of):
+        if isinstance(channel, channel_class):
             set_frozen_fields(draft, **{kind: _check_channel(errors, f"{path}.{kind}", channel)})
         elif isinstance(channel, Mapping):
-            known = [field.name for field in dataclasses.fields(of)]
-            for option in (option for option in channel if option not in known):
-                errors.add(joined(f"{path}.{kind}", option), "is not an option", did_you_mean(option, known))
+            names = [field.name for field in dataclasses.fields(channel_class)]
+            for option in (option for option in channel if option not in names):
+                errors.add(joined(f"{path}.{kind}", option), "is not an option", did_you_mean(option, names))
             set_frozen_fields(draft, **{kind: None})
         else:
-            errors.add(f"{path}.{kind}", f"{display(channel)} is not a {kind}", f"give a path or a {of.__name__}")
+            errors.add(
+                f"{path}.{kind}", f"{display(channel)} is not a {kind}", f"give a path or a {channel_class.__name__}"
+            )
             set_frozen_fields(draft, **{kind: None})
 
 
 def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) -> Snapshot | Feed:
-    draft = errors.sound(path, channel, SNAPSHOT if isinstance(channel, Snapshot) else FEED)
+    draft = errors.check_kinds(path, channel, SNAPSHOT if isinstance(channel, Snapshot) else FEED)
     _check_options(errors, f"{path}.options", draft.options)
     if draft.path is None:
         _check_pathless(errors, path, draft)
@@ -164,7 +166,7 @@ def _check_effective_at(errors: ErrorCollector, path: str, channel: Channel) -> 
 def _check_time_reading(
     errors: ErrorCollector, path: str, pattern: str | None, unit: str | None, prefix: str = ""
 ) -> None:
-    """Check a pattern for text and a unit for numbers, of which a time takes one."""
+    """Check the pattern for text or the unit for numbers; a time has only one of them."""
     _check_pattern(errors, f"{path}.{prefix}format", pattern)
     if unit is None:
         return
@@ -176,7 +178,7 @@ def _check_time_reading(
 
 
 def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) -> None:
-    """A rule for ties needs what it decides by: deletes, or rows in an order that every read repeats."""
+    """Check that the channel has what a rule for ties needs: deletes, or a repeatable order of rows."""
     errors.choice(field, channel.ties, ("reject", "delete_wins", "last_row"))
     if channel.ties == "delete_wins" and not (isinstance(channel, Feed) and channel.deletes):
         fix = "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject or last_row"
@@ -195,8 +197,8 @@ def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
 
 
 def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
-    pairs = isinstance(options, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in options)
-    if not pairs:
+    is_pairs = isinstance(options, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in options)
+    if not is_pairs:
         errors.add(field, f"{display(options)} has no options", "give options by their names")
         return
     for name, value in options:
@@ -208,7 +210,7 @@ def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
 
 
 def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None:
-    """Without a path, frames are handed in: nothing is looked for."""
+    """Check a channel without a path: its frames are passed, so it has no options of tables."""
     for option, values in (("partition", channel.partition), ("versions", channel.versions)):
         if values:
             errors.add(
@@ -221,34 +223,34 @@ def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None
 
 
 def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
-    """How the deliveries at the path are told apart: by a placeholder, by partition or by version."""
-    found, timely = placeholders(channel.path), _timely(channel)
-    for option in found:
-        if option not in PLACEHOLDERS:
-            errors.add(f"{path}.path", f"{{{option}}} is not a placeholder", did_you_mean(option, timely))
-    known = [option for option in found if option in PLACEHOLDERS]
+    """Check that exactly one of placeholder, partition and version distinguishes the deliveries at the path."""
+    names, allowed = placeholders(channel.path), _allowed_placeholders(channel)
+    for name in names:
+        if name not in PLACEHOLDERS:
+            errors.add(f"{path}.path", f"{{{name}}} is not a placeholder", did_you_mean(name, allowed))
+    valid = [name for name in names if name in PLACEHOLDERS]
     if channel.partition is not None and channel.versions:
         errors.add(f"{path}.versions", "excludes `partition`", "keep the one that distinguishes its deliveries")
     if channel.partition is not None or channel.versions:
-        if known:
+        if valid:
             option = "versions" if channel.versions else "partition"
-            problem = f"`{option}` distinguishes its deliveries, so {{{known[0]}}} has no meaning"
+            problem = f"`{option}` distinguishes its deliveries, so {{{valid[0]}}} has no meaning"
             errors.add(f"{path}.path", problem, "give the path of the table alone")
-    elif known and "://" in str(channel.path):
-        problem = f"files at an address cannot be listed, so no delivery would be found for {{{known[0]}}}"
+    elif valid and "://" in str(channel.path):
+        problem = f"files at an address cannot be listed, so no delivery would be found for {{{valid[0]}}}"
         errors.add(f"{path}.path", problem, "give a path of this machine, as one of a mounted folder, or pass frames")
-    elif len(known) > 1:
-        errors.add(f"{path}.path", f"has {len(known)} placeholders", f"keep one: {_braced(timely)}")
-    elif known and known[0] not in timely:
-        _report_timeless(errors, f"{path}.path", channel, known[0])
-    elif not found:
+    elif len(valid) > 1:
+        errors.add(f"{path}.path", f"has {len(valid)} placeholders", f"keep one: {_braced(allowed)}")
+    elif valid and valid[0] not in allowed:
+        _report_timeless(errors, f"{path}.path", channel, valid[0])
+    elif not names:
         _report_missing_placeholder(errors, f"{path}.path", channel)
 
 
-def _timely(channel: Channel) -> tuple[str, ...]:
-    """The placeholders that will do: a delivery has a time, unless it is of a feed whose rows have theirs (S4)."""
-    own_times = isinstance(channel, Feed) and channel.effective_at is not None
-    return PLACEHOLDERS if own_times else DATED_PLACEHOLDERS
+def _allowed_placeholders(channel: Channel) -> tuple[str, ...]:
+    """Return the placeholders of the channel: names have no time only in a feed whose rows have times (S4)."""
+    has_row_times = isinstance(channel, Feed) and channel.effective_at is not None
+    return PLACEHOLDERS if has_row_times else DATED_PLACEHOLDERS
 
 
 def _braced(options: Iterable[str]) -> str:
@@ -265,7 +267,7 @@ def _report_timeless(errors: ErrorCollector, field: str, channel: Channel, optio
 
 
 def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Channel) -> None:
-    fix = f"put {_braced(_timely(channel))} in the name, as customers_{{date}}.csv"
+    fix = f"put {_braced(_allowed_placeholders(channel))} in the name, as customers_{{date}}.csv"
     if channel.format == "delta":
         fix = "write `versions: true` or `partition: <column>` beside it"
     elif channel.format in (None, "parquet"):
@@ -301,7 +303,7 @@ def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | No
     if not isinstance(column, Column):
         errors.add(path, f"{display(column)} is not a column", "give the column's name, or a Column")
         return None
-    draft = errors.sound(path, column, COLUMN)
+    draft = errors.check_kinds(path, column, COLUMN)
     if draft.from_ and draft.expression is not None:
         errors.add(path, "has both `from` and `expression`", "keep one: the expression may name any column")
     errors.unique(f"{path}.from", [name.casefold() for name in draft.from_])
@@ -310,6 +312,6 @@ def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | No
 
 
 def _check_pattern(errors: ErrorCollector, field: str, pattern: str | None) -> None:
-    validation_error = None if pattern is None else pattern_problem(pattern)
-    if validation_error is not None:
-        errors.add(field, *validation_error)
+    problem_and_fix = None if pattern is None else pattern_problem(pattern)
+    if problem_and_fix is not None:
+        errors.add(field, *problem_and_fix)
