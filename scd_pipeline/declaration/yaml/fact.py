@@ -1,4 +1,4 @@
-"""From YAML nodes to a fact; the dimensions that it names are found among those that are declared beside it (S28)."""
+"""The reader of a fact in YAML, which references declared dimensions by name (S28)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,26 @@ from scd_pipeline.errors import DeclarationError
 
 
 def is_fact(root: Node) -> bool:
-    """Whether a document declares a fact."""
+    """Return whether a document declares a fact."""
     return isinstance(root, MappingNode) and any(getattr(key, "value", None) == "fact" for key, _ in root.value)
 
 
-# What stands for a part that is missing, or cannot be read, so that the others are looked at all the same.
-_NEUTRAL = {"grain": {"row": "string"}, "event_time": "event_time", "source": Source("source", feed=Feed("{date}.csv"))}
+# Placeholders for parts that are missing or invalid, so that the other parts are checked too.
+_PLACEHOLDERS = {
+    "grain": {"row": "string"},
+    "event_time": "event_time",
+    "source": Source("source", feed=Feed("{date}.csv")),
+}
 
 
 class FactReader(DimensionReader):
-    """Reads one document that declares a fact.
+    """The reader of one document that declares a fact.
 
-    `dimensions` are those that are declared without faults, `faulty` the names of the others.
+    Args:
+        origin: The name of the file.
+        root: The document.
+        dimensions: The valid dimensions by name.
+        invalid: The names of the invalid dimensions.
     """
 
     def __init__(
@@ -42,7 +50,7 @@ class FactReader(DimensionReader):
         self.complete = True
 
     def read_fact(self) -> Fact | None:
-        """The fact; None where there are faults, or where a dimension that it names has some."""
+        """Return the fact; None if it or one of its dimensions is invalid."""
         values = self.options("", self.root, options.FACT)
         values["name"] = values.pop("fact", "")
         readers = {"grain": self.types, "dimensions": self.roles, "measures": self.types, "sources": self.sources}
@@ -55,10 +63,10 @@ class FactReader(DimensionReader):
         if len(sources) == 1:
             values["source"] = sources[0]
         self.report_missing({**values, "sources": sources})
-        return self.built({"dimensions": {}, **_NEUTRAL, **values})
+        return self.build({"dimensions": {}, **_PLACEHOLDERS, **values})
 
     def report_missing(self, values: Mapping[str, Any]) -> None:
-        """Tell the parts that are not there, or are empty, unless it was told why."""
+        """Report the required options that are missing or empty, unless an error of them was reported."""
         for option in ("grain", "event_time", "dimensions", "sources"):
             if values.get(option):
                 continue
@@ -67,47 +75,48 @@ class FactReader(DimensionReader):
             self.invalid_paths.add(option)
 
     def has_reported(self, path: str) -> bool:
-        """Whether a fault was told of the part, or of a part in it."""
+        """Return whether an error of the field, or of a field in it, was reported."""
         return any(reported == path or reported.startswith(f"{path}.") for reported in self.invalid_paths)
 
-    def built(self, values: dict[str, Any]) -> Fact | None:
+    def build(self, values: dict[str, Any]) -> Fact | None:
         try:
             fact = Fact(**values, origin=f"{self.origin}:{self.lines['']}")
         except DeclarationError as error:
             for validation_error in error.errors:
-                self.place(validation_error)
+                self.report_built(validation_error)
             return None
         return None if self.errors or not self.complete else fact
 
     def types(self, path: str, node: Node) -> dict[str, str]:
-        """Columns with their types; a name alone is text."""
+        """Return the types of columns; the default is string."""
         if not isinstance(node, MappingNode):
             return dict.fromkeys(self.value(path, node, Kind.NAMES) or (), "string")
         return {
-            name: self.value(joined(path, name), of, Kind.TEXT) or "string"
-            for name, of in self.entries(path, node).items()
+            name: self.value(joined(path, name), data_type, Kind.TEXT) or "string"
+            for name, data_type in self.entries(path, node).items()
         }
 
     def roles(self, path: str, node: Node) -> dict[str, Role]:
-        found = {name: self.role(joined(path, name), of) for name, of in self.entries(path, node).items()}
-        return {name: role for name, role in found.items() if role is not None}
+        roles = {name: self.role(joined(path, name), role) for name, role in self.entries(path, node).items()}
+        return {name: role for name, role in roles.items() if role is not None}
 
     def role(self, path: str, node: Node) -> Role | None:
-        values = node if isinstance(node, MappingNode) else None
-        reported = (
-            self.options(path, values, options.ROLE) if values else {"dimension": self.value(path, node, Kind.TEXT)}
+        values = (
+            self.options(path, node, options.ROLE)
+            if isinstance(node, MappingNode)
+            else {"dimension": self.value(path, node, Kind.TEXT)}
         )
-        named = reported.get("dimension")
-        if named is None:
+        name = values.get("dimension")
+        if name is None:
             if not self.has_reported(path):
                 self.report(path, "names no dimension", "write `dimension:` with its name")
             return None
-        if named in self.invalid:
+        if name in self.invalid:
             self.complete = False
             return None
-        if named not in self.dimensions:
-            problem = f"{display(named)} is not a declared dimension"
-            fix = f"{did_you_mean(named, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
+        if name not in self.dimensions:
+            problem = f"{display(name)} is not a declared dimension"
+            fix = f"{did_you_mean(name, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
             self.report(path, problem, fix)
             return None
-        return Role(self.dimensions[str(named)], reported.get("key"))
+        return Role(self.dimensions[str(name)], values.get("key"))

@@ -1,9 +1,10 @@
-"""Declarations as YAML: the same words as in Python, one dimension or fact to a document."""
+"""Loading of declarations from YAML, with one dimension or fact in each document."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from yaml.nodes import MappingNode, Node
@@ -18,21 +19,22 @@ from scd_pipeline.errors import DeclarationError, ValidationError
 
 _SUFFIXES = (".yaml", ".yml")
 _DAGSTER_FILES = ("defs", "component")
-"""Files in which Dagster is told of components: they lie beside declarations and are none."""
+"""Names of Dagster's files, which are in the folders of declarations but do not contain declarations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What is declared together."""
+    """The declarations of a file or a folder."""
 
     dimensions: tuple[Dimension, ...]
     facts: tuple[Fact, ...] = ()
 
 
 def load_dimension(path: str | Path) -> Dimension:
-    """The one dimension that a file declares.
+    """Return the only dimension of a file.
 
-    Errors: DeclarationError with every fault of the file, each with its line (S28).
+    Raises:
+        DeclarationError: With every error of the file and its line (S28), or the file does not declare exactly one.
     """
     dimensions = load_dimensions(path)
     if len(dimensions) != 1:
@@ -44,11 +46,12 @@ def load_dimension(path: str | Path) -> Dimension:
 
 
 def load_dimensions(path: str | Path) -> tuple[Dimension, ...]:
-    """The dimensions of a file, or of all `.yaml` and `.yml` files that lie in a folder, by file name.
+    """Return the dimensions of a file, or of all `.yaml` and `.yml` files in a folder, in order of the file names.
 
-    Files named `defs` and `component` are Dagster's.
+    Files named `defs` and `component` are skipped: they are Dagster's.
 
-    Errors: DeclarationError with every fault of all files, each with its file and line (S28).
+    Raises:
+        DeclarationError: With every error of all files, each with its file and line (S28).
     """
     return load_declarations(path).dimensions
 
@@ -63,14 +66,14 @@ def _files(path: str | Path) -> list[Path]:
         raise DeclarationError(
             [ValidationError("declarations", "path", f"{display(path)} is not a path", "name a file or folder")]
         )
-    place = Path(path)
-    if not place.is_dir():
-        return [place]
-    files = sorted(file for file in place.iterdir() if _may_declare(file))
+    location = Path(path)
+    if not location.is_dir():
+        return [location]
+    files = sorted(file for file in location.iterdir() if _may_declare(file))
     if not files:
         problem = "the folder has no declarations"
         raise DeclarationError(
-            [ValidationError(str(place), "file", problem, "put the declarations there, as <name>.yaml")]
+            [ValidationError(str(location), "file", problem, "put the declarations there, as <name>.yaml")]
         )
     return files
 
@@ -84,27 +87,36 @@ def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()
 
     Args:
         path: The file or folder.
-        dimensions: Further files or folders, whose dimensions the facts may name; what they declare is not returned.
+        dimensions: Further files or folders, whose dimensions the facts may reference; they are not returned.
 
     Raises:
-        DeclarationError: As for `load_dimensions`, with the faults of all files.
+        DeclarationError: As for `load_dimensions`, with the errors of all files.
     """
     files = _files(path)
     own = {file.resolve() for file in files}
-    further = [file for place in dimensions for file in _files(place) if file.resolve() not in own]
+    further = [file for location in dimensions for file in _files(location) if file.resolve() not in own]
     return _parsed(files, {file.resolve(): file for file in further}.values())
 
 
 def parse(text: str, origin: str = "<text>") -> tuple[Dimension, ...]:
-    """The dimensions that the text declares; `origin` names the text in faults.
+    """Return the dimensions that the text declares.
 
-    Errors: DeclarationError with every fault of the text, each with its line (S28).
+    Args:
+        text: The YAML text.
+        origin: The name of the text in errors.
+
+    Raises:
+        DeclarationError: With every error of the text and its line (S28).
     """
     return parse_declarations(text, origin).dimensions
 
 
 def parse_declarations(text: str, origin: str = "<text>") -> Declarations:
-    """The dimensions and the facts that the text declares.  Errors: as of `parse`."""
+    """Return the dimensions and the facts that the text declares.
+
+    Raises:
+        DeclarationError: As for `parse`.
+    """
     errors: list[ValidationError] = []
     facts: list[tuple[str, Node]] = []
     invalid: set[str] = set()
@@ -150,19 +162,24 @@ def _read_text(file: Path, errors: list[ValidationError]) -> str | None:
 def _read(
     text: str, origin: str, errors: list[ValidationError], facts: list[tuple[str, Node]], invalid: set[str]
 ) -> list[Dimension]:
-    """The dimensions of the text; its faults are added in the order of their lines, its facts as they stand.
+    """Return the valid dimensions of the text, and add the other results to the given collections.
 
-    To `faulty` the names of the dimensions that have faults.
+    Args:
+        text: The YAML text.
+        origin: The name of the text in errors.
+        errors: Receives the errors in order of their lines.
+        facts: Receives the documents of facts, which are read when all dimensions are known.
+        invalid: Receives the names of the invalid dimensions.
     """
     reported: list[tuple[int, ValidationError]] = []
 
     def report(line: int, problem: str, fix: str) -> None:
         reported.append((line, ValidationError(f"{origin}:{line}", "syntax", problem, fix)))
 
-    found: list[Dimension] = []
-    documented = False
+    dimensions: list[Dimension] = []
+    has_documents = False
     for root in documents(text, report):
-        documented = True
+        has_documents = True
         if is_fact(root):
             facts.append((origin, root))
             continue
@@ -170,19 +187,19 @@ def _read(
         dimension = reader.read()
         reported += reader.errors
         if dimension is not None:
-            found.append(dimension)
+            dimensions.append(dimension)
         else:
             invalid.add(_dimension_name(root))
-    if not documented and not reported:
+    if not has_documents and not reported:
         report(1, "nothing is declared", "begin with `dimension: <name>`")
-    errors += [validation_error for _, validation_error in sorted(reported, key=lambda one: one[0])]
-    return found
+    errors += [validation_error for _, validation_error in sorted(reported, key=itemgetter(0))]
+    return dimensions
 
 
 def _dimension_name(root: Node) -> str:
-    """What a document's dimension is called, as far as it can be read."""
+    """Return the name of a document's dimension, empty if it cannot be read."""
     entries = root.value if isinstance(root, MappingNode) else ()
-    return next((str(of.value) for option, of in entries if option.value == "dimension"), "")
+    return next((str(value.value) for option, value in entries if option.value == "dimension"), "")
 
 
 def _checked(
@@ -197,7 +214,7 @@ def _checked(
     for origin, root in roots:
         reader = FactReader(origin, root, by_name, invalid)
         fact = reader.read_fact()
-        errors += [validation_error for _, validation_error in sorted(reader.errors, key=lambda one: one[0])]
+        errors += [validation_error for _, validation_error in sorted(reader.errors, key=itemgetter(0))]
         facts += [fact] if fact is not None else []
     first: dict[str, Dimension | Fact] = {}
     everything: list[Dimension | Fact] = [*others, *dimensions, *facts]

@@ -1,4 +1,4 @@
-"""YAML text as nodes with their lines; whatever the text is, the result is nodes or a fault."""
+"""Parsing of YAML text to nodes with line numbers; each syntax problem is reported with its line."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Report = Callable[[int, str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A date or time that stands without quotes, as it is written."""
+    """The text of a date or time that is not quoted."""
 
     text: str
 
 
 class Unreadable(Exception):
-    """A scalar that YAML gives a meaning which its text does not have."""
+    """A scalar whose text is not a value of its YAML type."""
 
 
 def documents(text: str, report: Report) -> Iterator[Node]:
-    """The documents of the text that say something; what breaks the syntax is told with its line."""
+    """Yield the documents of the text that are not empty, and report syntax problems with their line."""
     try:
         for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
             if not is_nothing(node):
@@ -48,7 +48,7 @@ def documents(text: str, report: Report) -> Iterator[Node]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        report(line, _plainly(error.problem or error.context or "the text ends too soon"), _fix_of_syntax(error))
+        report(line, _on_one_line(error.problem or error.context or "the text ends too soon"), _syntax_fix(error))
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         report(line, f"character U+{ord(text[error.position]):04X} is not allowed", "remove it")
@@ -58,11 +58,11 @@ def documents(text: str, report: Report) -> Iterator[Node]:
         report(1, f"the text is not YAML ({type(error).__name__})", "write it as the documentation shows")
 
 
-def _plainly(problem: str) -> str:
+def _on_one_line(problem: str) -> str:
     return " ".join(problem.split())
 
 
-def _fix_of_syntax(error: yaml.MarkedYAMLError) -> str:
+def _syntax_fix(error: yaml.MarkedYAMLError) -> str:
     problem = str(error.problem)
     if "got '{'" in problem:
         return "put a text with braces in quotes"
@@ -82,22 +82,26 @@ def line_number(node: Node) -> int:
 
 
 def node_kind(node: Node) -> str:
-    """What stands there, in words."""
+    """Return the kind of a node for a message."""
     return _COLLECTIONS.get(type(node), ("", "one value"))[1]
 
 
 def foreign_tag(node: Node) -> str | None:
-    """The node's tag, where it is none that a declaration may have."""
+    """Return the tag of a node if declarations cannot have it, else None."""
     name = node.tag.removeprefix(_TAG)
     if isinstance(node, ScalarNode):
-        known = name in READ_AS or node.tag in TEXT_TAGS
+        is_supported = name in READ_AS or node.tag in TEXT_TAGS
     else:
-        known = name == _COLLECTIONS[type(node)][0]
-    return None if known else str(node.tag)
+        is_supported = name == _COLLECTIONS[type(node)][0]
+    return None if is_supported else str(node.tag)
 
 
 def parse_scalar(node: ScalarNode) -> Any:
-    """The scalar as a Python value; a date or time as a Stamp. Errors: Unreadable."""
+    """Return the scalar as a Python value, and a date or time as a Stamp.
+
+    Raises:
+        Unreadable: The text is not a value of its YAML type.
+    """
     name = node.tag.removeprefix(_TAG)
     if node.tag in TEXT_TAGS:
         return node.value
@@ -118,21 +122,21 @@ _READERS: dict[str, Callable[[yaml.SafeLoader, ScalarNode], Any]] = {
 
 
 def node_within_itself(root: Node) -> Node | None:
-    """A node that an anchor and an alias put inside itself; None where there is none.
+    """Return a node that contains itself by an anchor and an alias, None if no node does.
 
-    Walks with a stack of its own: the text may be nested as deep as Python's allows.
+    The search does not recurse, because text may be nested as deep as Python's recursion limit.
     """
     open_nodes: set[int] = set()
-    done: set[int] = set()
+    finished: set[int] = set()
     stack = [(root, False)]
     while stack:
         node, is_left = stack.pop()
         if is_left:
             open_nodes.discard(id(node))
-            done.add(id(node))
+            finished.add(id(node))
         elif id(node) in open_nodes:
             return node
-        elif id(node) not in done and not isinstance(node, ScalarNode):
+        elif id(node) not in finished and not isinstance(node, ScalarNode):
             open_nodes.add(id(node))
             stack.append((node, True))
             stack += [(child, False) for child in _children(node)]
@@ -141,5 +145,5 @@ def node_within_itself(root: Node) -> Node | None:
 
 def _children(node: Node) -> list[Node]:
     if isinstance(node, MappingNode):
-        return [part for pair in node.value for part in pair]
+        return [child for pair in node.value for child in pair]
     return list(node.value)

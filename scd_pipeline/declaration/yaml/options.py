@@ -1,4 +1,4 @@
-"""The words of a declaration, and the kind of value that each takes: the same in Python and YAML."""
+"""The options of a declaration and the kinds of their values, which are the same in Python and YAML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 class Kind(enum.Enum):
-    """What a word takes, in words for the reader of a fault."""
+    """The kind of an option's value, with its description for messages."""
 
     TEXT = "text"
     TIME = "a time"
@@ -19,7 +19,7 @@ class Kind(enum.Enum):
     SECTION = "a part with options of its own"
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is of this kind; parts are judged where they are read."""
+        """Return whether the value is of this kind; a section is checked by its reader."""
         match self:
             case Kind.TEXT | Kind.TIME | Kind.CHOICE:
                 return isinstance(value, str)
@@ -120,8 +120,8 @@ FACT: Options = {
     "group": Kind.TEXT,
 }
 
-# The words that Python keeps for itself.
+# Names of options that are keywords of Python.
 PYTHON_NAMES = {"from": "from_"}
 
-# What other tools call a thing, by the words that declare it here.
+# Names of options in other tools, each with the equivalent option.
 ALIASES = {"optional": "missing: not_provided"}

@@ -1,4 +1,4 @@
-"""From YAML nodes to a dimension; each fault is told with the line of its key (S28)."""
+"""The reader of a dimension in YAML, which reports each error with the line of its key (S28)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NULL = ("null", "Null", "NULL")
 
 
 class DimensionReader:
-    """Reads one document; a part that cannot be read is told, and left out of what is built."""
+    """The reader of one document; an invalid part is reported and omitted from the dimension."""
 
     def __init__(self, origin: str, root: Node) -> None:
         self.origin = origin
@@ -47,22 +47,22 @@ class DimensionReader:
         self.invalid_paths: set[str] = set()
 
     def read(self) -> Dimension | None:
-        """The dimension; None where there are faults."""
-        looped = node_within_itself(self.root)
-        if looped is not None:
+        """Return the dimension, None if it is invalid."""
+        recursive_node = node_within_itself(self.root)
+        if recursive_node is not None:
             problem = "an alias refers to its own anchor"
-            self.report("dimension", problem, "write the part out", hide_others=False, line=line_number(looped))
+            self.report("dimension", problem, "write the part out", hide_others=False, line=line_number(recursive_node))
         values = self.dimension_options()
         try:
             dimension = Dimension(**values, origin=f"{self.origin}:{self.lines['']}")
         except DeclarationError as error:
             for validation_error in error.errors:
-                self.place(validation_error)
+                self.report_built(validation_error)
             return None
         return None if self.errors else dimension
 
-    def place(self, validation_error: ValidationError) -> None:
-        """Take over a fault of the built parts, unless it only follows from one that was told."""
+    def report_built(self, validation_error: ValidationError) -> None:
+        """Report an error of the built declaration, unless it follows from one that was reported."""
         field = "dimension" if validation_error.field == "name" else validation_error.field
         if not any(field == path or field.startswith(f"{path}.") for path in self.invalid_paths):
             self.report(field, validation_error.problem, validation_error.fix, hide_others=False)
@@ -74,7 +74,7 @@ class DimensionReader:
             self.invalid_paths.add(path)
 
     def line(self, path: str) -> int:
-        """The line of the key, or of the nearest key around it that is there."""
+        """Return the line of the key, or of the nearest enclosing key that exists."""
         while path not in self.lines:
             path = path.rpartition(".")[0]
         return self.lines[path]
@@ -108,7 +108,7 @@ class DimensionReader:
         if not isinstance(node, MappingNode):
             return self.value(path, node, Kind.NAMES) or ()
         columns = self.entries(path, node)
-        return {name: self.key_type(joined(path, name), of) for name, of in columns.items()}
+        return {name: self.key_type(joined(path, name), data_type) for name, data_type in columns.items()}
 
     def key_type(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode) and any(key.value == "personal" for key, _ in node.value):
@@ -118,7 +118,7 @@ class DimensionReader:
         return self.value(path, node, Kind.TEXT) or "string"
 
     def attributes(self, path: str, node: Node) -> dict[str, Any]:
-        return {name: self.attribute(joined(path, name), of) for name, of in self.entries(path, node).items()}
+        return {name: self.attribute(joined(path, name), value) for name, value in self.entries(path, node).items()}
 
     def attribute(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode):
@@ -126,7 +126,7 @@ class DimensionReader:
         return self.value(path, node, Kind.SCALAR)
 
     def sources(self, path: str, node: Node) -> list[Source]:
-        return [self.source(joined(path, name), name, of) for name, of in self.entries(path, node).items()]
+        return [self.source(joined(path, name), name, value) for name, value in self.entries(path, node).items()]
 
     def source(self, path: str, name: str, node: Node) -> Source:
         values = self.options(path, node, options.SOURCE)
@@ -142,26 +142,26 @@ class DimensionReader:
         return Source(name, **values)
 
     def retire_guard(self, path: str, node: Node) -> dict[str, Any]:
-        """The argument of the source: a share, or a mapping; none where it cannot be read."""
+        """Return the argument of the source, read from a share or a mapping; no argument if it is invalid."""
         if isinstance(node, MappingNode):
             return {"retire_guard": RetireGuard(**self.options(path, node, options.RETIRE_GUARD))}
         share = self.value(path, node, Kind.NUMBER)
         return {} if share is None else {"retire_guard": share}
 
     def channel(self, path: str, node: Node, kind: str) -> Any:
-        channel, known = _CHANNELS[kind]
+        channel, channel_options = _CHANNELS[kind]
         if not isinstance(node, MappingNode):
             return channel(self.value(path, node, Kind.TEXT))
-        values = self.options(path, node, known)
+        values = self.options(path, node, channel_options)
         if "options" in values:
             field = joined(path, "options")
-            options = self.entries(field, values["options"])
-            texts = {name: self.value(joined(field, name), value, Kind.TEXT) for name, value in options.items()}
+            entries = self.entries(field, values["options"])
+            texts = {name: self.value(joined(field, name), value, Kind.TEXT) for name, value in entries.items()}
             values["options"] = {name: text for name, text in texts.items() if text is not None}
         return channel(**values)
 
     def columns(self, path: str, node: Node) -> dict[str, Any]:
-        return {name: self.column(joined(path, name), of) for name, of in self.entries(path, node).items()}
+        return {name: self.column(joined(path, name), value) for name, value in self.entries(path, node).items()}
 
     def column(self, path: str, node: Node) -> Column:
         if not isinstance(node, MappingNode):
@@ -171,68 +171,68 @@ class DimensionReader:
 
     # Mappings, lists and single values
 
-    def options(self, path: str, node: Node, known: Options) -> dict[str, Any]:
-        """The values by their words; of a part that has words of its own, the node."""
+    def options(self, path: str, node: Node, allowed: Options) -> dict[str, Any]:
+        """Return the values of the options; for a section its node."""
         values: dict[str, Any] = {}
-        for option, value in self.correct_names(path, self.entries(path, node), known).items():
+        for option, entry in self.correct_names(path, self.entries(path, node), allowed).items():
             field = joined(path, option)
             if field in self.invalid_paths:
                 continue
-            found = (
-                self.part(field, value) if known[option] is Kind.SECTION else self.value(field, value, known[option])
-            )
-            if found is not None:
-                values[option] = found
+            kind = allowed[option]
+            value = self.section(field, entry) if kind is Kind.SECTION else self.value(field, entry, kind)
+            if value is not None:
+                values[option] = value
         return values
 
-    def correct_names(self, path: str, entries: Mapping[str, Node], known: Options) -> dict[str, Node]:
-        """Return the entries by the options that are meant; an unknown name is an error.
+    def correct_names(self, path: str, entries: Mapping[str, Node], allowed: Options) -> dict[str, Node]:
+        """Return the entries by option, and report unknown names.
 
-        The options under a misspelt name are read as those of the option that is most likely meant, so that their
-        errors are reported too.
+        A section under a misspelt name is read as that of the most similar option, so that its errors are reported too.
         """
         corrected: dict[str, Node] = {}
         for option, node in entries.items():
             field = joined(path, option)
-            if option in known or field in self.invalid_paths:
+            if option in allowed or field in self.invalid_paths:
                 corrected[option] = node
                 continue
-            self.report(field, f"{display(option)} is not an option here", _hint(option, known))
-            meant = nearest(option, known)
-            if meant and known[meant] is Kind.SECTION and meant not in entries and meant not in corrected:
-                self.lines[joined(path, meant)] = self.lines[field]
-                corrected[meant] = node
+            self.report(field, f"{display(option)} is not an option here", _hint(option, allowed))
+            similar = nearest(option, allowed)
+            if not similar or similar in entries or similar in corrected:
+                continue
+            if allowed[similar] is Kind.SECTION:
+                self.lines[joined(path, similar)] = self.lines[field]
+                corrected[similar] = node
         return corrected
 
-    def part(self, path: str, node: Node) -> Node | None:
+    def section(self, path: str, node: Node) -> Node | None:
         if is_nothing(node):
-            handed_in = path.rpartition(".")[2] in _CHANNELS
-            fix = "write `{}` to pass frames" if handed_in else "add a value"
+            is_channel = path.rpartition(".")[2] in _CHANNELS
+            fix = "write `{}` to pass frames" if is_channel else "add a value"
             self.report(path, "has no value", f"{fix}, or remove the option")
             return None
         return node
 
     def entries(self, path: str, node: Node) -> dict[str, Node]:
-        """The values of a mapping by their names; names that are no text, or that come again, are told."""
+        """Return the values of a mapping by name, and report names that are not text or occur twice."""
         if not isinstance(node, MappingNode):
             self.report(path, f"is {node_kind(node)}; expected names with values", "write `name: value`")
             return {}
         tag = foreign_tag(node)
         if tag is not None:
             self.report(path, f"tag {display(tag)} is not supported", "remove the tag", hide_others=False)
-        found: dict[str, Node] = {}
+        entries: dict[str, Node] = {}
         for key, value in self.whole_entries(path, node):
             name = self.entry_name(path, key)
             if name is None:
                 continue
             field = joined(path, name)
-            if name in found:
+            if name in entries:
                 first = self.lines[field]
                 self.report(field, f"occurs twice (line {first} has it too)", "remove one", False, line_number(key))
                 continue
             self.lines[field] = line_number(key)
-            found[name] = value
-        return found
+            entries[name] = value
+        return entries
 
     def whole_entries(self, path: str, node: MappingNode) -> Iterator[tuple[Node, Node]]:
         """Yield keys and values; a value that a comma in braces has cut into several entries is an error."""
@@ -267,7 +267,7 @@ class DimensionReader:
         return name
 
     def check_name(self, path: str, key: ScalarNode, line: int) -> None:
-        """Tell a name that YAML reads as something else than text."""
+        """Report a name that YAML does not read as text."""
         tag = foreign_tag(key)
         if tag is not None:
             self.report(path, f"tag {display(tag)} is not supported", "remove the tag", line=line)
@@ -277,7 +277,7 @@ class DimensionReader:
             self.report(path, *_unquoted(key, "a name"), line=line)
 
     def value(self, path: str, node: Node, kind: Kind) -> Any:
-        """A value of the kind; None where there is none, which is told."""
+        """Return the value of a node; report an invalid value and return None."""
         tag = foreign_tag(node)
         if tag is not None:
             self.report(path, f"tag {display(tag)} is not supported", "remove the tag")
@@ -288,24 +288,24 @@ class DimensionReader:
         if not isinstance(node, ScalarNode):
             self.report(path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
             return None
-        found = self.scalar(path, node, kind)
-        return (found,) if kind is Kind.NAMES and found is not None else found
+        value = self.scalar(path, node, kind)
+        return (value,) if kind is Kind.NAMES and value is not None else value
 
     def scalar(self, path: str, node: ScalarNode, kind: Kind) -> Any:
         try:
-            found = parse_scalar(node)
+            value = parse_scalar(node)
         except Unreadable as error:
             problem = f"{display(node.value)} looks like {error}, but cannot be read as such"
             self.report(path, problem, "put it in quotes if it is text")
             return None
-        if isinstance(found, Stamp) and kind in (Kind.TIME, Kind.SCALAR):
-            found = found.text
-        if found is None and kind is Kind.CHOICE and node.value in _NULL:
-            found = "null"  # a choice that YAML reads as no value
-        fits = isinstance(found, str) if kind is Kind.NAMES else kind.accepts(found)
+        if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.SCALAR):
+            value = value.text
+        if value is None and kind is Kind.CHOICE and node.value in _NULL:
+            value = "null"  # a choice that YAML reads as no value
+        fits = isinstance(value, str) if kind is Kind.NAMES else kind.accepts(value)
         if fits:
-            return found
-        if found is None:
+            return value
+        if value is None:
             self.report(path, "has no value", f"write {kind.value}, or remove the option")
         elif kind in (Kind.TEXT, Kind.TIME, Kind.NAMES):
             problem, fix = _unquoted(node, kind.value)
@@ -323,16 +323,18 @@ def _is_cut(pieces: Sequence[Node]) -> bool:
     return text.count("(") + text.count("<") > text.count(")") + text.count(">")
 
 
-def _hint(option: str, known: Options) -> str:
-    """Return what to write in place of an unknown word."""
-    if known in (options.SNAPSHOT, options.FEED) and option in options.SOURCE:
+def _hint(option: str, allowed: Options) -> str:
+    """Return what to write in place of an unknown option."""
+    if allowed in (options.SNAPSHOT, options.FEED) and option in options.SOURCE:
         return f"`{option}` is an option of the source: move it beside `snapshot:` and `feed:`"
-    meant = options.ALIASES.get(option, "")
-    return f"did you mean `{meant}`?" if meant.partition(":")[0] in known else did_you_mean(option, known)
+    equivalent = options.ALIASES.get(option, "")
+    if equivalent.partition(":")[0] in allowed:
+        return f"did you mean `{equivalent}`?"
+    return did_you_mean(option, allowed)
 
 
 def _unquoted(node: ScalarNode, expected: str) -> tuple[str, str]:
-    """A word that YAML reads as something else than text, and how to write it as text."""
+    """Return the problem and the fix of a scalar that YAML does not read as text."""
     return (
         f"{_short(node)} is read as {_read_as(node)}, not as {expected}",
         f'put it in quotes: "{_short(node)}"',
