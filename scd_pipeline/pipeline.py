@@ -221,8 +221,8 @@ class Pipeline:
             SetupError: The table does not exist, or it has no audit.
             UsageError: A value is not a time.
         """
-        known = None if known_at is None else _time("known_at", known_at)
-        return reading.as_of(self.warehouse, _readable(table), _time("time", time), known_at=known)
+        system_time = None if known_at is None else _time("known_at", known_at)
+        return reading.as_of(self.warehouse, _readable(table), _time("time", time), known_at=system_time)
 
     def audit(self, dimension: Dimension | str) -> DataFrame:
         """Return every transition of every entity: what changed, when, by which delivery, and when it was recorded.
@@ -290,8 +290,8 @@ class Pipeline:
             raise UsageError("NOT_A_SPARK_FRAME", "rows", type=type(rows).__name__)
         names = [keys] if isinstance(keys, str) else keys
         _check_columns(rows, [_text("time", time), *_texts("keys", names or dimension.key_names)])
-        known = None if known_at is None else _time("known_at", known_at)
-        return reading.as_of_join(self.warehouse, rows, dimension, time=time, keys=names, known_at=known)
+        system_time = None if known_at is None else _time("known_at", known_at)
+        return reading.as_of_join(self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time)
 
     def sql(self, query: str, *, facts: Sequence[Fact] = ()) -> DataFrame:
         """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.
@@ -498,7 +498,7 @@ def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> De
         raise UsageError("SOURCE_NOT_NAMED", table.name, sources=listed(each.name for each in sources))
     return Delivery(
         sources[0].name if source is None else source,
-        name=_name_of(_time("at", at)) if name is None else name,
+        name=_time_name(_time("at", at)) if name is None else name,
         channel=described.channel,
         at=to_instant(name) if at is None else at,
         revision=0 if described.revision is None else described.revision,
@@ -508,6 +508,6 @@ def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> De
     )
 
 
-def _name_of(time: datetime) -> str:
+def _time_name(time: datetime) -> str:
     """Return a time as the name of a delivery: a date where it is one."""
     return time.replace(tzinfo=None).isoformat().removesuffix("T00:00:00")

@@ -72,7 +72,7 @@ def delivery_counts(
     log = {**outcome, **_batch_counts([batch], entities)}
     if audit is None:
         return {LOG_SUFFIX: log, "": {**outcome, **_batch_counts([batch], entities)}}
-    transitions = audit.changes_of(batch)
+    transitions = audit.change_counts(batch)
     table = {**outcome, **_transition_effect(transitions)}
     return {LOG_SUFFIX: log, "": table, AUDIT_SUFFIX: _transition_counts(transitions)}
 
@@ -180,7 +180,7 @@ def _delivery_labels(batches: Sequence[BatchResult]) -> list[str]:
 
 
 def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:
-    return versions(audit.changes_of(batch)) if audit else (batch.versions_opened, batch.versions_closed)
+    return versions(audit.change_counts(batch)) if audit else (batch.versions_opened, batch.versions_closed)
 
 
 def _example_record(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:

@@ -52,7 +52,7 @@ class IntakeResult:
     Attributes:
         stored: Every batch of the change log.
         measured: The deliveries that were read, and the withdrawals, with the counts of their batches.
-        known: The results of the other deliveries, by number.
+        other_results: The results of the other deliveries, by number.
         unordered: For a row tag, the keys that have several values without an order, as text.
         rejections: Why a batch is rejected after it was compared with the log, by its id.
         rows: The rows of everything that was read, with the columns of `conform`.
@@ -63,7 +63,7 @@ class IntakeResult:
 
     stored: tuple[Batch, ...]
     measured: tuple[PendingDelivery, ...]
-    known: Mapping[int, BatchResult]
+    other_results: Mapping[int, BatchResult]
     unordered: Mapping[str, str]
     rows: DataFrame
     dimension: Dimension
@@ -210,9 +210,9 @@ def accept(
     """
     pending = [PendingDelivery.of(number, delivery, dimension, run_id) for number, delivery in enumerate(deliveries)]
     pending = _encode_scopes(spark, dimension, _count_duplicates(pending))
-    known = {**_reject_by_time(pending, dimension), **_known_results(pending, stored)}
+    results = {**_reject_by_time(pending, dimension), **_stored_results(pending, stored)}
     pending = _count_duplicates(_raise_revisions(pending, stored))
-    to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in known]
+    to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in results]
     read = read_deliveries(spark, to_read, dimension)
     if read.readable:
         progress(f"{dimension.name}: reading {len(read.readable)} deliveries")
@@ -221,7 +221,7 @@ def accept(
     return IntakeResult(
         stored=tuple(stored),
         measured=tuple(measured),
-        known={**known, **read.rejected},
+        other_results={**results, **read.rejected},
         unordered=_unordered_keys(read.rows, measured, dimension),
         rows=read.rows,
         dimension=dimension,
@@ -258,7 +258,7 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
     return BatchRejected("AT_OPEN_END", batch.id, at=f"{batch.at:%Y-%m-%d %H:%M:%S}", open_end=dimension.open_end)
 
 
-def _known_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) -> dict[int, BatchResult]:
+def _stored_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) -> dict[int, BatchResult]:
     """Return the results of deliveries that need no reading: a stored batch, or one older than its withdrawal."""
     by_id, current_by_key = {batch.id: batch for batch in stored}, current_revisions(list(stored))
     results = {}
@@ -343,7 +343,7 @@ def _scope_texts(
         F.when(F.col(text).isNotNull() & col(name).isNull(), F.array(F.lit(name), F.col(text)))
         for name, text in delivered.items()
     ]
-    values_of: list[set[str]] = [set() for _ in scoped]
+    scope_values: list[set[str]] = [set() for _ in scoped]
     for number, text, invalid_value in typed.select(
         "_number", key_text(list(delivered)), F.coalesce(*invalid)
     ).collect():
@@ -351,8 +351,8 @@ def _scope_texts(
             name, value = invalid_value
             location = f"{dimension.name}: {scoped[number].batch.id}"
             raise SourceDataError("SCOPE_VALUE", location, value=repr(value), type=types[name].ddl(), column=name)
-        values_of[number].add(text)
-    return values_of
+        scope_values[number].add(text)
+    return scope_values
 
 
 def _measure(rows: DataFrame, readable: Sequence[PendingDelivery], dimension: Dimension) -> list[PendingDelivery]:
@@ -445,7 +445,7 @@ class _Decisions:
 
 def _decide_all(intake: IntakeResult) -> _Decisions:
     """Accept or reject each delivery by rising revision: an accepted one replaces lower ones (S34)."""
-    results = dict(intake.known)
+    results = dict(intake.other_results)
     numbers = {delivery.row_tag: delivery.number for delivery in intake.measured}
     stored_current = current_revisions(list(intake.stored))
     stored_ids = {batch.id for batch in intake.stored}
@@ -488,8 +488,8 @@ def _decide(
     batch = delivery.batch
     if current is not None and _is_lower(batch, current):
         existing = [current, *(other for other in stored if other.id == batch.id)]
-        is_known = any(_content(batch) == _content(other) for other in existing)
-        return delivery.result("superseded", None if is_known else _lower_revision(delivery, current))
+        has_same_content = any(_content(batch) == _content(other) for other in existing)
+        return delivery.result("superseded", None if has_same_content else _lower_revision(delivery, current))
     is_same = current is not None and _content(batch) in _unchanged_contents(delivery, current, stored)
     if current is not None and rank(batch.revision) == rank(current.revision):
         return delivery.result("unchanged") if is_same else delivery.result("rejected", _other_content(delivery))

@@ -35,15 +35,18 @@ TIME_PLACEHOLDERS = ("date", "datetime")
 
 @dataclass(frozen=True)
 class Delivery:
-    """One thing that a source delivers, with its name and its time.
+    """A named unit that a source delivers, with its time.
 
-    `channel` may be left out where the source has only one. `at` without a zone is UTC; it may be None only for a
-    feed whose rows carry their own times (S4). `revision` tells a corrected edition from an earlier one, the highest
-    counts (S34). `scope` gives the values of the channel's scope columns that a snapshot speaks of; without any it
-    speaks of nobody. `allow` lets through what would stop the batch: "bad_rows", "retire_guard". `withdrawn` takes the
-    delivery back. A `sealed` one is not read again once it was accepted: its revision tells its content, as a file's
-    time of change does. `is_latest` says that the source has only the delivery's latest content, as a file or a
-    partition does: other content than that of the current revision is a higher one, whatever a clock says.
+    - `channel`: may be omitted if the source has only one
+    - `at`: the business time, in UTC if it has no zone; None only for a feed whose rows have times (S4)
+    - `revision`: orders the successive issues of a delivery; the highest is current (S34)
+    - `scope`: the values of the channel's scope columns that a snapshot covers; an empty one covers no entity
+    - `allow`: the rules to override: "bad_rows", "retire_guard"
+    - `withdrawn`: undoes the delivery
+    - `sealed`: not read again once it was accepted, because its revision identifies its content, as the modification
+      time of a file does
+    - `is_latest`: the source has only the latest content of the delivery, as a file or a partition does; content that
+      differs from the current revision is a higher one, whatever its time
     """
 
     source: str
@@ -93,7 +96,7 @@ class Delivery:
         """The delivery, as error messages name it."""
         return f"delivery {self.source}/{self.name}"
 
-    def channel_of(self, dimension: Dimension) -> Snapshot | Feed:
+    def declared_channel(self, dimension: Dimension) -> Snapshot | Feed:
         """Return the declared channel.
 
         Raises:
@@ -124,7 +127,7 @@ class Delivery:
 
     def missing_time(self, dimension: Dimension) -> str:
         """Return why neither the delivery nor its rows have a time (S4); an empty text if one of them has."""
-        channel = self.channel_of(dimension)
+        channel = self.declared_channel(dimension)
         if self.at is not None or self.withdrawn:
             return ""
         if self.sealed and any(placeholder(name) in str(channel.path) for name in TIME_PLACEHOLDERS):
@@ -142,7 +145,7 @@ class Delivery:
             SourceDataError: The scope or an override does not fit the channel, or a frame has no time. A discovered
                 delivery without a time is rejected later, so that the others are loaded.
         """
-        channel = self.channel_of(dimension)
+        channel = self.declared_channel(dimension)
         self._check_scope(channel)
         if unknown := sorted(self.allow - set(OVERRIDABLE_RULES)):
             expected = ", ".join(OVERRIDABLE_RULES)

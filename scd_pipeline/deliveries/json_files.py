@@ -96,10 +96,10 @@ def _objects(text: Column, row: T.StructType, options: TextOptions) -> Column:
     if options.is_on("primitivesasstring", "true"):
         text = with_quoted_numbers(text)
     in_array = F.concat(F.lit("["), text, F.lit("]"))
-    one = F.from_json(in_array, T.ArrayType(row), parser)
+    single = F.from_json(in_array, T.ArrayType(row), parser)
     many = F.from_json(in_array, T.ArrayType(T.ArrayType(row)), parser)
     objects = F.when(F.ltrim(text).startswith("["), F.when(F.size(many) == 1, many[0])).otherwise(
-        F.when(F.size(one) == 1, one)
+        F.when(F.size(single) == 1, single)
     )
     in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", parser)
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()

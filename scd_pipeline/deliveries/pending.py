@@ -44,7 +44,7 @@ class PendingDelivery:
             SourceDataError: It does not fit the declaration of its channel.
         """
         batch = replace(delivery.batch(dimension), run_id=run_id)
-        return cls(number, delivery, batch, delivery.channel_of(dimension))
+        return cls(number, delivery, batch, delivery.declared_channel(dimension))
 
     @property
     def row_tag(self) -> str:

@@ -186,7 +186,7 @@ def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tup
     failures: _Failures = []
     for members in channels.values():
         read_layouts, failed = _bisect(members, read)
-        by_number |= {number: layout for part in read_layouts for number, layout in part.items()}
+        by_number |= {number: layout for layouts in read_layouts for number, layout in layouts.items()}
         failures += failed
     return by_number, failures
 
@@ -247,7 +247,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if not fields and _is_json(first) and frame.isEmpty():
-            return _with_reading(members, _no_rows(spark, dimension), _reading_of_no_rows(source, dimension), shape)
+            return _with_reading(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _rejecting("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
@@ -267,13 +267,13 @@ def existing_columns(read: ColumnMapping) -> str:
     """
     missing = {_folded(name) for name in read.missing}
     names = [field.name for field in read.fields]
-    shown = [name for name in names if name not in read.undeclared or _folded(name) in missing]
-    others = len(names) - len(shown)
+    listed = [name for name in names if name not in read.undeclared or _folded(name) in missing]
+    others = len(names) - len(listed)
     if not others:
         return ", ".join(names) or "none"
-    if not shown:
+    if not listed:
         return f"none of the declared columns and {others} others; a CSV file needs a header"
-    return f"{', '.join(shown)} and {others} more"
+    return f"{', '.join(listed)} and {others} more"
 
 
 def _folded(name: str) -> str:
@@ -295,7 +295,7 @@ def _is_json(delivery: PendingDelivery) -> bool:
     return delivery.delivery.frame is None and delivery.channel.format == "json"
 
 
-def _reading_of_no_rows(source: Source, dimension: Dimension) -> ColumnMapping:
+def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
     """Return how JSON without a row is read: only rows name columns in JSON, so no column is missing.
 
     An empty feed changes nothing. An empty snapshot asserts that no entity exists, which the retire guard checks.
@@ -336,10 +336,10 @@ def _rejecting(code: str) -> Iterator[None]:
 
 
 def _is_read_by_path(delivery: PendingDelivery) -> bool:
-    """Whether the delivery is files in the channel's format, not a frame or a part of a table."""
-    given = delivery.delivery
-    is_part_of_table = delivery.channel.format == "delta" or given.partition is not None
-    return given.frame is None and given.path is not None and not is_part_of_table
+    """Return whether the delivery is files in the channel's format, not a frame or a part of a table."""
+    described = delivery.delivery
+    is_in_table = delivery.channel.format == "delta" or described.partition is not None
+    return described.frame is None and described.path is not None and not is_in_table
 
 
 def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | None) -> _Shape:

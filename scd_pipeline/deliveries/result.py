@@ -79,11 +79,11 @@ class BatchResult:
         return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text
 
 
-_SHOWN_COLUMNS = 5
+_MAX_LISTED_COLUMNS = 5
 
 
 def undeclared_summary(undeclared: Sequence[str]) -> str:
     """Return the first undeclared columns, and the number of the others."""
-    shown = ", ".join(undeclared[:_SHOWN_COLUMNS])
-    more = len(undeclared) - _SHOWN_COLUMNS
-    return f"undeclared columns: {shown} and {more} more" if more > 0 else f"undeclared columns: {shown}"
+    columns = ", ".join(undeclared[:_MAX_LISTED_COLUMNS])
+    more = len(undeclared) - _MAX_LISTED_COLUMNS
+    return f"undeclared columns: {columns} and {more} more" if more > 0 else f"undeclared columns: {columns}"

@@ -39,7 +39,7 @@ class Capabilities:
 def server_name(spark: SparkSession) -> str:
     """Return a name of the server before it has committed anything; the engine of a commit names its Delta."""
     jars = spark.conf.get("spark.jars", "") or ""
-    names = sorted(part.rsplit("/", 1)[-1] for part in jars.split(",") if "delta" in part)
+    names = sorted(jar.rsplit("/", 1)[-1] for jar in jars.split(",") if "delta" in jar)
     return f"Spark {spark.version} {' '.join(names)}".strip()
 
 

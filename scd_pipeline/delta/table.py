@@ -84,7 +84,8 @@ class Table:
         """The table's name in SQL."""
         if self.path is not None:
             return f"delta.{quote_name(self.path)}"
-        return ".".join([*(quote_name(part) for part in (self.schema or "").split(".") if part), quote_name(self.name)])
+        names = [*filter(None, (self.schema or "").split(".")), self.name]
+        return ".".join(quote_name(name) for name in names)
 
     def exists(self) -> bool:
         return bool(self.columns())

@@ -83,7 +83,7 @@ class AuditResult:
         """The number of audit rows by change type."""
         return sum(self.changes_by_delivery.values(), Counter())
 
-    def changes_of(self, batch: BatchResult) -> Counter[str]:
+    def change_counts(self, batch: BatchResult) -> Counter[str]:
         """Return the number of audit rows of a delivery, by change type."""
         delivery, _, _ = batch.batch_id.rpartition("/")
         return self.changes_by_delivery.get(delivery, Counter())

@@ -19,7 +19,7 @@ from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
 from scd_pipeline.history.snapshots import BatchChanges
-from scd_pipeline.load.log import of_batches, records_in_effect
+from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
 _COMPARISON_COLUMNS = (
@@ -70,7 +70,9 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
     if not compared.new_snapshots:
         names = list(state.dimension.key_names)
         keys = [col(name) for name in names]
-        concerned = delivered.select(*keys).unionByName(of_batches(stored, removed_ids).select(*keys)).distinct()
+        concerned = (
+            delivered.select(*keys).unionByName(records_in_batches(stored, removed_ids).select(*keys)).distinct()
+        )
         stored = stored.join(F.broadcast(concerned), names, "left_semi")
     return checkpoint(records_to_store(warehouse.spark, stored, delivered, compared, state.dimension, checkpoint))
 

@@ -82,9 +82,9 @@ class PinnedDimension:
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
-        return [*damage(self.log, [self.commit]), *self._lost(fact)]
+        return [*damage(self.log, [self.commit]), *self._lag_errors(fact)]
 
-    def _lost(self, fact: PipelineCommit) -> list[LoadError]:
+    def _lag_errors(self, fact: PipelineCommit) -> list[LoadError]:
         used = self.used_by(fact)
         if used <= self.applied or self.is_recreated(fact):
             return []
@@ -175,7 +175,7 @@ def _grain_to_rekey(
     """Return the grain of the rows that reference an entity that has changed since `last`; None if none can."""
     changed = {name: _changed_since(warehouse, at, at.used_by(last)) for name, at in pinned.items()}
     grains = [
-        _grain_of_entities(rows, fact, role, keys)
+        _grain_in_entities(rows, fact, role, keys)
         for _, role in fact.roles
         if (keys := changed[role.dimension.name]) is not None
     ]
@@ -196,7 +196,7 @@ def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> 
     return changed_entities(log, log.committed_batches(), pinned.dimension, after=used, upto=pinned.applied)
 
 
-def _grain_of_entities(rows: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:
+def _grain_in_entities(rows: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:
     """Return the grain of the rows that reference one of these entities in that role."""
     names = [f"_changed_{number}" for number, _ in enumerate(role.key)]
     pairs = zip(role.dimension.key_names, names, strict=True)

@@ -35,10 +35,10 @@ class RecordedCommits:
 
     @property
     def applied_keys(self) -> HighWaterMark:
-        """How far the audit has used the list of keys."""
+        """The high-water mark of the list of keys in the audit."""
         return self.audit.applied(self.keys.table)
 
-    def keys_are_lost(self) -> bool:
+    def has_lost_keys(self) -> bool:
         """Return whether the list of keys lacks commits that the audit has used."""
         applied = self.applied_keys
         return self.keys.number < applied.commit or is_other_table(applied.table_id, self.keys.table_id)
@@ -46,7 +46,7 @@ class RecordedCommits:
     def damage(self) -> list[LoadError]:
         """Return the damage of the list of keys; none if it is sound."""
         foreign = foreign_problems([self.keys])
-        if foreign or not self.keys_are_lost():
+        if foreign or not self.has_lost_keys():
             return [*foreign]
         return [HighWaterMarkError("KEYS_LOST", f"table {self.keys.table}", audit=self.audit.table)]
 
@@ -69,7 +69,7 @@ def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progre
     if any(commit.foreign is not None and commit.number == 0 for commit in (recorded.audit, recorded.keys)):
         require_own_tables(audit, keys)
     raise_first(foreign_problems([recorded.audit, recorded.keys]))
-    if not recorded.keys_are_lost():
+    if not recorded.has_lost_keys():
         return recorded
     stored = keys.read(recorded.keys.newest) if recorded.keys.exists else None
     missing = checkpoint(missing_keys(warehouse, dimension, audit.read(recorded.audit.newest), stored))

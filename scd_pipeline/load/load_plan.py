@@ -132,7 +132,7 @@ class LoadPlan:
         return bad.select(*columns)
 
 
-def make_plan(
+def build_plan(
     warehouse: Warehouse,
     dimension: Dimension,
     deliveries: Sequence[Delivery],

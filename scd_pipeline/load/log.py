@@ -23,19 +23,23 @@ from scd_pipeline.history.transitions import SOURCE_BATCH
 
 
 def open_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit | None = None) -> ChangeLog:
-    """The dimension's change log as it stands, one without rows where there is none yet.
+    """Return the change log of a dimension at its newest version; if it does not exist, a log without rows.
 
-    `commit` is the log's last pipeline commit, if it was read already.
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        commit: The last pipeline commit of the log, if it was read already.
 
-    Errors: as of `in_all_names`.
+    Raises:
+        DeclarationError: As for `with_former_names`.
     """
-    return log_of(warehouse, dimension, stored_declaration(warehouse.table(dimension.name)), commit)
+    return build_log(warehouse, dimension, stored_declaration(warehouse.table(dimension.name)), commit)
 
 
-def log_of(
+def build_log(
     warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None, commit: PipelineCommit | None = None
 ) -> ChangeLog:
-    """The same where it is known what the dimension's table was made by."""
+    """Return the change log as `open_log` does, with the declaration that the dimension's table stores."""
     table = warehouse.table(dimension.name + LOG_SUFFIX)
     newest = table.newest(commit)
     dimension = with_former_names(dimension, stored)
@@ -56,31 +60,39 @@ def log_high_water_mark(log: PipelineCommit, dimension: PipelineCommit) -> int:
 
 
 def records_in_effect(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
-    """The log's statements that count: those of standing batches (S34)."""
-    counts = {batch.records_batch_id for batch in batches_in_effect(list(batches))}
-    ignored = sorted({batch.records_batch_id for batch in batches} - counts)
+    """Return the change records of the batches in effect (S34)."""
+    in_effect = {batch.records_batch_id for batch in batches_in_effect(list(batches))}
+    ignored = sorted({batch.records_batch_id for batch in batches} - in_effect)
     rows = log.rows()
     return rows.where(~F.col(BATCH).isin(ignored)) if ignored else rows
 
 
-def of_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
-    """The statements of some batches."""
+def records_in_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
+    """Return the change records of the batches with these ids."""
     return rows.where(F.col(BATCH).isin(sorted(ids))) if ids else rows.limit(0)
 
 
 def changed_entities(
     log: ChangeLog, batches: Sequence[tuple[int, Batch]], dimension: Dimension, *, after: int, upto: int
 ) -> DataFrame:
-    """The entities of which anything was stated, or unsaid, by the log's pipeline commits after one and up to another.
+    """Return the entities whose change records in effect were added or removed by a range of the log's commits.
 
-    Out: the business key, and `source_batch_id`, a delivery that did.
+    Args:
+        log: The change log.
+        batches: All its batches, each with the number of its commit.
+        dimension: The declaration.
+        after: The last commit before the range.
+        upto: The last commit of the range.
+
+    Returns:
+        The business key, and `source_batch_id`, a delivery with such a change record.
     """
     before = batches_in_effect([batch for number, batch in batches if number <= after])
     now = batches_in_effect([batch for number, batch in batches if number <= upto])
     removed = {batch.records_batch_id for batch in before} - {batch.records_batch_id for batch in now}
-    spoke = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
+    is_changed = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
     names = [col(name) for name in dimension.key_names]
     readable = reduce(and_, [name.isNotNull() for name in names])
     delivery = delivery_id(F.min(BATCH))
-    told = log.rows().where((F.col(COMMIT) <= upto) & spoke & readable)
-    return told.groupBy(*names).agg(delivery.alias(SOURCE_BATCH))
+    records = log.rows().where((F.col(COMMIT) <= upto) & is_changed & readable)
+    return records.groupBy(*names).agg(delivery.alias(SOURCE_BATCH))

@@ -25,7 +25,7 @@ from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
-from scd_pipeline.load.log import of_batches, records_in_effect
+from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
 _BROADCAST_KEYS = 2_000_000
@@ -142,14 +142,14 @@ def _affected_keys(state: StoredState, intake: IntakeResult, records: DataFrame 
     log, keys = state.log, [col(name) for name in state.dimension.key_names]
     frames = []
     if records is not None:
-        removed = of_batches(log.rows(), {batch.records_batch_id for batch in intake.removed})
+        removed = records_in_batches(log.rows(), {batch.records_batch_id for batch in intake.removed})
         frames.append(affected_keys(records, removed, state.dimension))
     if state.applied < log.commit.number:
         pending = log.rows().where(F.col(COMMIT) > state.applied)
         frames.append(pending.select(*keys))
         in_effect = {batch.records_batch_id for batch in batches_in_effect(list(state.batches))}
         replaced = {batch.records_batch_id for batch in state.batches} - in_effect
-        frames.append(of_batches(log.rows(), replaced).select(*keys))
+        frames.append(records_in_batches(log.rows(), replaced).select(*keys))
     if not frames:
         return None
     distinct = union_all(frames).distinct()
@@ -179,7 +179,7 @@ def _check(
     rows = violating.limit(_SHOWN_VIOLATIONS).collect()
     if not rows:
         return
-    shown = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in rows}))
+    summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in rows}))
     if any(row[RULE] in _COLLISIONS for row in rows):
-        raise KeyCollision("KEY_COLLISION", dimension.name, violations=shown)
-    raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=shown)
+        raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
+    raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)

@@ -6,7 +6,7 @@ A load is a chain of steps; each takes the value of the one before it and return
 2. Read the stored state: each table at one version (`state.read_state`).
 3. Read the deliveries as rows of one shape (`deliveries.read`), and accept or reject each batch
    (`deliveries.accept`).
-4. Plan: which change records the log gets, and which rows of the table change (`load_plan.make_plan`). Everything that
+4. Plan: which change records the log gets, and which rows of the table change (`load_plan.build_plan`). Everything that
    can reject a batch, or fail a load, is known by then. Nothing is written before.
 5. Commit: append to the change log (`commit_log`), then write the changed rows (`commit_table`). Each is one commit.
 6. Record the audit and the surrogate keys of a dimension (`audit.record`).
@@ -33,7 +33,7 @@ from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.load.audit import AuditResult, record_from
 from scd_pipeline.load.facts import add_reserved_member, fact_extension
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
-from scd_pipeline.load.load_plan import LoadPlan, make_plan
+from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
 
@@ -91,8 +91,8 @@ def plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Del
         ScdError: As `load`, apart from write conflicts.
     """
     if isinstance(table, Fact):
-        return make_plan(warehouse, table.as_dimension(), deliveries, extension=fact_extension(warehouse, table))
-    return make_plan(warehouse, table, deliveries)
+        return build_plan(warehouse, table.as_dimension(), deliveries, extension=fact_extension(warehouse, table))
+    return build_plan(warehouse, table, deliveries)
 
 
 def load(
@@ -252,7 +252,7 @@ def ingest_and_apply(
 
     def ingest(delivered: Sequence[Delivery]) -> tuple[LoadPlan, PipelineCommit]:
         columns = extension() if extension else None
-        load_plan = make_plan(
+        load_plan = build_plan(
             warehouse,
             dimension,
             delivered,

@@ -20,7 +20,7 @@ from scd_pipeline.delta.schema import (
 from scd_pipeline.delta.upstream import damage, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.load.log import log_high_water_mark, log_of
+from scd_pipeline.load.log import build_log, log_high_water_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         require_same_declaration(dimension, stored)
     newest = table.newest() if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
-    log = log_of(warehouse, dimension, stored)
+    log = build_log(warehouse, dimension, stored)
     raise_first(damage(log.commit, [commit, *downstream]))
     batches = log.batches()
     require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))

@@ -203,8 +203,8 @@ def test_a_pipeline_rejects_wrong_arguments(arguments: dict[str, Any], code: str
 def test_the_format_of_a_path_is_told_by_its_ending(path: str, known: bool) -> None:
     delivery = Delivery("crm", 1, at="2024-01-01", path=path)
     if known:
-        assert delivery.channel_of(CUSTOMER).format in ("csv", "json")
+        assert delivery.declared_channel(CUSTOMER).format in ("csv", "json")
         return
     with pytest.raises(ScdError) as caught:
-        delivery.channel_of(CUSTOMER)
+        delivery.declared_channel(CUSTOMER)
     assert caught.value.code == "UNKNOWN_FORMAT"
