@@ -296,8 +296,8 @@ class Pipeline:
     def sql(self, query: str, *, facts: Sequence[Fact] = ()) -> DataFrame:
         """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.
 
-        Beside the tables each dimension has the views `<dimension>_current`, `_in_force`, `_batches` and `_quarantine`,
-        and the table function `<dimension>_as_of(time)`.
+        In addition to the tables, each dimension has the views `<dimension>_current`, `_in_force`, `_batches` and
+        `_quarantine`, and the table function `<dimension>_as_of(time)`.
 
         Args:
             query: The query.
@@ -444,7 +444,7 @@ def _check_columns(rows: DataFrame, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Description:
-    """What a load is told of the one delivery whose rows it is given; None for what is not told."""
+    """The description of a delivery whose rows are passed to a load; None for each argument that is not passed."""
 
     name: Any
     at: Any
@@ -459,22 +459,22 @@ class _Description:
         return [name for name, value in values.items() if value is not None]
 
 
-def _select(table: Dimension | Fact, given: Any, described: _Description, spark: SparkSession) -> list[Delivery]:
+def _select(table: Dimension | Fact, passed: Any, described: _Description, spark: SparkSession) -> list[Delivery]:
     """Return the deliveries that the arguments of a load mean.
 
     Raises:
         UsageError: The arguments exclude each other, or are of no known kind.
     """
-    if given is None:
+    if passed is None:
         if unused := [name for name in described.arguments() if name != "allow"]:
             raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=listed(unused))
         allowed = to_names(table.name, described.allow)
         return select_deliveries(_shape(table), spark, allow=allowed)
-    deliveries = [given] if isinstance(given, Delivery) else given
+    deliveries = [passed] if isinstance(passed, Delivery) else passed
     if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
-        return [_delivery(table, given, described)]
+        return [_delivery(table, passed, described)]
     if not deliveries and (described.name is not None or described.at is not None):
-        return [_delivery(table, given, described)]
+        return [_delivery(table, passed, described)]
     if unused := described.arguments():
         raise UsageError("DELIVERY_DESCRIBED_TWICE", table.name, arguments=listed(unused))
     return list(deliveries)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scd_pipeline.delta.warehouse import Warehouse
 
 _BATCH_COLUMNS = ("load_run_id", "last_updated")
-"""Columns that differ in every version and say nothing about the entity."""
+"""Columns that differ in every version and do not describe the entity."""
 
 
 def row_options(function: Any) -> Any:

@@ -17,17 +17,17 @@ from scd_pipeline.load.log import open_log
 
 @dataclass(frozen=True)
 class DeliverySelection:
-    """The deliveries of a run, and which delivery each requested partition stands for."""
+    """The deliveries of a run, and which delivery each requested partition represents."""
 
     deliveries: Mapping[str, Delivery]
     """The deliveries to load, by partition key."""
     available: int
     """Number of deliveries at the paths of the sources."""
     keys: Mapping[str, str]
-    """The partition key of the one delivery that a requested partition stands for. The two differ if a channel was
+    """The partition key of the delivery that a requested partition represents. The two differ if a channel was
     added or removed since the partition was created."""
     unresolved: Mapping[str, Sequence[str]]
-    """Requested partitions that stand for no delivery or for several, with the partition keys of these."""
+    """Requested partitions that represent no delivery or several, with the partition keys of these."""
     loaded_before: Mapping[str, BatchResult]
     """Results of deliveries that the change log contains, by partition key. They may no longer be available."""
     is_everything: bool

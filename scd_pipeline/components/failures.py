@@ -38,7 +38,7 @@ def load_failure(
 
     Args:
         rejected: The rejected deliveries by partition.
-        unresolved: Requested partitions that stand for no delivery or for several, with the keys of these.
+        unresolved: Requested partitions that represent no delivery or several, with the keys of these.
         others: Number of deliveries that were loaded.
     """
     reasons = {key: f"rejected [{batch.code}]: {batch.problem}; {batch.fix}" for key, batch in rejected.items()}

@@ -1,6 +1,6 @@
 """Metadata of the materializations of a load: counts, changed rows and plots.
 
-Counts without a prefix are the effect of the one delivery that the partition stands for; those with the prefix `load/`
+Counts without a prefix are the effect of the delivery that the partition represents; those with the prefix `load/`
 are of the whole load.
 """
 

@@ -91,7 +91,7 @@ class _PartitionedLoad:
     report: LoadReport
     batches: Mapping[str, BatchResult]
     unresolved: Mapping[str, Sequence[str]]
-    """Requested partitions that stand for no delivery or for several, with the partition keys of these."""
+    """Requested partitions that represent no delivery or several, with the partition keys of these."""
     file_signatures: Mapping[str, str]
     """Time and size of each file that the load read, by partition."""
 

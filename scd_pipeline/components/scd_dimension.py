@@ -96,7 +96,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of all declared dimensions and facts.
 
-        Raises DeclarationError with file, line and field of every fault, when the definitions load (S28).
+        Raises DeclarationError with file, line and field of every error, when the definitions load (S28).
         """
         if not self.declaration:
             return dg.Definitions()

@@ -473,7 +473,7 @@ def _decide_all(intake: IntakeResult) -> _Decisions:
 
 
 def _is_repeated(batch: Batch, current: Batch, result: BatchResult) -> bool:
-    """Whether it is a higher revision with the same content, which the log gets as the current one."""
+    """Return whether it is a higher revision with the same content, which the log records as the current one."""
     return result.outcome == "unchanged" and rank(batch.revision) > rank(current.revision)
 
 

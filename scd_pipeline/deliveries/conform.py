@@ -105,7 +105,7 @@ def conform(
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The cast columns, and for each a text that says why a value is bad (NULL if it is not)."""
+    """The cast columns, and for each the reason why a value is bad (NULL if it is not)."""
 
     columns: list[Column]
     problems: list[Column]

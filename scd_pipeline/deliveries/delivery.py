@@ -119,7 +119,7 @@ class Delivery:
         """Return the format of a file whose channel declares none.
 
         Raises:
-            SourceDataError: UNKNOWN_FORMAT if the ending of the path does not tell it.
+            SourceDataError: UNKNOWN_FORMAT: The suffix of the path does not imply a format.
         """
         if inferred := format_of(self.path):
             return inferred

@@ -345,8 +345,8 @@ def _is_read_by_path(delivery: PendingDelivery) -> bool:
 def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | None) -> _Shape:
     """Return what the delivery has in common with those that one frame can read: the channel, and its columns.
 
-    The file of a row tells its delivery. So a file that is delivered twice is read twice, each time by a frame of its
-    own, and so is a folder.
+    The file of a row identifies its delivery. So a file or a folder that is delivered twice is read twice, each time by
+    a separate frame.
 
     Raises:
         _Unreadable: The file cannot be read.

@@ -65,11 +65,11 @@ class PinnedDimension:
 
     @property
     def high_water_marks(self) -> dict[str, HighWaterMark]:
-        """The marks of a fact whose keys come from these rows."""
+        """The high-water marks of a fact whose keys come from these rows."""
         return {**log_mark(self.log, self.applied), **table_mark(self.commit)}
 
     def used_by(self, fact: PipelineCommit) -> int:
-        """Return the commit of the change log up to which the keys of a fact are."""
+        """Return the last commit of the change log that the keys of a fact have applied."""
         return fact.applied(self.log.table).commit
 
     def is_recreated(self, fact: PipelineCommit) -> bool:

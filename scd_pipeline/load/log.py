@@ -1,4 +1,4 @@
-"""What of a dimension's change log counts, and how far its dimension stands."""
+"""Queries of a change log: records in effect, changed entities, and the dimension's high-water mark."""
 
 from __future__ import annotations
 

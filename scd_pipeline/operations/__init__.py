@@ -1,1 +1,1 @@
-"""What runs beside loads: checks, status and maintenance of the tables."""
+"""Operations other than loads: checks, status and maintenance of the tables."""
