@@ -12,7 +12,7 @@ from pydantic import Field
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.operations.maintenance import LEAST_HOURS, maintain
 
 
@@ -29,7 +29,7 @@ class MaintenanceConfig(dg.Config):
 def maintenance_job(table: str) -> dg.JobDefinition:
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads."""
     name = dagster_name(table)
-    description = f"Runs OPTIMIZE and VACUUM on {', '.join(tables_of(table))}."
+    description = f"Runs OPTIMIZE and VACUUM on {', '.join(table_names(table))}."
 
     @dg.op(name=f"maintain_{name}", pool=pool_name(table), description=description)
     def maintain_tables(
@@ -39,7 +39,7 @@ def maintenance_job(table: str) -> dg.JobDefinition:
         with as_dagster_failure():
             results = maintain(
                 warehouse.open(),
-                tables_of(table),
+                table_names(table),
                 now=now,
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,

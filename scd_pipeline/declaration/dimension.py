@@ -127,7 +127,7 @@ class Dimension:
         """Return the attributes of these SCD types, in declared order."""
         return tuple(attribute for attribute in self.attributes if attribute.scd in types)
 
-    def attributes_of(self, source_name: str) -> tuple[Attribute, ...]:
+    def source_attributes(self, source_name: str) -> tuple[Attribute, ...]:
         """Return the attributes of a source, in declared order, including retired attributes (S30)."""
         source = self.source(source_name)
         if len(self.sources) == 1:

@@ -8,6 +8,6 @@ SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
 KINDS = tuple(suffix.removeprefix("_") for suffix in SUFFIXES)
 
 
-def tables_of(name: str) -> tuple[str, ...]:
+def table_names(name: str) -> tuple[str, ...]:
     """Return the names of a dimension's or a fact's tables: its own, and one for each suffix."""
     return (name, *(name + suffix for suffix in SUFFIXES))

@@ -100,7 +100,7 @@ def map_columns(
     missing += [name for name in _channel_columns(channel) if name.lower() not in delivered.types]
     missing += [text for name, text in expressions.unresolved.items() if name == DELETES]
     provided = []
-    for attribute in (a for a in dimension.attributes_of(source.name) if a.is_delivered):
+    for attribute in (a for a in dimension.source_attributes(source.name) if a.is_delivered):
         column = delivered.column(attribute.name)
         fallback = _missing_rule(attribute, channel)
         if column is None and fallback == "reject":
@@ -129,7 +129,7 @@ def _undeclared(
     names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> tuple[str, ...]:
     """Return the columns that the declaration neither names nor uses in an expression."""
-    targets = [*dimension.key_names, *(a.name for a in dimension.attributes_of(source.name) if not a.derived)]
+    targets = [*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if not a.derived)]
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
     used |= {name.lower() for name in _channel_columns(channel) if name}
     expressions = [column.expression or "" for column in source.columns.values()]

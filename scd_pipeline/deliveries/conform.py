@@ -141,7 +141,7 @@ def _columns_to_cast(
     columns = {
         key.name: _CastColumn(*mapping.columns[key.name], parse_type(key.type)) for key in dimension.business_key
     }
-    for attribute in dimension.attributes_of(source.name):
+    for attribute in dimension.source_attributes(source.name):
         if attribute.name in mapping.provided:
             mapped, physical = mapping.columns[attribute.name]
             is_null_if_bad = attribute.on_bad_value == "null"

@@ -38,7 +38,7 @@ def analyze_expressions(
     Raises:
         AnalysisException: An expression is invalid for another reason than an unknown column.
     """
-    names = (*dimension.key_names, *(a.name for a in dimension.attributes_of(source.name) if a.is_delivered))
+    names = (*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if a.is_delivered))
     expressions = {name: text for name in names if (text := source.column(name).expression)}
     if isinstance(channel, Feed) and channel.deletes:
         expressions[DELETES] = channel.deletes

@@ -300,7 +300,7 @@ def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
 
     An empty feed changes nothing. An empty snapshot asserts that no entity exists, which the retire guard checks.
     """
-    provided = [attribute.name for attribute in dimension.attributes_of(source.name) if attribute.is_delivered]
+    provided = [attribute.name for attribute in dimension.source_attributes(source.name) if attribute.is_delivered]
     return ColumnMapping((), tuple(provided), (), ())
 
 

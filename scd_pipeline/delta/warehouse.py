@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from scd_pipeline.declaration.tables import KINDS, tables_of
+from scd_pipeline.declaration.tables import KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
 from scd_pipeline.delta.table import Table
@@ -118,7 +118,7 @@ class Warehouse:
         if not self.is_listed:
             if not self.declared:
                 raise SetupError("TABLES_NOT_LISTED", f"warehouse {self.path}", path=self.path)
-            names = [table for name in self.declared for table in tables_of(name)]
+            names = [table for name in self.declared for table in table_names(name)]
             return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
             names = [

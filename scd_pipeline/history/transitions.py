@@ -138,12 +138,12 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
 
 def _latest(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose latest value all versions show."""
-    return [a for a in dimension.attributes_of(source.name) if a.scd in _LATEST_TYPES]
+    return [a for a in dimension.source_attributes(source.name) if a.scd in _LATEST_TYPES]
 
 
 def _type_0(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose first value is kept permanently (S6)."""
-    return [a for a in dimension.attributes_of(source.name) if a.scd is ScdType.RETAIN_ORIGINAL]
+    return [a for a in dimension.source_attributes(source.name) if a.scd is ScdType.RETAIN_ORIGINAL]
 
 
 def _origin(group: str, source: Source) -> str:

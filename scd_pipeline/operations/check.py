@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, tables_of
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.repair import REBUILT_BY
@@ -155,9 +155,9 @@ def check_dimension(
     others: dict[str, Callable[[], Violation | None]] = {
         AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
         KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
-        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(tables_of(name))),
+        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(table_names(name))),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
-        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, list(tables_of(name)[1:])),
+        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, list(table_names(name)[1:])),
     }
     for rule in selected:
         result = others[rule]() if rule in others else None
@@ -257,7 +257,7 @@ def _check_without_table(
     """Check a dimension or a fact without a table: there is nothing to check if it was never loaded."""
     if rules is not None and NO_FOREIGN_COMMITS not in rules:
         return ()
-    result = _check_foreign_commits(warehouse, tables, name, list(tables_of(name)))
+    result = _check_foreign_commits(warehouse, tables, name, list(table_names(name)))
     return () if result.passed else (result,)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Fact, Role
-from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import InvariantViolated
 from scd_pipeline.load import facts
@@ -145,7 +145,7 @@ def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(
 @rule("S24")
 def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehouse) -> None:
     """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""
-    for name in tables_of("dim_player"):
+    for name in table_names("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
     (dangling,) = [found for found in check.check_fact(played, PLAY) if found.rule == "surrogate_keys_exist"]
     assert set(dangling.keys) == {

@@ -16,7 +16,7 @@ from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, load_declarations, parse
-from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -152,7 +152,7 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
         if event.event_type == dg.DagsterEventType.ASSET_OBSERVATION
     ]
     told = {of.asset_key.to_user_string(): (of.metadata["files_before"], of.metadata["files_after"]) for of in done}
-    assert set(told) == set(tables_of("dim_customer"))
+    assert set(told) == set(table_names("dim_customer"))
     assert all(int(str(after.value)) <= int(str(was.value)) for was, after in told.values())
     assert told["dim_customer_changes"][1].value == 1
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
@@ -169,14 +169,14 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
     assert at.at is not None
     soon, late = at.at + dt.timedelta(days=1), at.at + dt.timedelta(days=16)
     assert not any(done.renewed for done in maintain(store, [customer.name], now=soon))
-    done = maintain(store, tables_of(customer.name), now=late)
+    done = maintain(store, table_names(customer.name), now=late)
     assert store.table(customer.name).properties().get(RETENTION) is None
     store.table(customer.name).set_properties({RETENTION: "interval 30 days"})
     maintain(store, [customer.name], now=soon)
     assert store.table(customer.name).properties()[RETENTION] == "interval 30 days"
     renewed = store.table(customer.name).last_commit()
     assert (renewed.number, renewed.high_water_marks) == (at.number + 1, at.high_water_marks)
-    assert {one.table: one.renewed for one in done} == dict.fromkeys(tables_of(customer.name), True)
+    assert {one.table: one.renewed for one in done} == dict.fromkeys(table_names(customer.name), True)
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
     load(store, customer, [second])

@@ -123,7 +123,7 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
 
 
 def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:
-    of = next(s.name for s in dimension.sources if attribute in dimension.attributes_of(s.name))
+    of = next(s.name for s in dimension.sources if attribute in dimension.source_attributes(s.name))
     return o.Attr(attribute.name, int(attribute.scd), of, attribute.previous, attribute.former_names)
 
 
@@ -306,7 +306,7 @@ def oracle_batch(batch: Delivered, dimension: Dimension) -> o.Batch:
     source = dimension.source(batch.source)
     channel = source.channel(batch.channel)
     scope = channel.scope if isinstance(channel, Snapshot) else ()
-    attributes = [a for a in dimension.attributes_of(source.name) if a.name in batch.columns and not a.retired]
+    attributes = [a for a in dimension.source_attributes(source.name) if a.name in batch.columns and not a.retired]
     return o.Batch(
         batch.source,
         batch.channel,

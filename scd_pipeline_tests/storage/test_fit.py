@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Dimension
-from scd_pipeline.declaration.tables import tables_of
+from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.delta.capabilities import Capabilities, probe
 from scd_pipeline.delta.schema import declaration_fields, renamed_columns, require_same_declaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -44,7 +44,7 @@ def test_a_table_that_something_else_made_is_left_as_it_is(spark: SparkSession, 
         lambda: add_reserved_member(opened, CUSTOMER),
         lambda: maintain(opened, [CUSTOMER.name], now=datetime(2024, 1, 1, tzinfo=timezone.utc)),
     ]
-    for name, asked in [(name, uses[:1]) for name in tables_of(CUSTOMER.name)[1:]] + [(CUSTOMER.name, uses)]:
+    for name, asked in [(name, uses[:1]) for name in table_names(CUSTOMER.name)[1:]] + [(CUSTOMER.name, uses)]:
         table = opened.table(name)
         spark.sql(f"CREATE TABLE {table.identifier} USING delta AS SELECT {columns}").collect()
         for use in asked:

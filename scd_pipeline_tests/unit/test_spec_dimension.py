@@ -71,18 +71,18 @@ def test_what_a_dimension_knows() -> None:
     assert not customer(attributes={"a": 0, "b": 1, "c": 3}).has_windows
     assert dimension.open_end_time == datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
     assert dimension.existence_source is dimension.source("crm")
-    assert dimension.attributes_of("crm") == dimension.attributes
+    assert dimension.source_attributes("crm") == dimension.attributes
 
 
 def test_two_sources() -> None:
     dimension = both()
     assert dimension.existence_source.name == "crm"
-    assert [a.name for a in dimension.attributes_of("crm")] == ["city"]
-    assert [a.name for a in dimension.attributes_of("web")] == ["email"]
+    assert [a.name for a in dimension.source_attributes("crm")] == ["city"]
+    assert [a.name for a in dimension.source_attributes("web")] == ["email"]
     assert [a.name for a in dimension.live_attributes] == ["email", "city"]
 
 
-@pytest.mark.parametrize("call", ["attribute", "source", "attributes_of"])
+@pytest.mark.parametrize("call", ["attribute", "source", "source_attributes"])
 def test_unknown_names(call: str) -> None:
     with pytest.raises(KeyError):
         getattr(customer(), call)("nobody")
