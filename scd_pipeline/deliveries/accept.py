@@ -208,7 +208,9 @@ def accept(
     Raises:
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
-    pending = [PendingDelivery.of(number, delivery, dimension, run_id) for number, delivery in enumerate(deliveries)]
+    pending = [
+        PendingDelivery.create(number, delivery, dimension, run_id) for number, delivery in enumerate(deliveries)
+    ]
     pending = _encode_scopes(spark, dimension, _count_duplicates(pending))
     results = {**_reject_by_time(pending, dimension), **_stored_results(pending, stored)}
     pending = _count_duplicates(_raise_revisions(pending, stored))

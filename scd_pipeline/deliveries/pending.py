@@ -37,7 +37,7 @@ class PendingDelivery:
     duplicate: int = 0
 
     @classmethod
-    def of(cls, number: int, delivery: Delivery, dimension: Dimension, run_id: str) -> PendingDelivery:
+    def create(cls, number: int, delivery: Delivery, dimension: Dimension, run_id: str) -> PendingDelivery:
         """Return a delivery as pending.
 
         Raises:

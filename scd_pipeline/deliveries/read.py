@@ -305,21 +305,22 @@ def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
 
 
 @contextmanager
-def _rejecting(code: str) -> Iterator[None]:
-    """Turn an error of Spark or Arrow about the deliveries into a rejection with this code.
+def _rejecting(code: str, path: str = "") -> Iterator[None]:
+    """Turn an error of Spark or Arrow about the deliveries into a rejection with this code, which names the path.
 
     Errors that Spark does not name, or that are of the session, of memory or of Spark itself, are raised as they are.
 
     Raises:
         _Unreadable: The deliveries' schema or rows are the cause.
     """
+    prefix = f"{path}: " if path else ""
     try:
         yield
     except (AnalysisException, pyarrow.ArrowException, OSError) as error:
         # Spark suggests columns of the delivery, whose names may be values.
         reason = first_line(error).partition(" Did you mean")[0]
         is_missing = isinstance(error, FileNotFoundError) or _MISSING_FILES.search(reason)
-        raise _Unreadable("DELIVERY_MISSING" if is_missing else code, reason=reason) from error
+        raise _Unreadable("DELIVERY_MISSING" if is_missing else code, reason=f"{prefix}{reason}") from error
     except (PySparkException, Py4JJavaError) as error:
         # An embedded session raises some errors as those of Java, behind a preamble.
         message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
@@ -332,7 +333,7 @@ def _rejecting(code: str) -> Iterator[None]:
             raise _Unreadable("EXPRESSION_FAILED", error=named["name"]) from None
         is_missing = _MISSING_FILES.search(message or "")
         reason = first_line(Exception(message))
-        raise _Unreadable("DELIVERY_MISSING" if is_missing else code, reason=reason) from error
+        raise _Unreadable("DELIVERY_MISSING" if is_missing else code, reason=f"{prefix}{reason}") from error
 
 
 def _is_read_by_path(delivery: PendingDelivery) -> bool:
@@ -357,7 +358,7 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
         return _Shape((*key, number))
     path = str(delivery.delivery.path)
     alone = (number,) if Path(path).is_dir() else ()
-    with _rejecting("UNREADABLE_DELIVERY"):
+    with _rejecting("UNREADABLE_DELIVERY", path):
         if layout is not None:
             if layout.problem:
                 raise _Unreadable("UNREADABLE_DELIVERY", reason=layout.problem)

@@ -31,12 +31,12 @@ _LOG_LINES = 20
 
 @dataclass(frozen=True)
 class Server:
-    """A running Spark Connect server. One that is `kept` outlives its last user."""
+    """A running Spark Connect server. A `permanent` one outlives its last user."""
 
     pid: int
     url: str
     log: str
-    kept: bool = False
+    permanent: bool = False
 
     @property
     def port(self) -> int:
@@ -50,7 +50,7 @@ def connect_server(
 ) -> Iterator[str]:
     """Yield the URL of the folder's server with these settings. Start a server if none runs.
 
-    Users hold a lock that ends with their process. The last one stops the server unless it is kept.
+    Users hold a lock that ends with their process. The last one stops the server unless it is permanent.
 
     Raises:
         SetupError: The server ended while it started, or did not answer within `wait_seconds`.
@@ -59,7 +59,7 @@ def connect_server(
     with (state_folder / "users.lock").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         try:
-            yield _find_or_launch(state_folder, conf, java_home, wait_seconds, kept=False).url
+            yield _find_or_launch(state_folder, conf, java_home, wait_seconds, permanent=False).url
         finally:
             fcntl.flock(users, fcntl.LOCK_UN)
             _stop_if_unused(state_folder, users.fileno())
@@ -71,7 +71,7 @@ def start_server(folder: Path, conf: Mapping[str, str], *, java_home: Path | Non
     Raises:
         SetupError: The server ended while it started, or did not answer within `wait_seconds`.
     """
-    return _find_or_launch(_state_folder(folder, conf), conf, java_home, wait_seconds, kept=True)
+    return _find_or_launch(_state_folder(folder, conf), conf, java_home, wait_seconds, permanent=True)
 
 
 def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> Server | None:
@@ -120,13 +120,13 @@ def _write_state(state_folder: Path, server: Server) -> None:
 
 
 def _find_or_launch(
-    state_folder: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float, *, kept: bool
+    state_folder: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float, *, permanent: bool
 ) -> Server:
     with (state_folder / "start.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         server = _running_server(state_folder) or _launch(state_folder, conf, java_home, wait_seconds)
-        if kept and not server.kept:
-            server = replace(server, kept=True)
+        if permanent and not server.permanent:
+            server = replace(server, permanent=True)
         _write_state(state_folder, server)
         return server
 
@@ -218,7 +218,7 @@ def _stop_if_unused(state_folder: Path, users: int) -> None:
     except BlockingIOError:
         return
     server = _running_server(state_folder)
-    if server and not server.kept:
+    if server and not server.permanent:
         _stop(state_folder, server)
 
 

@@ -10,7 +10,7 @@ from scd_pipeline_tests.docs.blocks import ROOT
 from scd_pipeline_tests.docs.runner import run_page
 
 RUN = (
-    "tutorial.md",
+    pytest.param("tutorial.md", marks=pytest.mark.slow),
     pytest.param("how-to/facts.md", marks=pytest.mark.slow),
     pytest.param("how-to/bad-rows.md", marks=pytest.mark.slow),
     pytest.param("how-to/rejected-deliveries.md", marks=pytest.mark.slow),

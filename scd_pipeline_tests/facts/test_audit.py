@@ -40,7 +40,7 @@ def _values(values: dict[str, str | None] | None) -> str:
 
 
 @rule("S6", "S21")
-def test_every_transition_is_told_exactly_once(recorded: Warehouse) -> None:
+def test_every_transition_is_recorded_exactly_once(recorded: Warehouse) -> None:
     """What comes again adds nothing; who acted is told where the source says so."""
     ingest_and_apply(recorded, PLAYER, [players("1", W)])
     record(recorded, PLAYER)
@@ -69,7 +69,7 @@ def test_every_transition_is_told_exactly_once(recorded: Warehouse) -> None:
 
 @pytest.mark.slow
 @rule("S21")
-def test_what_leaves_no_trace_in_the_dimension_is_told_too(opened: Warehouse) -> None:
+def test_a_change_without_a_trace_in_the_dimension_is_recorded_too(opened: Warehouse) -> None:
     """A refusal, for which the dimension has no commit; and a value that came and went within one batch."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(opened, PLAYER, [players("1", f"{head}\n| p | 2019-03-01 |  | Bronze | a | 1990 | NULL |")])
@@ -159,7 +159,7 @@ def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeyp
 
 
 @rule("S17", "S21")
-def test_a_dimension_that_was_made_anew_goes_on_being_audited(recorded: Warehouse) -> None:
+def test_a_recreated_dimension_is_audited_further(recorded: Warehouse) -> None:
     """Its commits count from 1 again; what the audit had taken in of the table before is higher."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(recorded, PLAYER, [players("2", f"{head}\n| p | 2020-01-01 |  | Silver | b | 1990 | NULL |")])

@@ -143,7 +143,7 @@ def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(
 
 @pytest.mark.slow
 @rule("S24")
-def test_a_dimension_that_was_made_anew_gives_its_facts_new_keys(played: Warehouse) -> None:
+def test_a_recreated_dimension_gives_its_facts_new_keys(played: Warehouse) -> None:
     """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""
     for name in table_names("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
@@ -228,10 +228,10 @@ def test_what_changes_no_row_is_nobodys_hand(opened: Warehouse) -> None:
 def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
     """However many rows each of them has."""
     twice = spark.range(42).selectExpr("'r' AS rule", "concat('id=', id % 21) AS key")
-    (finding,) = check._findings("dim_x", ["r"], twice)
+    (finding,) = check._results("dim_x", ["r"], twice)
     assert (finding.count, len(finding.keys)) == (42, check.MAX_KEYS)
     assert str(finding).endswith(" and 1 more")
-    (finding,) = check._findings("dim_x", ["r"], twice.where("key < 'id=2'"))
+    (finding,) = check._results("dim_x", ["r"], twice.where("key < 'id=2'"))
     assert not str(finding).endswith("more")
 
 

@@ -125,8 +125,8 @@ def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
     assert first.rejected[0].startswith("everything: ")
     assert "city" in first.rejected[0]
     assert [text.partition(":")[0] for text in second.rejected] == [
-        "2024-01-01 (missing column)",
-        "2024-01-02 (missing column)",
+        "2024-01-01 [COLUMN_MISSING]",
+        "2024-01-02 [COLUMN_MISSING]",
     ]
 
 

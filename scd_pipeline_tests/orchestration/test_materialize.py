@@ -276,7 +276,7 @@ def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
     description, told = failure_description(
         materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
     )
-    assert [line.partition(" by ")[0] for line in description.splitlines()] == [
+    assert [line.partition(" [")[0] for line in description.splitlines()] == [
         "crm.snapshot.2024-01-05: rejected",
         "shop.feed.2024-01-05: rejected",
         "nothing was loaded",

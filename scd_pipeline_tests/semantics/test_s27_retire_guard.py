@@ -6,7 +6,7 @@ import pytest
 
 from scd_pipeline.declaration import RetireGuard
 from scd_pipeline.errors import BatchRejected
-from scd_pipeline.load import change_records as kept
+from scd_pipeline.load import change_records
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import Ground, OwnTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots
@@ -728,8 +728,8 @@ def test_snapshots_without_common_entities_are_rejected_together(
 ) -> None:
     """Everything is looked at again once, and not for each of them."""
     looked: list[int] = []
-    really = kept._kept_once
-    monkeypatch.setattr(kept, "_kept_once", lambda *given: looked.append(1) or really(*given))
+    really = change_records._compare_once
+    monkeypatch.setattr(change_records, "_compare_once", lambda *given: looked.append(1) or really(*given))
     told = snapshots(
         """
         | delivery | at         | scope | region | id     | city |

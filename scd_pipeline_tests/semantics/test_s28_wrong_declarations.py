@@ -26,7 +26,7 @@ FAULTS = """
 | instead of                  | stands                 | what is told of d.yaml                                    |
 | --------------------------- | ---------------------- | --------------------------------------------------------- |
 | business_key: id            | business_key: [id, id] | 2: business_key: column id is in the business key         |
-| crm: {snapshot              | crm: {snapshots        | 4: sources.crm.snapshots: 'snapshots' is not a word       |
+| crm: {snapshot              | crm: {snapshots        | 4: sources.crm.snapshots: 'snapshots' is not an     |
 | customers_{date}.csv        | customers.csv          | 4: sources.crm.snapshot.path: nothing in                  |
 | Europe/Oslo                 | Europe/Olso            | 4: sources.crm.timezone: 'Europe/Olso' is not a time zone |
 | existence: true             | existence: false       | 3: sources: none of the sources decides                   |

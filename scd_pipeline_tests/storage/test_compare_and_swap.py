@@ -116,14 +116,14 @@ def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch:
     """Another writer commits to both tables while the plan is computed; its write is then a conflict."""
     late = feed("one", ("a", 2, "Oslo"))
     alone, log = plan(loaded, CUSTOMER, [late]), open_log(loaded, CUSTOMER)
-    original = load_plan.take
+    original = load_plan.accept
 
     def after_another_writer(*args: Any, **more: Any) -> Any:
-        monkeypatch.setattr(load_plan, "take", original)
+        monkeypatch.setattr(load_plan, "accept", original)
         ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
         return original(*args, **more)
 
-    monkeypatch.setattr(load_plan, "take", after_another_writer)
+    monkeypatch.setattr(load_plan, "accept", after_another_writer)
     beside = plan(loaded, CUSTOMER, [late])
     assert_same_rows(beside.actions.toArrow().to_pylist(), alone.actions.toArrow().to_pylist())
     assert [batch.delivery for batch in log.batches()] == ["2024-01-01"]

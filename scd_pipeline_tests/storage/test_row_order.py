@@ -79,4 +79,4 @@ def test_where_rows_have_no_order_the_delivery_is_rejected(
 ) -> None:
     (result,) = [batch for batch in loaded[1].batches if batch.delivery == name]
     assert (result.outcome, result.code) == ("rejected", "NO_ROW_ORDER")
-    assert result.details == {"of": what}
+    assert result.details == {"input": what}

@@ -179,7 +179,7 @@ def test_binary_values_that_are_not_utf8_make_bad_rows(loaded: dict[str, Loaded]
 
 
 def test_a_json_object_with_a_key_twice_is_rejected(loaded: dict[str, Loaded]) -> None:
-    assert REJECTED_JSON["doubled key"][1] in loaded["json"].results["doubled key"].error
+    assert REJECTED_JSON["doubled key"][1] in loaded["json"].results["doubled key"].problem
 
 
 OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Column, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries import accept as intake
-from scd_pipeline.deliveries import delivery as deliveries
+from scd_pipeline.deliveries import discovery
 from scd_pipeline.deliveries.arrow import to_arrow
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import data_version, discover
@@ -72,7 +72,7 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
         told(done.batches),
     )
     broken, mistyped = done.rejected
-    assert "c_2024-03-01.parquet cannot be read" in broken.problem
+    assert "c_2024-03-01.parquet: " in broken.problem
     assert "born" in mistyped.problem and "as the declared type" in mistyped.fix
     rows = opened.table("dim_c").read().select("born", "effective_from").toArrow().to_pylist()
     assert [row["born"] for row in rows if row["effective_from"] == utc(2024, 2, 1)] == [date(2000, 2, 1)]
@@ -126,7 +126,7 @@ def test_a_version_whose_files_are_gone_is_missing(spark: SparkSession, tmp_path
     assert_same_rows(
         """
         | delivery | outcome  | code             |
-        | '0'      | missing  | DELIVERY_MISSING |
+        | '0'      | missing  | TABLE_VERSION_MISSING |
         | '1'      | accepted | ''               |
         """,
         told(made.results),
@@ -150,7 +150,7 @@ def test_files_that_vanish_keep_no_other_file_out(spark: SparkSession, tmp_path:
     opened = Warehouse(spark, tmp_path / "warehouse")
     results = plan(opened, dimension, given).results
     (missing,) = [batch for batch in results if batch.outcome == "rejected"]
-    assert (missing.delivery, missing.code) == ("2024-01-02", "missing")
+    assert (missing.delivery, missing.code) == ("2024-01-02", "DELIVERY_MISSING")
     assert {batch.delivery: batch.rows for batch in results if batch.outcome == "accepted"} == {
         "2024-01-01": 1,
         "2024-01-03": 1,
@@ -164,8 +164,8 @@ def test_a_file_that_vanishes_while_it_is_listed_is_none(tmp_path: Path, monkeyp
     """Neither a load nor a sensor fails."""
     for day in (1, 2):
         (tmp_path / f"c_2024-01-0{day}.csv").write_text("id,city\n")
-    listed = list(deliveries._matching_paths(str(tmp_path / "c_{date}.csv")))
-    monkeypatch.setattr(deliveries, "_matching_paths", lambda _: listed)
+    listed = list(discovery._matching_paths(str(tmp_path / "c_{date}.csv")))
+    monkeypatch.setattr(discovery, "_matching_paths", lambda _: listed)
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
     first, second = discover(dimension, None, base=tmp_path)
     (tmp_path / "c_2024-01-01.csv").unlink()
@@ -330,7 +330,7 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
         table = pa.table({"id": [*ids, "broken", "no array"][: len(given)], "sizes": given})
         deliveries.append(Delivery("crm", f"d{day}", at=utc(2024, 1, day), frame=table))
     made = planned(spark, tmp_path, dimension, deliveries)
-    bad = made.statements.where("_kind = 'bad'").selectExpr("id", "day(_effective_at) day", "_bad_reason reason")
+    bad = made.change_records.where("_kind = 'bad'").selectExpr("id", "day(_effective_at) day", "_bad_reason reason")
     told = bad.toArrow().to_pylist()
     assert_same_rows(
         """
@@ -428,7 +428,7 @@ def test_a_line_that_is_no_row_of_the_columns_is_a_bad_row(spark: SparkSession, 
         (3, 1, 0, ()),
         (3, 2, 0, ()),
     ]
-    log = made.statements.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
+    log = made.change_records.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
     reason, lines = BROKEN[kind]
     assert log.select("id", "_bad_reason", "_bad_row").collect() == [(None, reason, line) for line in lines]
     rows = made.actions.where("current_flag").orderBy("id").select("id", "city").collect()
@@ -503,9 +503,9 @@ def test_a_name_with_a_day_that_is_none_stops_that_delivery(tmp_path: Path, sour
         (tmp_path / f"c_2024-02-{day}.csv").write_text("id,city,at\n")
     dimension = Dimension("dim_c", "id", {"city": 2}, source)
     good, bad = discover(dimension, None, base=tmp_path)
-    assert (good.at, good.lacks_time(dimension)) == (utc(2024, 2, 28), "")
-    wrong = "c_2024-02-30.csv has 2024-02-30 in its name, which is no date of the calendar; rename the file"
-    assert (bad.at, bad.lacks_time(dimension)) == (None, wrong)
+    assert (good.at, good.missing_time(dimension)) == (utc(2024, 2, 28), "")
+    wrong = "2024-02-30 in the name of c_2024-02-30.csv is not a date of the calendar"
+    assert (bad.at, bad.missing_time(dimension)) == (None, wrong)
 
 
 def test_a_path_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
