@@ -134,7 +134,7 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """Return every accepted batch, with its state (S34).
 
     Returns:
-        `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("standing" if it is in effect, "superseded"
+        `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("current" if it is in effect, "superseded"
         by a higher revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what the batch changed when it was loaded
         (`new`, `changed`, `closed`), the `earliest` and `latest` business time, and `run_id`.
 
@@ -275,7 +275,7 @@ def _batches(log: DataFrame) -> DataFrame:
 def _state() -> Column:
     revisions = Window.partitionBy(SOURCE, CHANNEL, "_delivery").orderBy(F.col(REVISION_RANK).desc())
     first = F.row_number().over(revisions) == 1
-    return F.when(~first, "superseded").when(F.col(INFO)["withdrawn"], "withdrawn").otherwise("standing")
+    return F.when(~first, "superseded").when(F.col(INFO)["withdrawn"], "withdrawn").otherwise("current")
 
 
 def _quarantine(log: DataFrame, key_names: Sequence[str]) -> DataFrame:

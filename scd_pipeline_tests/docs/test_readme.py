@@ -34,7 +34,8 @@ def test_the_readme_does_what_it_shows(remote: str, tmp_path: Path) -> None:
     assert sorted(names["current"].column("city").to_pylist()) == ["Linz", "Wien"]
 
 
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", pytest.param("America/New_York", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
 def test_loading_from_python_shows_the_same_in_every_zone(remote: str, zone: str, tmp_path: Path) -> None:
     (example,) = blocks(ROOT / "docs" / "how-to" / "python.md", "python")
     preamble = ON_A_SERVER.format(url=remote) if remote else ""

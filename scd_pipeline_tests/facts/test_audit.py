@@ -105,6 +105,7 @@ def test_the_order_in_which_attributes_are_declared_says_nothing(recorded: Wareh
     assert record(recorded, turned).rows == {"OVERWRITE": 1}
 
 
+@pytest.mark.slow
 @rule("S21", "S22")
 def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse) -> None:
     """And the dimension is rebuilt as it was known before."""
@@ -158,6 +159,7 @@ def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeyp
     assert len(told(opened)) == 6
 
 
+@pytest.mark.slow
 @rule("S17", "S21")
 def test_a_recreated_dimension_is_audited_further(recorded: Warehouse) -> None:
     """Its commits count from 1 again; what the audit had taken in of the table before is higher."""

@@ -106,6 +106,7 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(pla
     assert dict(sorted(known)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
 
 
+@pytest.mark.slow
 @rule("S24")
 def test_a_key_that_a_late_change_takes_away_is_resolved_until_the_facts_follow(played: Warehouse) -> None:
     """The first version begins earlier than was known, so it has another key."""

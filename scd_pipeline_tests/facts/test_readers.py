@@ -67,6 +67,7 @@ def in_order(rows: Rows) -> Rows:
     return sorted(rows, key=str)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S1")
 def test_each_reader_reads_the_times_of_each_table(played: Warehouse) -> None:
     """The open end is in the year 9999, and the unknown member begins in the year 1."""
@@ -86,6 +87,7 @@ def test_each_reader_reads_the_times_of_each_table(played: Warehouse) -> None:
     assert current.select("tier", "effective_to").rows() == [("Gold", OPEN_END)]
 
 
+@pytest.mark.slow
 def test_who_reads_deletion_vectors_and_renamed_columns(played: Warehouse) -> None:
     """A deleted row is still in its Parquet file; REORG takes it out. A renamed column keeps its name in the files."""
     dimension, fact = f"{played.path}/dim_player", f"{played.path}/fct_play"

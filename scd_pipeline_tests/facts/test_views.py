@@ -125,6 +125,7 @@ def test_a_view_that_cannot_be_made_is_told_and_keeps_no_other_from_being_made(s
     assert line.startswith(f"view {name}: cannot create it: ")
 
 
+@pytest.mark.slow
 def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     """It is called by the dimensions' names in their order, which is not that of the names of their logs."""
     store = Warehouse(spark, tmp_path)
@@ -193,6 +194,7 @@ def test_some_are_made_anew_after_their_load(store: Warehouse) -> None:
     assert made == (["fct_play_joined"] if store.schema else [])
 
 
+@pytest.mark.slow
 def test_tables_lie_in_the_schema_of_their_kind(store: Warehouse) -> None:
     assert not [finding for finding in check.check_dimension(store, PLAYER) if finding.count]
     if store.schema:

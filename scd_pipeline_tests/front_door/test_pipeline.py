@@ -41,6 +41,7 @@ def test_the_example_has_at_most_12_lines_and_runs(
     assert (tmp_path / "warehouse" / "dim_customer_audit").is_dir()
 
 
+@pytest.mark.slow
 def test_each_form_of_rows_and_of_times_is_accepted(spark: SparkSession, pipeline: Pipeline, tmp_path: Path) -> None:
     file = tmp_path / "customers.csv"
     file.write_text("id,city\n7,Bonn\n", encoding="utf-8")
@@ -83,6 +84,7 @@ def test_a_rejected_delivery_raises_after_the_others_are_loaded(pipeline: Pipeli
     assert [batch.outcome for batch in result.batches] == ["rejected", "unchanged"]
 
 
+@pytest.mark.slow
 def test_a_dimension_may_have_keys_alone(pipeline: Pipeline) -> None:
     country = Dimension("dim_country", "code", sources=Source("iso", snapshot=Snapshot()))
     pipeline.load(country, [{"code": "NO"}, {"code": "IT"}], at="2024-01-01")

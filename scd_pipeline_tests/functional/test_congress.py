@@ -41,7 +41,7 @@ def versions(congress: Congress, legislator: Dimension) -> list[Any]:
 
 def test_every_snapshot_is_accepted(batches: dict[str, Any], snapshots: Snapshots) -> None:
     assert batches.keys() == snapshots.keys()
-    assert {batch["state"] for batch in batches.values()} == {"standing"}
+    assert {batch["state"] for batch in batches.values()} == {"current"}
     assert {date: batch["rows"] for date, batch in batches.items()} == {d: len(rows) for d, rows in snapshots.items()}
 
 
@@ -114,7 +114,7 @@ def test_rows_without_a_key_are_in_the_quarantine(congress: Congress) -> None:
     rows = reading.quarantine(congress[0], "dim_legislator").collect()
     days = [row["at"].date().isoformat() for row in rows]
     assert {day: days.count(day) for day in days} == {"2013-01-02": 78, "2021-01-01": 60}
-    assert {(row["state"], row["key"]) for row in rows} == {("standing", "bioguide=NULL")}
+    assert {(row["state"], row["key"]) for row in rows} == {("current", "bioguide=NULL")}
     assert all('"bioguide":null' in row["row"] for row in rows)
 
 

@@ -95,10 +95,10 @@ def test_a_dimension_without_windows_has_the_same_rows_at_any_time(store: Wareho
 def test_batches_tell_which_revision_stands(store: Warehouse) -> None:
     told = values(reading.batches(store, CITY), "delivery", "revision", "state", "rows", "bad_rows")
     assert told == {
-        ("2024-01-01", "0", "standing", 2, 0),
-        ("2024-01-02", "0", "standing", 2, 1),
+        ("2024-01-01", "0", "current", 2, 0),
+        ("2024-01-02", "0", "current", 2, 1),
         ("2024-01-03", "0", "superseded", 4, 1),
-        ("2024-01-03", "1", "standing", 1, 0),
+        ("2024-01-03", "1", "current", 1, 0),
         ("2024-01-04", "0", "superseded", 4, 1),
         ("2024-01-04", "1", "withdrawn", 0, 0),
     }
@@ -109,11 +109,11 @@ def test_the_quarantine_tells_whether_its_batch_stands(store: Warehouse) -> None
     rows = reading.quarantine(store, CITY)
     assert rows.columns == ["batch", "state", "at", "key", "reason", "row"]
     assert values(rows, "at", "state", "key") == {
-        (datetime(2024, 1, 2), "standing", "id=NULL"),
+        (datetime(2024, 1, 2), "current", "id=NULL"),
         (datetime(2024, 1, 3), "superseded", "id=NULL"),
         (datetime(2024, 1, 4), "superseded", "id=NULL"),
     }
-    (row,) = rows.where("state = 'standing'").collect()
+    (row,) = rows.where("state = 'current'").collect()
     assert row["row"] == '{"id":null,"city":"Ulm","state":"c"}'
     assert "business key" in row["reason"]
 

@@ -171,6 +171,7 @@ def test_a_file_outside_the_run_configuration_is_loaded_by_the_next_run(
     )
 
 
+@pytest.mark.slow
 def test_each_partition_has_the_counts_of_its_delivery(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:

@@ -228,6 +228,7 @@ def test_a_former_name_is_declared_once(own_tables: OwnTables) -> None:
     assert not same_rows(own_tables.rows(three), records(other.table(three.name).read()))
 
 
+@pytest.mark.slow
 @rule("S20")
 def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTables) -> None:
     """What the log has under it could be either's."""

@@ -137,6 +137,7 @@ def test_delta_works_in_the_session_of_the_tests(spark: SparkSession, warehouse:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
+@pytest.mark.slow
 def test_an_embedded_session_without_java_and_network(tmp_path: Path, installation: Installation) -> None:
     """Load two deliveries and read them as pandas, in a process with the time zone of Tokyo."""
     done = run_embedded(tmp_path, cache=installation.jars[0].parent.parent.parent)

@@ -31,6 +31,7 @@ def rows_in_order(spark: SparkSession, paths: list[str], layout: CsvLayout) -> l
     return rows.select(FILE, *values, *order).orderBy(FILE, "block", "row").drop("block", "row").collect()
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S26")
 @settings(
     max_examples=3,
