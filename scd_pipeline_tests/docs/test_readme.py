@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The examples use the Spark Connect server of the tests instead of a Java process of their own.
 ON_A_SERVER = """\
 from scd_pipeline.spark import session
-session.local_spark = lambda **_: session.connect_spark({url!r})
+session.local_spark = lambda *_, **__: session.connect_spark({url!r})
 """
 
 
