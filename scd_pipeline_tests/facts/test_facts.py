@@ -83,6 +83,7 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) 
     assert sorted(row["reason"] for row in bad) == ["coins: cannot cast '7.5' to int", "played_at is missing"]
 
 
+@pytest.mark.slow
 @rule("S22", "S24", "S25")
 def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:
     """And no others; what was known before can still be asked for."""

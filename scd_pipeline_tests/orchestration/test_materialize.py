@@ -217,6 +217,7 @@ def test_each_partition_has_the_counts_of_its_delivery(
         assert months[3] not in instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
 
 
+@pytest.mark.slow
 def test_a_run_of_partitions_and_everything_records_each_once(
     spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
 ) -> None:
@@ -285,6 +286,7 @@ def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
     assert sorted(told) == ["crm.snapshot.2024-01-05", "shop.feed.2024-01-05"]
 
 
+@pytest.mark.slow
 def test_a_partition_keeps_its_delivery_when_a_source_is_added(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
@@ -387,6 +389,7 @@ def test_each_version_of_a_source_table_is_loaded(spark: SparkSession, warehouse
     assert [row["city"] for row in found] == ["Graz", "Wien"]
 
 
+@pytest.mark.slow
 def test_version_counts_with_several_sources_are_those_of_the_table(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:

@@ -165,6 +165,7 @@ def test_a_delivery_that_is_given_twice_to_one_run_is_one() -> Case:
     )
 
 
+@pytest.mark.slow
 @rule("S14", "S16", "S34")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_in_any_order_at_once_and_again(

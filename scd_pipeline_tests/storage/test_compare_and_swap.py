@@ -158,6 +158,7 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
     assert_same_rows(BOTH_CHANGES, history(opened))
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:
     """Both changes are in history, with one current row."""
     failures: list[BaseException] = []

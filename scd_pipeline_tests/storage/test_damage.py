@@ -158,6 +158,7 @@ def commits(warehouse: Warehouse) -> set[str]:
     return {str(file) for file in Path(warehouse.path).glob("dim_*/_delta_log/*.json")}
 
 
+@pytest.mark.slow
 def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) -> None:
     """The message names the statement; after it loads go on, and no check complains."""
     before = history(sound)
