@@ -187,7 +187,7 @@ def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
     ("taken", "told"),
     [
         ("dim_player_changes", "no other table can rebuild it; restore the files that it had"),
-        ("dim_player_audit", "a load rebuilds it from the change log, without what was withdrawn"),
+        ("dim_player_audit", "a load rebuilds it from the change log, without withdrawn transitions"),
         ("dim_player_keys", "a load rebuilds it from the audit"),
         ("fct_play", "a load rebuilds it from its change log"),
         ("fct_play_changes", "no other table can rebuild it; restore the files that it had"),
