@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import requests
 
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark.jars import LOCK_FILE, invalid_jars, jar_folder, jar_name, jar_path, read_lock
+from scd_pipeline.spark.jars import LOCK_FILE, checksum, invalid_jars, jar_folder, jar_name, jar_path, read_lock
 from scd_pipeline.spark.launch import spark_home
 
 _TIMEOUT_SECONDS = 60
@@ -110,7 +110,7 @@ def _partial_path(jar: Path) -> Path:
 def _copy_jar(repository: Path, coordinates: str, expected: str, folder: Path) -> bool:
     """Copy a jar from a local repository if it has the locked checksum; return whether it was copied."""
     source = repository / _repository_path(coordinates)
-    if not source.is_file() or hashlib.sha256(source.read_bytes()).hexdigest() != expected:
+    if not source.is_file() or checksum(source) != expected:
         return False
     jar = jar_path(folder, coordinates)
     partial = _partial_path(jar)

@@ -48,7 +48,7 @@ def find_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[Path, ...]:
         raise SetupError("JARS_MISSING", str(folder), jars=", ".join(missing))
     for coordinates, expected in checksums.items():
         jar = jar_path(folder, coordinates)
-        if (actual := _checksum(jar)) != expected:
+        if (actual := checksum(jar)) != expected:
             raise SetupError("JAR_DAMAGED", str(jar), actual=actual, expected=expected)
     return tuple(jar_path(folder, coordinates) for coordinates in checksums)
 
@@ -59,9 +59,10 @@ def invalid_jars(cache: Path, lock: Path = LOCK_FILE) -> tuple[str, ...]:
     return tuple(
         coordinates
         for coordinates, expected in read_lock(lock).items()
-        if not jar_path(folder, coordinates).is_file() or _checksum(jar_path(folder, coordinates)) != expected
+        if not jar_path(folder, coordinates).is_file() or checksum(jar_path(folder, coordinates)) != expected
     )
 
 
-def _checksum(jar: Path) -> str:
+def checksum(jar: Path) -> str:
+    """Return the SHA-256 checksum of a file."""
     return hashlib.sha256(jar.read_bytes()).hexdigest()
