@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.names import display, is_table_name, listed
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
@@ -353,10 +354,6 @@ def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.Viol
     return check.check_fact(warehouse, table) if isinstance(table, Fact) else check.check_dimension(warehouse, table)
 
 
-def _shape(table: Dimension | Fact) -> Dimension:
-    return table.as_dimension() if isinstance(table, Fact) else table
-
-
 # Spark
 
 
@@ -407,7 +404,7 @@ def _readable(table: Any) -> Dimension | str:
         return table
     if not isinstance(table, (Dimension, Fact)):
         raise UsageError("NOT_A_TABLE_NAME", "table", value=display(table))
-    return _shape(table)
+    return as_dimension(table)
 
 
 def _time(argument: str, value: Any) -> datetime:
@@ -469,7 +466,7 @@ def _select(table: Dimension | Fact, passed: Any, described: _Description, spark
         if unused := [name for name in described.arguments() if name != "allow"]:
             raise UsageError("DELIVERY_WITHOUT_ROWS", table.name, arguments=listed(unused))
         allowed = to_names(table.name, described.allow)
-        return select_deliveries(_shape(table), spark, allow=allowed)
+        return select_deliveries(as_dimension(table), spark, allow=allowed)
     deliveries = [passed] if isinstance(passed, Delivery) else passed
     if not isinstance(deliveries, (list, tuple)) or not all(isinstance(item, Delivery) for item in deliveries):
         return [_delivery(table, passed, described)]
@@ -493,7 +490,7 @@ def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> De
     name, at, source = described.name, described.at, described.source
     if name is None and at is None:
         raise UsageError("DELIVERY_NOT_NAMED", table.name)
-    sources = _shape(table).sources
+    sources = as_dimension(table).sources
     if source is None and len(sources) > 1:
         raise UsageError("SOURCE_NOT_NAMED", table.name, sources=listed(each.name for each in sources))
     return Delivery(

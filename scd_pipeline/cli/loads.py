@@ -210,9 +210,10 @@ def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
 
 
 def _partition_keys(item: Dimension | Fact, deliveries: Sequence[Delivery]) -> list[str]:
+    from scd_pipeline.declaration.fact import as_dimension
     from scd_pipeline.deliveries.partitions import partition_key
 
-    return [partition_key(delivery, _as_dimension(item)) for delivery in deliveries]
+    return [partition_key(delivery, as_dimension(item)) for delivery in deliveries]
 
 
 def _select_deliveries(
@@ -223,18 +224,13 @@ def _select_deliveries(
     Raises:
         SourceDataError: No table has a delivery of one of the names.
     """
+    from scd_pipeline.declaration.fact import as_dimension
     from scd_pipeline.deliveries.discovery import select_deliveries_by_table
 
-    shapes = [_as_dimension(item) for item in declared]
+    shapes = [as_dimension(item) for item in declared]
     deliveries_by_table = select_deliveries_by_table(shapes, warehouse.spark, names=names, allow=allow)
     return [
         (item, deliveries)
         for item, deliveries in zip(declared, deliveries_by_table, strict=True)
         if deliveries or not names
     ]
-
-
-def _as_dimension(item: Dimension | Fact) -> Dimension:
-    from scd_pipeline.declaration import Dimension
-
-    return item if isinstance(item, Dimension) else item.as_dimension()
