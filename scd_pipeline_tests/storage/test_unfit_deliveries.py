@@ -342,7 +342,7 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
         """,
         [{"id": row["id"], "day": row["day"]} for row in told],
     )
-    assert f"sizes: '{{}}' is no {sizes}" in [row["reason"] for row in told]
+    assert f"sizes: cannot cast '{{}}' to {sizes}" in [row["reason"] for row in told]
     kept = made.actions.selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
     assert sorted((row["id"], row["sizes"]) for row in kept) == [
         ("empty", "[{}]"),
