@@ -69,7 +69,7 @@ def test_every_transition_is_recorded_exactly_once(recorded: Warehouse) -> None:
 
 @pytest.mark.slow
 @rule("S21")
-def test_a_change_without_a_trace_in_the_dimension_is_recorded_too(opened: Warehouse) -> None:
+def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Warehouse) -> None:
     """A refusal, for which the dimension has no commit; and a value that came and went within one batch."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(opened, PLAYER, [players("1", f"{head}\n| p | 2019-03-01 |  | Bronze | a | 1990 | NULL |")])
@@ -97,7 +97,7 @@ def test_a_change_without_a_trace_in_the_dimension_is_recorded_too(opened: Wareh
 
 @pytest.mark.slow
 @rule("S21")
-def test_the_order_in_which_attributes_are_declared_says_nothing(recorded: Warehouse) -> None:
+def test_the_order_of_declared_attributes_has_no_effect(recorded: Warehouse) -> None:
     attributes = {attribute.name: attribute for attribute in reversed(PLAYER.attributes)}
     turned = Dimension(PLAYER.name, {"player_id": "string"}, attributes, PLAYER.sources)
     head = "| player_id | at         | op | tier   | email | born | by   |"
@@ -107,7 +107,7 @@ def test_the_order_in_which_attributes_are_declared_says_nothing(recorded: Wareh
 
 @pytest.mark.slow
 @rule("S21", "S22")
-def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse) -> None:
+def test_a_transition_that_a_late_batch_invalidates_is_withdrawn(recorded: Warehouse) -> None:
     """And the dimension is rebuilt as it was known before."""
     late = """
     | player_id | at         | op | tier   | email | born | by   |
@@ -139,7 +139,7 @@ def test_what_a_late_batch_makes_untrue_is_withdrawn_by_name(recorded: Warehouse
 
 @pytest.mark.slow
 @rule("S17", "S21")
-def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the list of keys and the audit."""
     ingest_and_apply(opened, PLAYER, [players("1", W)])
 
@@ -161,7 +161,7 @@ def test_a_killed_recording_is_done_again_by_the_next(opened: Warehouse, monkeyp
 
 @pytest.mark.slow
 @rule("S17", "S21")
-def test_a_recreated_dimension_is_audited_further(recorded: Warehouse) -> None:
+def test_the_audit_continues_after_the_dimension_is_recreated(recorded: Warehouse) -> None:
     """Its commits count from 1 again; what the audit had taken in of the table before is higher."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(recorded, PLAYER, [players("2", f"{head}\n| p | 2020-01-01 |  | Silver | b | 1990 | NULL |")])

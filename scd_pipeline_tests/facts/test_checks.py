@@ -81,7 +81,7 @@ def damaged(sound: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Wareh
 
 
 @rule("S2", "S3", "S14", "S23")
-def test_sound_tables_pass_every_check(sound: Warehouse) -> None:
+def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
     found = check.check_dimension(sound, PLAYER)
     assert [finding.rule for finding in found] == list(check.dimension_rules(PLAYER))
     facts = check.check_fact(sound, PLAY)
@@ -90,7 +90,7 @@ def test_sound_tables_pass_every_check(sound: Warehouse) -> None:
 
 
 @rule("S2", "S3", "S14", "S22")
-def test_a_damaged_dimension_is_found_with_the_keys_that_are_damaged(damaged: Warehouse) -> None:
+def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) -> None:
     found = {finding.rule: finding for finding in check.check_dimension(damaged, PLAYER)}
     assert [name for name, finding in found.items() if finding.passed] == ["upstream_has_applied_commits"]
     for name in PLAYERS:
@@ -102,7 +102,7 @@ def test_a_damaged_dimension_is_found_with_the_keys_that_are_damaged(damaged: Wa
 
 
 @rule("S23", "S24")
-def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
+def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
     found = {finding.rule: finding for finding in check.check_fact(damaged, PLAY)}
     assert found["surrogate_keys_exist"].keys == ("play=2 (player_key)",)
     assert set(found["surrogate_keys_fit_event_time"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
@@ -110,7 +110,7 @@ def test_a_damaged_fact_is_found_with_its_key(damaged: Warehouse) -> None:
 
 
 @rule("S23", "S24")
-def test_a_fact_with_another_key_than_its_own_is_not_written(
+def test_a_fact_with_an_invalid_surrogate_key_is_not_written(
     played: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever an as-of join gives: here one that finds nobody, and one that gives everybody the first version."""
@@ -132,7 +132,7 @@ def test_a_fact_with_another_key_than_its_own_is_not_written(
 
 @pytest.mark.slow
 @rule("S24")
-def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(played: Warehouse) -> None:
+def test_a_fact_is_checked_against_the_dimension_that_it_has_applied(played: Warehouse) -> None:
     load(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
     before = played.table("fct_play").read().orderBy("play").toArrow()
     assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
@@ -143,7 +143,7 @@ def test_a_fact_that_its_dimension_has_left_behind_is_asked_after_its_next_load(
 
 @pytest.mark.slow
 @rule("S24")
-def test_a_recreated_dimension_gives_its_facts_new_keys(played: Warehouse) -> None:
+def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse) -> None:
     """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""
     for name in table_names("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
@@ -164,7 +164,7 @@ def test_a_recreated_dimension_gives_its_facts_new_keys(played: Warehouse) -> No
 
 @pytest.mark.slow
 @rule("S20", "S24")
-def test_what_was_declared_since_the_last_delivery_breaks_no_invariant(played: Warehouse) -> None:
+def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(played: Warehouse) -> None:
     """The tables have no column for it yet; those of a fact come when it looks at its rows again."""
     load(played, PLAYER_SINCE)
     for _ in range(2):
@@ -236,7 +236,7 @@ def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
 
 
 @rule("S22")
-def test_the_audit_refuses_to_be_changed(sound: Warehouse) -> None:
+def test_delta_rejects_deletes_from_the_audit(sound: Warehouse) -> None:
     """S22."""
     audit = sound.table("dim_player_audit").identifier
     with pytest.raises(Exception, match=r"appendOnly|append-only|APPEND_ONLY"):

@@ -40,7 +40,7 @@ def facts(opened: Warehouse) -> list[dict[str, Any]]:
 
 
 @rule("S2", "S23")
-def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) -> None:
+def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehouse) -> None:
     result = load(
         recorded,
         PLAY,
@@ -85,7 +85,7 @@ def test_a_fact_stores_the_key_that_held_at_its_event_time(recorded: Warehouse) 
 
 @pytest.mark.slow
 @rule("S22", "S24", "S25")
-def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:
+def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:
     """And no others; what was known before can still be asked for."""
     first = played.table("dim_player").last_commit()
     late = """
@@ -109,7 +109,7 @@ def test_a_late_change_of_a_dimension_re_keys_the_facts_in_the_moved_windows(pla
 
 @pytest.mark.slow
 @rule("S24")
-def test_a_key_that_a_late_change_takes_away_is_resolved_until_the_facts_follow(played: Warehouse) -> None:
+def test_the_key_list_resolves_a_replaced_key_until_the_facts_are_re_keyed(played: Warehouse) -> None:
     """The first version begins earlier than was known, so it has another key."""
     ingest_and_apply(played, PLAYER, [players("1", W.replace("2019-03-01", "2019-02-01"), revision=2)])
     record(played, PLAYER)
@@ -164,7 +164,7 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehous
 
 @pytest.mark.slow
 @rule("S23", "S24")
-def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) -> None:
+def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehouse) -> None:
     """And what a revision or a withdrawal says of a fact's delivery holds for its rows."""
     first = """
     | play | played_at  | player_id | partner_id | coins |
@@ -196,7 +196,7 @@ def test_facts_before_their_dimension_get_their_keys_later(opened: Warehouse) ->
 
 
 @rule("S20", "S23")
-def test_what_was_declared_since_the_last_delivery_is_read_as_not_provided(played: Warehouse) -> None:
+def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played: Warehouse) -> None:
     """What was renamed is found; and a reading's column never takes the name of one of the fact's own."""
     told = reading.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
     shown = ("play", "player_level", "player__level", "player_phone", "coach_key", "coach_level")
@@ -221,7 +221,7 @@ def test_what_was_declared_since_the_last_delivery_is_read_as_not_provided(playe
 
 
 @rule("S20", "S23")
-def test_the_unknown_member_waits_for_no_column(recorded: Warehouse) -> None:
+def test_the_unknown_member_is_written_although_a_declared_column_is_missing(recorded: Warehouse) -> None:
     """It goes into the table as that is, before the dimension's next delivery brings what was declared since."""
     add_reserved_member(recorded, PLAYER_SINCE)
     members = recorded.table("dim_player").read().where("player_key = -1").select("version", "tier")
@@ -229,7 +229,7 @@ def test_the_unknown_member_waits_for_no_column(recorded: Warehouse) -> None:
 
 
 @rule("S2", "S23")
-def test_rows_without_a_stored_key_are_joined_as_of_their_time_and_histories_by_their_overlap(
+def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
     recorded: Warehouse,
 ) -> None:
     rows = recorded.spark.sql(

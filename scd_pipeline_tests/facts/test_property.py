@@ -100,7 +100,7 @@ def expected_keys(worlds: list[w.World], rows: list[dict[str, str | None]]) -> d
 
 @pytest.mark.slow
 @rule("S14", "S23", "S24")
-def test_stored_keys_are_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:
+def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:
     """In an order that is drawn; keys are held against a fresh join each time, at the end against the oracle."""
     rng = random.Random(SEED)
     drawn = w.worlds_of(w.PLAYER, range(SEED, SEED + 3 * WORLDS))

@@ -69,7 +69,7 @@ def in_order(rows: Rows) -> Rows:
 
 @pytest.mark.slow
 @pytest.mark.rule("S1")
-def test_each_reader_reads_the_times_of_each_table(played: Warehouse) -> None:
+def test_each_reader_returns_the_stored_times_of_each_table(played: Warehouse) -> None:
     """The open end is in the year 9999, and the unknown member begins in the year 1."""
     assert set(TABLES) <= set(played.tables())
     for name in TABLES:

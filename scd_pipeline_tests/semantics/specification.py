@@ -2,7 +2,7 @@
 
     @rule("S7")
     @case
-    def test_the_latest_value_stands_in_every_version() -> Case:
+    def test_every_version_has_the_latest_value() -> Case:
         return Case(
             CUSTOMER,
             feed('''

@@ -144,7 +144,7 @@ def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @rule("S1")
-def test_times_without_a_zone_are_read_in_the_sources_zone(
+def test_times_without_a_zone_are_read_in_the_time_zone_of_the_source(
     spark: SparkSession, own_tables: OwnTables, far_from_utc: None
 ) -> None:
     """Texts, formats and frames; in a gap of the clocks an hour is added, an hour that comes twice is the first one.
@@ -181,7 +181,7 @@ def _time(number: int) -> str:
 
 
 @rule("S1", "S26")
-def test_a_time_of_day_without_a_date_is_none(own_tables: OwnTables) -> None:
+def test_a_time_of_day_without_a_date_is_a_bad_value(own_tables: OwnTables) -> None:
     """Spark would take it for one of today, so that the clock decided."""
     told = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad_rows |", "oslo")
     result = own_tables.load(EVENT.dimension, told)
@@ -190,7 +190,7 @@ def test_a_time_of_day_without_a_date_is_none(own_tables: OwnTables) -> None:
 
 
 @rule("S1")
-def test_a_session_in_another_zone_is_refused(spark: SparkSession, warehouse: Path) -> None:
+def test_a_session_whose_time_zone_is_not_utc_is_rejected(spark: SparkSession, warehouse: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Oslo")
     try:
         with pytest.raises(SetupError, match="SESSION_TIME_ZONE"):
@@ -200,7 +200,7 @@ def test_a_session_in_another_zone_is_refused(spark: SparkSession, warehouse: Pa
 
 
 @rule("S1", "S26")
-def test_times_deep_inside_a_value_are_read_in_the_sources_zone(
+def test_times_in_nested_values_are_read_in_the_time_zone_of_the_source(
     spark: SparkSession, own_tables: OwnTables, far_from_utc: None
 ) -> None:
     """Whether they come as text, in a JSON text or as times without a zone; a time of day is none there either."""

@@ -19,7 +19,7 @@ Grounds = Callable[[Declaration], Ground]
 
 @rule("S2", "S3")
 @case
-def test_a_window_ends_where_the_next_begins() -> Case:
+def test_a_window_ends_where_the_next_one_starts() -> Case:
     """The window holds its first moment and not its last; the last version has no end."""
     return Case(
         CUSTOMER,
@@ -43,7 +43,7 @@ def test_a_window_ends_where_the_next_begins() -> Case:
 
 @rule("S2", "S3", "S18")
 @case
-def test_a_gap_is_where_the_entity_did_not_exist() -> Case:
+def test_a_delete_and_a_return_leave_a_gap_between_windows() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -106,7 +106,7 @@ def test_no_window_has_zero_length() -> Case:
 
 @rule("S1", "S2")
 @case
-def test_a_window_may_be_as_short_as_a_microsecond() -> Case:
+def test_a_window_can_be_as_short_as_one_microsecond() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -126,7 +126,7 @@ def test_a_window_may_be_as_short_as_a_microsecond() -> Case:
 
 @rule("S3")
 @case
-def test_a_change_dated_in_the_future_is_the_current_one() -> Case:
+def test_a_version_dated_in_the_future_is_current() -> Case:
     """Current is the version without an end, be it in force or not; nobody asks the clock."""
     return Case(
         CUSTOMER,
@@ -158,16 +158,16 @@ def test_a_change_dated_in_the_future_is_the_current_one() -> Case:
     ],
 )
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
-def test_reading_as_of_a_time_finds_the_window_that_holds_it(grounds: Grounds, time: str, cities: list[str]) -> None:
+def test_a_query_as_of_a_time_returns_the_version_in_force(grounds: Grounds, time: str, cities: list[str]) -> None:
     ground = grounds(CUSTOMER)
-    number = ground.number(test_a_gap_is_where_the_entity_did_not_exist.case)
+    number = ground.number(test_a_delete_and_a_return_leave_a_gap_between_windows.case)
     frame = reading.as_of(ground.warehouse, ground.dimension, dt.datetime.fromisoformat(time))
     assert [row["city"] for row in records(frame.where(F.col(CASE) == number))] == cities
 
 
 @rule("S2", "S3")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
-def test_no_case_breaks_an_invariant(grounds: Grounds) -> None:
+def test_no_test_case_violates_an_invariant(grounds: Grounds) -> None:
     """Of all cases of this declaration."""
     ground = grounds(CUSTOMER)
     rows = ground.warehouse.table(ground.dimension.name).read()

@@ -14,7 +14,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S4")
 @case
-def test_a_row_has_its_own_time_where_the_source_has_one() -> Case:
+def test_a_row_with_a_time_takes_effect_at_that_time() -> Case:
     """The time of the delivery is then no part of what the rows of a feed state."""
     return Case(
         CUSTOMER,
@@ -35,7 +35,7 @@ def test_a_row_has_its_own_time_where_the_source_has_one() -> Case:
 
 @rule("S4")
 @case
-def test_else_it_is_true_from_the_time_of_the_delivery() -> Case:
+def test_a_row_without_a_time_takes_effect_at_the_delivery_time() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -55,7 +55,7 @@ def test_else_it_is_true_from_the_time_of_the_delivery() -> Case:
 
 @rule("S4")
 @case
-def test_a_feed_without_times_of_its_own_has_those_of_its_deliveries() -> Case:
+def test_a_feed_without_row_times_uses_the_delivery_time() -> Case:
     return Case(
         COUNTRY,
         feed(
@@ -81,19 +81,19 @@ def test_a_feed_without_times_of_its_own_has_those_of_its_deliveries() -> Case:
     ("declaration", "source", "channel"),
     [(CUSTOMER, "crm", "snapshot"), (CONTRACT, "crm", "snapshot"), (COUNTRY, "iso", "feed")],
 )
-def test_a_delivery_without_a_time_is_refused(declaration, source: str, channel: str) -> None:
+def test_a_delivery_without_a_time_is_rejected(declaration, source: str, channel: str) -> None:
     with pytest.raises(SourceDataError, match=r"NO_TIME.*it has no time"):
         Delivery(source, "1", channel=channel).batch(declaration.dimension)
 
 
 @rule("S4")
-def test_a_feed_whose_rows_have_times_needs_no_time_of_its_own() -> None:
+def test_a_feed_with_row_times_needs_no_delivery_time() -> None:
     batch = Delivery("crm", "1", channel="feed").batch(CUSTOMER.dimension)
     assert batch.at is None
 
 
 @rule("S1", "S4")
-def test_the_time_of_a_delivery_without_a_zone_is_utc() -> None:
+def test_a_delivery_time_without_a_zone_is_utc() -> None:
     oslo = dt.timezone(dt.timedelta(hours=1))
     naive = Delivery("crm", "1", channel="snapshot", at=dt.datetime(2024, 1, 1, 12))
     aware = Delivery("crm", "1", channel="snapshot", at=dt.datetime(2024, 1, 1, 13, tzinfo=oslo))
@@ -102,7 +102,7 @@ def test_the_time_of_a_delivery_without_a_zone_is_utc() -> None:
 
 @rule("S4")
 @case
-def test_a_snapshot_with_row_times_states_values_then_and_presence_now() -> Case:
+def test_a_snapshot_with_row_times_asserts_values_at_row_times_and_presence_at_its_own_time() -> Case:
     """The values are true from the rows' times; who is there and who is not, at the snapshot's time."""
     return Case(
         CONTRACT,
@@ -126,7 +126,7 @@ def test_a_snapshot_with_row_times_states_values_then_and_presence_now() -> Case
 
 @rule("S4", "S18")
 @case
-def test_a_present_entity_that_would_be_deleted_returns_at_the_snapshots_time() -> Case:
+def test_a_deleted_entity_that_is_present_returns_at_the_time_of_the_snapshot() -> Case:
     """With the values of its row, although the row is older than its absence."""
     return Case(
         CONTRACT,
@@ -148,7 +148,7 @@ def test_a_present_entity_that_would_be_deleted_returns_at_the_snapshots_time() 
 
 @rule("S4")
 @case
-def test_a_row_committed_late_is_one_version_from_its_own_time() -> Case:
+def test_a_row_committed_late_becomes_one_version_from_its_row_time() -> Case:
     """Entity 7 is in no snapshot before the second one, whose row is dated before the first."""
     return Case(
         CONTRACT,
@@ -185,7 +185,7 @@ def test_a_row_committed_late_is_one_version_from_its_own_time() -> Case:
 
 @rule("S4", "S14")
 @case
-def test_it_is_one_version_whichever_snapshot_arrives_first() -> Case:
+def test_a_row_committed_late_becomes_one_version_in_any_order_of_arrival() -> Case:
     return Case(
         CONTRACT,
         snapshots(
@@ -204,7 +204,7 @@ def test_it_is_one_version_whichever_snapshot_arrives_first() -> Case:
 
 @rule("S4", "S19")
 @case
-def test_an_assertion_that_arrives_late_makes_an_absence_after_it_delete() -> Case:
+def test_a_late_assertion_of_existence_makes_a_later_absence_a_delete() -> Case:
     """By a snapshot (entity 7) or by a feed's change record (8); nothing was stored of the absence until then."""
     return Case(
         CONTRACT,
@@ -245,7 +245,7 @@ def test_an_assertion_that_arrives_late_makes_an_absence_after_it_delete() -> Ca
 
 @rule("S4", "S34")
 @case
-def test_once_the_assertion_is_withdrawn_the_absence_deletes_nothing() -> Case:
+def test_an_absence_deletes_nothing_after_the_assertion_of_existence_is_withdrawn() -> Case:
     """And again where a higher revision restores it."""
     return Case(
         CONTRACT,
@@ -272,7 +272,7 @@ def test_once_the_assertion_is_withdrawn_the_absence_deletes_nothing() -> Case:
 
 @rule("S4", "S18")
 @case
-def test_an_assertion_of_existence_holds_until_the_source_asserts_otherwise() -> Case:
+def test_an_assertion_of_existence_stays_in_effect_until_the_source_asserts_otherwise() -> Case:
     """Entity 7 was deleted in February. That March's snapshot omits it too says nothing of its return before that."""
     return Case(
         CONTRACT,
@@ -295,7 +295,7 @@ def test_an_assertion_of_existence_holds_until_the_source_asserts_otherwise() ->
 
 @rule("S4", "S26")
 @case
-def test_a_row_in_quarantine_asserts_nothing_of_existence() -> Case:
+def test_a_quarantined_row_does_not_assert_existence() -> Case:
     return Case(
         CONTRACT,
         snapshots(
@@ -318,7 +318,7 @@ def test_a_row_in_quarantine_asserts_nothing_of_existence() -> Case:
 
 @rule("S4")
 @case
-def test_of_several_rows_the_one_with_the_highest_position_returns() -> Case:
+def test_an_entity_returns_with_the_values_of_its_row_with_the_highest_position() -> Case:
     return Case(
         CONTRACT,
         snapshots(
@@ -369,7 +369,7 @@ def test_presence_of_an_existing_entity_changes_nothing() -> Case:
 
 @rule("S4", "S19")
 @case
-def test_a_late_delete_is_answered_by_the_next_snapshot_with_row_times() -> Case:
+def test_after_a_late_delete_the_entity_returns_with_the_next_snapshot_with_row_times() -> Case:
     """The delete comes when the snapshot is long in; the snapshot still says that the entity is there."""
     return Case(
         CONTRACT,
@@ -395,7 +395,7 @@ def test_a_late_delete_is_answered_by_the_next_snapshot_with_row_times() -> Case
 
 @rule("S4")
 @case
-def test_a_row_dated_after_its_snapshot_begins_later() -> Case:
+def test_an_entity_whose_row_is_dated_after_its_snapshot_exists_from_the_time_of_the_snapshot() -> Case:
     """At the snapshot's time the entity is there already: with the row's values, which nothing precedes."""
     return Case(
         CONTRACT,
@@ -414,7 +414,7 @@ def test_a_row_dated_after_its_snapshot_begins_later() -> Case:
 
 @rule("S4", "S26")
 @case
-def test_a_row_without_the_time_that_it_should_have_is_a_bad_row() -> Case:
+def test_a_row_without_its_declared_time_is_a_bad_row() -> Case:
     """The batch's time does not stand in for it."""
     return Case(
         CONTRACT,
@@ -438,7 +438,7 @@ def test_a_row_without_the_time_that_it_should_have_is_a_bad_row() -> Case:
 
 @rule("S4", "S30")
 @case
-def test_each_source_has_its_own_times() -> Case:
+def test_each_source_uses_its_own_business_time() -> Case:
     return Case(
         ACCOUNT,
         snapshots(
@@ -465,7 +465,7 @@ def test_each_source_has_its_own_times() -> Case:
 
 @rule("S4", "S30")
 @case
-def test_presence_after_an_absence_asserts_nothing_new_where_the_source_does_not_decide_existence() -> Case:
+def test_presence_has_no_effect_in_a_source_that_does_not_decide_existence() -> Case:
     """The absence of April deleted nothing, so that May's row does not return with its older limit."""
     return Case(
         CONTRACT,

@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, declared, fee
 
 @rule("S5")
 @case
-def test_all_changes_of_one_batch_become_history() -> Case:
+def test_all_changes_of_a_batch_become_versions() -> Case:
     """In the order of their positions: time, then sequence with NULL first; the file's order says nothing."""
     return Case(
         CUSTOMER,
@@ -33,7 +33,7 @@ def test_all_changes_of_one_batch_become_history() -> Case:
 
 @rule("S5")
 @case
-def test_the_last_change_of_a_time_wins_for_each_attribute_it_states() -> Case:
+def test_at_equal_time_the_last_change_wins_for_each_attribute_that_it_provides() -> Case:
     """The second delivery states no email, so the first one's stays."""
     return Case(
         CUSTOMER,
@@ -58,7 +58,7 @@ def test_the_last_change_of_a_time_wins_for_each_attribute_it_states() -> Case:
 
 @rule("S5")
 @case
-def test_a_sequence_decides_before_the_delivery_does() -> Case:
+def test_the_sequence_orders_changes_before_the_delivery_name() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -80,7 +80,7 @@ def test_a_sequence_decides_before_the_delivery_does() -> Case:
 
 @rule("S5")
 @case
-def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
+def test_delivery_names_are_ordered_as_dates_numbers_or_text() -> Case:
     """Dates before numbers, numbers before text; 10 comes after 9, and the tenth day after the ninth."""
     return Case(
         CUSTOMER,
@@ -115,7 +115,7 @@ def test_deliveries_are_ordered_as_dates_as_numbers_or_as_text() -> Case:
 
 @rule("S5")
 @case
-def test_a_batch_with_changes_that_nothing_orders_is_refused_wholly() -> Case:
+def test_a_batch_with_unordered_changes_is_rejected_as_a_whole() -> Case:
     """It names the keys. The row of the other entity does not come in either; the other batches do."""
     return Case(
         CUSTOMER,
@@ -170,7 +170,7 @@ def test_a_rejected_revision_leaves_the_lower_one_current() -> Case:
 
 @rule("S5")
 @case
-def test_a_value_and_null_are_different_values_and_so_are_a_delete_and_a_value() -> Case:
+def test_a_value_conflicts_with_null_and_a_delete_conflicts_with_an_upsert() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -201,7 +201,7 @@ def test_a_value_and_null_are_different_values_and_so_are_a_delete_and_a_value()
 
 @rule("S5", "S13")
 @case
-def test_equal_rows_are_merged() -> Case:
+def test_equal_rows_become_one_change_record() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -236,7 +236,7 @@ def test_equal_rows_are_merged() -> Case:
 
 @rule("S5", "S30")
 @case
-def test_rows_that_state_different_attributes_complete_each_other() -> Case:
+def test_rows_that_provide_different_attributes_become_one_change_record() -> Case:
     """Where NULL means "not stated", two rows of one position give no attribute two values."""
     return Case(
         ACCOUNT,
@@ -265,7 +265,7 @@ def test_rows_that_state_different_attributes_complete_each_other() -> Case:
 
 @rule("S5", "S13")
 @case
-def test_deleted_and_back_at_one_time_is_no_gap() -> Case:
+def test_a_delete_and_an_upsert_at_the_same_time_leave_no_gap() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -316,7 +316,7 @@ BY_ROWS = declared(
 
 @rule("S5")
 @case
-def test_where_it_is_declared_a_delete_wins() -> Case:
+def test_with_ties_delete_wins_a_delete_takes_precedence() -> Case:
     """Wherever in the file it is. What the other rows of its position assert has no effect."""
     return Case(
         BY_DELETES,
@@ -343,7 +343,7 @@ def test_where_it_is_declared_a_delete_wins() -> Case:
 
 @rule("S5")
 @case
-def test_where_deletes_win_different_values_are_still_rejected() -> Case:
+def test_with_ties_delete_wins_different_values_are_still_rejected() -> Case:
     return Case(
         BY_DELETES,
         feed(
@@ -365,7 +365,7 @@ def test_where_deletes_win_different_values_are_still_rejected() -> Case:
 
 @rule("S5")
 @case
-def test_where_it_is_declared_the_last_row_decides() -> Case:
+def test_with_ties_last_row_the_last_row_takes_precedence() -> Case:
     """For each attribute that it provides: of entity 1 the last row provides no email. Its reason is the record's."""
     return Case(
         BY_ROWS,
@@ -396,7 +396,7 @@ def test_where_it_is_declared_the_last_row_decides() -> Case:
 
 @rule("S5")
 @case
-def test_in_a_snapshot_too_the_last_row_decides() -> Case:
+def test_with_ties_last_row_the_last_row_of_a_snapshot_takes_precedence() -> Case:
     return Case(
         BY_ROWS,
         snapshots(
@@ -417,7 +417,7 @@ def test_in_a_snapshot_too_the_last_row_decides() -> Case:
 
 @rule("S5", "S34")
 @case
-def test_where_the_last_row_decides_the_order_of_its_rows_is_part_of_a_batch() -> Case:
+def test_with_ties_last_row_the_row_order_is_part_of_the_content_of_a_batch() -> Case:
     """A batch with other rows last is another batch; where no row but its place orders, an equal one is a retry."""
     return Case(
         BY_ROWS,

@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S6")
 @case
-def test_a_later_value_changes_nothing() -> Case:
+def test_a_later_value_is_refused() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -28,7 +28,7 @@ def test_a_later_value_changes_nothing() -> Case:
 
 @rule("S6")
 @case
-def test_null_is_no_value_to_keep() -> Case:
+def test_null_is_not_a_first_value() -> Case:
     """The first value that is not NULL then stands in the versions before it too."""
     return Case(
         CUSTOMER,
@@ -50,7 +50,7 @@ def test_null_is_no_value_to_keep() -> Case:
 
 @rule("S6", "S14")
 @case
-def test_first_is_what_is_first_in_business_time() -> Case:
+def test_the_first_value_is_the_first_in_business_time() -> Case:
     """A late delivery that was true earlier is the first value, whatever came in before it."""
     return Case(
         CUSTOMER,
@@ -70,7 +70,7 @@ def test_first_is_what_is_first_in_business_time() -> Case:
 
 @rule("S5", "S6")
 @case
-def test_of_the_values_at_the_first_time_the_last_one_is_kept() -> Case:
+def test_of_several_values_at_the_first_time_the_last_one_is_kept() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -89,7 +89,7 @@ def test_of_the_values_at_the_first_time_the_last_one_is_kept() -> Case:
 
 @rule("S6", "S18")
 @case
-def test_the_first_value_outlives_a_delete() -> Case:
+def test_the_first_value_is_kept_across_a_delete() -> Case:
     return Case(
         CUSTOMER,
         feed(

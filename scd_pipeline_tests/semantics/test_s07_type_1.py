@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S7")
 @case
-def test_the_latest_value_stands_in_every_version() -> Case:
+def test_every_version_has_the_latest_value() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -47,7 +47,7 @@ def test_a_new_value_opens_no_version() -> Case:
 
 @rule("S7")
 @case
-def test_to_null_and_from_null_are_changes() -> Case:
+def test_changes_to_null_and_from_null_are_changes() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -89,7 +89,7 @@ def test_a_late_value_does_not_overwrite_a_later_one() -> Case:
 
 @rule("S7", "S18")
 @case
-def test_a_value_provided_for_a_deleted_entity_shows_in_its_versions() -> Case:
+def test_a_value_provided_for_a_deleted_entity_overwrites_its_versions() -> Case:
     """It was stated, and it is the latest: the versions that ended before show it too."""
     return Case(
         ACCOUNT,
@@ -116,7 +116,7 @@ def test_a_value_provided_for_a_deleted_entity_shows_in_its_versions() -> Case:
 
 @rule("S7")
 @case
-def test_who_opened_a_version_stays_when_it_is_overwritten() -> Case:
+def test_an_overwrite_keeps_the_source_and_delivery_that_opened_a_version() -> Case:
     """The row's reason, source and delivery are those of its opening; last_updated tells the overwriting."""
     return Case(
         CUSTOMER,

@@ -49,7 +49,7 @@ def test_a_different_value_opens_a_version() -> Case:
 
 @rule("S8")
 @case
-def test_null_and_the_empty_text_differ() -> Case:
+def test_null_differs_from_the_empty_text() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -72,7 +72,7 @@ def test_null_and_the_empty_text_differ() -> Case:
 
 @rule("S8")
 @case
-def test_a_value_back_to_what_it_was_is_a_new_version() -> Case:
+def test_a_value_that_changes_back_opens_a_version() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -94,7 +94,7 @@ def test_a_value_back_to_what_it_was_is_a_new_version() -> Case:
 
 @rule("S8")
 @case
-def test_no_value_runs_over_into_the_next() -> Case:
+def test_values_are_compared_column_by_column() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -114,7 +114,7 @@ def test_no_value_runs_over_into_the_next() -> Case:
 
 @rule("S8")
 @case
-def test_no_part_of_a_key_runs_over_into_the_next() -> Case:
+def test_keys_are_compared_column_by_column() -> Case:
     """Two entities, for keys too are compared part by part and byte by byte."""
     return Case(
         STORE,
@@ -250,13 +250,13 @@ def values(spark: SparkSession) -> DataFrame:
 
 
 @rule("S8")
-def test_every_type_is_in_the_table() -> None:
+def test_the_test_of_equality_covers_every_type() -> None:
     names = {re.split(r"[<( ]", kind)[0] for kind in TYPES}
     assert names == {*PRIMITIVES, "decimal", "array", "struct", "map"}
 
 
 @rule("S8")
-def test_the_oracle_knows_which_values_are_equal(values: DataFrame) -> None:
+def test_the_oracle_agrees_on_which_values_are_equal(values: DataFrame) -> None:
     stated, following = (_by_id(values, delivery) for delivery in ("1", "2"))
     found = ["yes" if o.canon(stated[i]) != o.canon(following[i]) else "no" for i in EVERY]
     assert_same_rows(PAIRS, [{**pair, "opens": opens} for pair, opens in zip(PAIRS, found, strict=True)])
@@ -286,6 +286,6 @@ def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse
 
 @rule("S8")
 @pytest.mark.parametrize("kind", ["variant", "geometry", "geography", "interval day", "interval"])
-def test_types_without_an_equality_are_refused_in_a_declaration(kind: str) -> None:
+def test_a_declaration_with_a_type_without_equality_is_invalid(kind: str) -> None:
     with pytest.raises(DeclarationError, match=r"attributes\.shape\.type: "):
         Dimension("dim_place", "id", {"shape": Attribute(2, kind)}, Source("gis", snapshot=Snapshot()))

@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S9")
 @case
-def test_the_latest_value_and_the_one_before_it() -> Case:
+def test_every_version_has_the_latest_and_the_previous_value() -> Case:
     """In every version, and without a version of its own; what was before the one before is gone from the row."""
     return Case(
         CUSTOMER,
@@ -30,7 +30,7 @@ def test_the_latest_value_and_the_one_before_it() -> Case:
 
 @rule("S9")
 @case
-def test_with_one_value_nothing_was_before_it() -> Case:
+def test_without_a_change_the_previous_value_is_null() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -71,7 +71,7 @@ def test_null_is_a_value_like_any_other() -> Case:
 
 @rule("S9", "S14")
 @case
-def test_a_late_value_splits_a_run() -> Case:
+def test_a_late_value_changes_the_previous_value() -> Case:
     """January and March stated the same; once February is known, March was a change back."""
     return Case(
         CUSTOMER,
@@ -92,7 +92,7 @@ def test_a_late_value_splits_a_run() -> Case:
 
 @rule("S9", "S18")
 @case
-def test_it_begins_where_it_is_first_provided_also_for_a_deleted_entity() -> Case:
+def test_changed_at_is_the_time_of_the_first_provided_value_even_of_a_deleted_entity() -> Case:
     return Case(
         ACCOUNT,
         snapshots(
@@ -120,7 +120,7 @@ def test_it_begins_where_it_is_first_provided_also_for_a_deleted_entity() -> Cas
 
 @rule("S9", "S20")
 @case
-def test_a_first_statement_begins_a_run_also_of_null_and_also_in_a_snapshot() -> Case:
+def test_changed_at_is_the_time_of_the_first_provided_value_even_if_it_is_null() -> Case:
     """The first snapshot has no such column; the second says nothing else that is new."""
     return Case(
         CUSTOMER,

@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
 
 @rule("S10")
 @case
-def test_the_value_then_the_value_now_and_the_value_before() -> Case:
+def test_each_version_has_its_own_value_the_latest_and_the_previous_value() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -29,7 +29,7 @@ def test_the_value_then_the_value_now_and_the_value_before() -> Case:
 
 @rule("S10")
 @case
-def test_before_is_the_version_before_whatever_opened_it() -> Case:
+def test_the_previous_value_is_that_of_the_preceding_version() -> Case:
     """The city opens a version too; the value of the version before is then the same one."""
     return Case(
         CUSTOMER,
@@ -52,7 +52,7 @@ def test_before_is_the_version_before_whatever_opened_it() -> Case:
 
 @rule("S10", "S18")
 @case
-def test_before_a_gap_is_before_too() -> Case:
+def test_the_previous_value_is_found_across_a_gap() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -73,7 +73,7 @@ def test_before_a_gap_is_before_too() -> Case:
 
 @rule("S10", "S14")
 @case
-def test_a_late_value_moves_what_was_before() -> Case:
+def test_a_late_version_changes_the_previous_value_of_the_next() -> Case:
     return Case(
         CUSTOMER,
         feed(

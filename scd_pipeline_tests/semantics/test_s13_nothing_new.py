@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S13")
 @case
-def test_a_value_stated_again_opens_no_version_and_changes_no_row() -> Case:
+def test_an_unchanged_value_opens_no_version_and_changes_no_row() -> Case:
     """The row goes on naming the delivery that opened it, and its time."""
     return Case(
         CUSTOMER,
@@ -36,7 +36,7 @@ def test_a_value_stated_again_opens_no_version_and_changes_no_row() -> Case:
 
 @rule("S13")
 @case
-def test_the_log_keeps_what_a_feed_updates_again() -> Case:
+def test_the_change_log_stores_unchanged_records_of_a_feed() -> Case:
     """A snapshot's repetition can be read off the log, a feed's cannot: it is kept, and changes no row."""
     return Case(
         CUSTOMER,
@@ -61,7 +61,7 @@ def test_the_log_keeps_what_a_feed_updates_again() -> Case:
 
 @rule("S13", "S14")
 @case
-def test_a_repetition_that_was_true_earlier_takes_the_beginning() -> Case:
+def test_an_equal_value_that_is_true_earlier_moves_the_start_of_the_version() -> Case:
     """The same value arrives later but was true before: one version, and it begins with the earlier statement."""
     return Case(
         CUSTOMER,

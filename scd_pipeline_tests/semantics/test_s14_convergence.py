@@ -28,7 +28,7 @@ ONCE = """
 
 @rule("S14")
 @case
-def test_columns_of_rows_come_from_batches_and_not_from_the_clock() -> Case:
+def test_all_columns_are_derived_from_batches_and_none_from_the_clock() -> Case:
     """When a delivery came and under which run is no part of a row."""
     return Case(
         CUSTOMER,
@@ -50,7 +50,7 @@ def test_columns_of_rows_come_from_batches_and_not_from_the_clock() -> Case:
 
 @rule("S14")
 @case
-def test_a_version_names_the_last_statement_of_its_time_that_changed_anything() -> Case:
+def test_a_version_names_the_last_change_record_at_its_start_that_changed_a_value() -> Case:
     """Delivery 4 only repeats what 3 had said."""
     return Case(
         CUSTOMER,
@@ -73,7 +73,7 @@ def test_a_version_names_the_last_statement_of_its_time_that_changed_anything() 
 
 @rule("S5", "S14", "S34")
 @case
-def test_the_same_content_under_a_higher_revision_passes_no_other_channel() -> Case:
+def test_a_higher_revision_does_not_change_the_order_of_the_channels() -> Case:
     """A feed and a snapshot of one name and time: the snapshot comes last, whichever revision came when."""
     return Case(
         CUSTOMER,
@@ -115,7 +115,7 @@ def test_the_same_content_under_a_higher_revision_passes_no_other_channel() -> C
 
 @rule("S14", "S34")
 @case
-def test_of_several_sources_the_name_decides_who_opened_a_version_and_no_revision() -> Case:
+def test_changes_of_several_sources_at_equal_time_are_ordered_by_name_not_by_revision() -> Case:
     """At one position of their own; the same content under a higher revision makes none of them later."""
     return Case(
         ACCOUNT,
@@ -147,7 +147,7 @@ def test_of_several_sources_the_name_decides_who_opened_a_version_and_no_revisio
 
 @rule("S14", "S34")
 @case
-def test_a_delivery_that_is_given_twice_to_one_run_is_one() -> Case:
+def test_a_delivery_passed_twice_to_one_run_is_loaded_once() -> Case:
     return Case(
         CUSTOMER,
         feed(ONCE),
@@ -168,7 +168,7 @@ def test_a_delivery_that_is_given_twice_to_one_run_is_one() -> Case:
 @pytest.mark.slow
 @rule("S14", "S16", "S34")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
-def test_in_any_order_at_once_and_again(
+def test_all_test_cases_converge_in_any_order_in_one_run_and_repeated(
     grounds: Callable[[Declaration], Ground], spark: SparkSession, warehouse: Path
 ) -> None:
     """All cases of this declaration that do not go by arrival: delivered in one run, in another order, and again.
@@ -205,7 +205,7 @@ def _all_one(text: Column) -> Column:
     ],
     ids=["two versions that hash alike", "a salt mends it", "the unknown member's key is taken"],
 )
-def test_two_versions_that_hash_alike_stop_the_run(
+def test_a_collision_of_surrogate_keys_stops_the_run_before_it_writes(
     own_tables: OwnTables, spark: SparkSession, key_hash: KeyHash, salt: str, names: str | None
 ) -> None:
     source = Source("crm", feed=Feed(effective_at="time"))

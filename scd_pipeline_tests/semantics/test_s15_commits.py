@@ -30,7 +30,7 @@ LATE = feed(
 
 
 @rule("S13", "S15", "S16")
-def test_a_load_makes_one_commit_or_none(own_tables: OwnTables) -> None:
+def test_a_load_writes_one_commit_or_none(own_tables: OwnTables) -> None:
     """Three batches at once are one commit; a retry and a repetition are none; a late change is one, as a whole."""
     dimension = CUSTOMER.dimension
     first = own_tables.load(dimension, BACKFILL)

@@ -13,7 +13,7 @@ FIRST, SECOND, THIRD = (
 
 
 @rule("S14", "S17")
-def test_the_next_run_brings_the_dimension_up_to_its_log(own_tables: OwnTables) -> None:
+def test_the_next_run_applies_what_a_killed_run_left_in_the_change_log(own_tables: OwnTables) -> None:
     """Killed three times: with the tables made and nothing in them, and twice with the log ahead of the dimension.
 
     The next run delivers what was killed again, and more; or nothing at all.

@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S18")
 @case
-def test_a_delete_closes_and_a_return_opens_and_counts_on() -> Case:
+def test_a_delete_closes_a_version_and_a_return_opens_the_next_number() -> Case:
     """The same value after a gap is a version of its own."""
     return Case(
         CUSTOMER,
@@ -31,7 +31,7 @@ def test_a_delete_closes_and_a_return_opens_and_counts_on() -> Case:
 
 @rule("S18")
 @case
-def test_an_entity_that_a_snapshot_omits_is_deleted_from_its_time() -> Case:
+def test_an_entity_that_a_snapshot_omits_is_deleted_at_the_time_of_the_snapshot() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -110,7 +110,7 @@ def test_one_history_with_a_change_an_overwrite_a_delete_and_a_return() -> Case:
 
 @rule("S18")
 @case
-def test_a_delete_states_no_values_though_it_carries_some() -> Case:
+def test_a_delete_provides_no_values_even_if_its_row_has_some() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -129,7 +129,7 @@ def test_a_delete_states_no_values_though_it_carries_some() -> Case:
 
 @rule("S18")
 @case
-def test_what_was_stated_before_a_delete_holds_after_the_return() -> Case:
+def test_values_from_before_a_delete_are_in_effect_after_the_return() -> Case:
     """The return states a city only; the score is what it was."""
     return Case(
         CUSTOMER,
@@ -156,7 +156,7 @@ def test_what_was_stated_before_a_delete_holds_after_the_return() -> Case:
 
 @rule("S18", "S30")
 @case
-def test_what_was_stated_before_an_entity_exists_holds_when_it_does() -> Case:
+def test_values_provided_before_an_entity_exists_are_in_effect_once_it_exists() -> Case:
     """And what is stated while it is gone holds when it is back; neither makes a version of its own."""
     return Case(
         ACCOUNT,
@@ -198,7 +198,7 @@ def test_what_was_stated_before_an_entity_exists_holds_when_it_does() -> Case:
 
 @rule("S14", "S18")
 @case
-def test_a_late_delete_makes_a_gap_up_to_the_next_statement() -> Case:
+def test_a_late_delete_leaves_a_gap_up_to_the_next_change_record() -> Case:
     return Case(
         CUSTOMER,
         feed(

@@ -136,7 +136,7 @@ CASES = dict([*_cases(KIEL_IN_MARCH, "Kiel"), *_cases(BONN_AGAIN_IN_MARCH, "Bonn
 @rule("S5", "S14", "S18", "S19", "S26")
 @pytest.mark.parametrize("side", ["oracle", "engine"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_kind_of_statement_late_early_and_equal_in_time(
+def test_every_kind_of_change_record_arriving_late_early_or_at_equal_time(
     case: Case, side: str, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue(f"check_{side}")(case)

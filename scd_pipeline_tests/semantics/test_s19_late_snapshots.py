@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S19")
 @case
-def test_a_late_snapshot_changes_only_what_lies_up_to_the_next_one() -> Case:
+def test_a_late_snapshot_is_in_effect_up_to_the_next_snapshot() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -29,7 +29,7 @@ def test_a_late_snapshot_changes_only_what_lies_up_to_the_next_one() -> Case:
 
 @rule("S19")
 @case
-def test_an_entity_that_a_late_snapshot_omits_returns_with_the_next() -> Case:
+def test_an_entity_that_a_late_snapshot_omits_returns_with_the_next_snapshot() -> Case:
     """And one who is only in the late one was there from its time up to the next."""
     return Case(
         CUSTOMER,
@@ -52,7 +52,7 @@ def test_an_entity_that_a_late_snapshot_omits_returns_with_the_next() -> Case:
 
 @rule("S19")
 @case
-def test_a_late_snapshot_may_be_the_first_of_all() -> Case:
+def test_a_late_snapshot_can_precede_all_others() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -74,7 +74,7 @@ def test_a_late_snapshot_may_be_the_first_of_all() -> Case:
 
 @rule("S14", "S19")
 @case
-def test_a_late_change_that_a_later_snapshot_only_repeats_opens_the_version() -> Case:
+def test_a_late_change_that_a_later_snapshot_repeats_opens_the_version() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -95,7 +95,7 @@ def test_a_late_change_that_a_later_snapshot_only_repeats_opens_the_version() ->
 
 @rule("S19", "S30")
 @case
-def test_a_late_change_of_a_feed_holds_up_to_the_next_snapshot() -> Case:
+def test_a_late_change_of_a_feed_is_in_effect_up_to_the_next_snapshot() -> Case:
     """The snapshot of March stated Bonn, though nothing of it had to be kept: it says so still."""
     return Case(
         CUSTOMER,
@@ -123,7 +123,7 @@ def test_a_late_change_of_a_feed_holds_up_to_the_next_snapshot() -> Case:
 
 @rule("S19", "S20")
 @case
-def test_the_next_snapshot_states_again_only_what_it_had_columns_for() -> Case:
+def test_the_next_snapshot_reasserts_only_attributes_for_which_it_has_a_column() -> Case:
     """March had no column score, so the late score holds on; its city does not."""
     return Case(
         CUSTOMER,
@@ -156,7 +156,7 @@ def test_the_next_snapshot_states_again_only_what_it_had_columns_for() -> Case:
 
 @rule("S14", "S19", "S21")
 @case
-def test_what_a_snapshot_states_again_it_states_for_its_own_reason() -> Case:
+def test_a_version_that_a_snapshot_restores_has_the_reason_of_that_snapshot() -> Case:
     """It stated nothing new when it came, so nothing of it was kept but the reason of the whole delivery."""
     return Case(
         CUSTOMER,
@@ -190,7 +190,7 @@ def test_what_a_snapshot_states_again_it_states_for_its_own_reason() -> Case:
 
 @rule("S19", "S26")
 @case
-def test_a_snapshot_that_could_not_be_read_of_an_entity_settles_nothing_of_it() -> Case:
+def test_a_snapshot_asserts_nothing_about_an_entity_whose_row_is_bad() -> Case:
     """The second says nothing of 1, so what comes late before it lasts up to the third."""
     return Case(
         CUSTOMER,
@@ -223,7 +223,7 @@ def test_a_snapshot_that_could_not_be_read_of_an_entity_settles_nothing_of_it() 
 
 @rule("S19", "S26")
 @case
-def test_an_entity_with_a_bad_row_is_still_omitted_by_the_next_snapshot() -> Case:
+def test_an_entity_with_a_bad_row_is_retired_if_the_next_snapshot_omits_it() -> Case:
     """The first comes last: the third, which leaves 1 out, has to be asked for it."""
     return Case(
         CUSTOMER,
@@ -246,7 +246,7 @@ def test_an_entity_with_a_bad_row_is_still_omitted_by_the_next_snapshot() -> Cas
 
 @rule("S5", "S26")
 @case
-def test_a_good_row_takes_effect_although_its_entity_also_has_a_bad_row() -> Case:
+def test_a_valid_row_takes_effect_even_if_its_entity_also_has_a_bad_row() -> Case:
     """It repeats what was there; what comes late before it lasts up to it all the same."""
     return Case(
         CUSTOMER,

@@ -76,7 +76,7 @@ THIS = snapshots(
 
 
 @rule("S20")
-def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTables) -> None:
+def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables: OwnTables) -> None:
     """What a delivery had in column tier before it was declared is not read."""
     last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
     told = own_tables.load(last, LAST, LACKING)
@@ -117,7 +117,7 @@ def test_what_becomes_of_columns_when_the_declaration_changes(own_tables: OwnTab
 
 
 @rule("S19", "S20")
-def test_a_snapshot_from_before_a_renaming_still_states_its_column(own_tables: OwnTables) -> None:
+def test_a_snapshot_from_before_a_rename_still_provides_the_renamed_attribute(own_tables: OwnTables) -> None:
     """A late delivery lies before it: what it stated under the former name goes on from there."""
     last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
     early = snapshots(
@@ -197,7 +197,7 @@ EACH_YEAR = (
 
 @pytest.mark.slow
 @rule("S19", "S20")
-def test_a_former_name_is_declared_once(own_tables: OwnTables) -> None:
+def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: OwnTables) -> None:
     """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""
     one, two, three, whole = (year.dimension for year in YEARS)
     for dimension, told in zip((one, two, three), EACH_YEAR, strict=True):
@@ -230,7 +230,7 @@ def test_a_former_name_is_declared_once(own_tables: OwnTables) -> None:
 
 @pytest.mark.slow
 @rule("S20")
-def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTables) -> None:
+def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: OwnTables) -> None:
     """What the log has under it could be either's."""
     before, after = (year.dimension for year in YEARS[:2])
     own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_rejected()
@@ -242,7 +242,7 @@ def test_a_name_that_an_attribute_had_is_not_given_to_another(own_tables: OwnTab
 
 
 @rule("S20")
-def test_statements_that_no_attribute_has_are_never_passed_over(own_tables: OwnTables) -> None:
+def test_change_records_of_an_undeclared_attribute_are_reported(own_tables: OwnTables) -> None:
     """Also where the table that remembers the former names is gone: the log alone tells."""
     before, after = (year.dimension for year in YEARS[1:3])
     own_tables.load(before, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
@@ -310,7 +310,7 @@ def test_undeclared_columns_are_reported_and_not_loaded() -> Case:
 
 @rule("S20")
 @case
-def test_a_column_of_the_key_or_of_the_channel_is_never_optional() -> Case:
+def test_columns_of_the_key_and_of_the_channel_are_required() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -328,7 +328,7 @@ def test_a_column_of_the_key_or_of_the_channel_is_never_optional() -> Case:
 
 
 @rule("S20")
-def test_a_column_that_an_expression_names_is_missed_too(own_tables: OwnTables) -> None:
+def test_a_missing_column_that_an_expression_names_rejects_the_delivery(own_tables: OwnTables) -> None:
     """The delivery is stopped, and not the run."""
     dimension = declared(
         """
@@ -366,7 +366,7 @@ OFFICE = declared(
 
 
 @rule("S20", "S26")
-def test_what_a_missing_column_and_a_bad_value_become(own_tables: OwnTables) -> None:
+def test_missing_columns_and_bad_values_are_handled_as_declared(own_tables: OwnTables) -> None:
     """As each attribute declares it; also where an expression names the column. A first NULL is no change."""
     result = own_tables.load(
         OFFICE.dimension,

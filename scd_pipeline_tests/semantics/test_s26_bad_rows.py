@@ -23,7 +23,7 @@ CLIENT = declared(
 
 @rule("S26")
 @case
-def test_a_bad_row_goes_to_the_quarantine_and_the_others_go_on() -> Case:
+def test_a_bad_row_is_quarantined_and_the_others_are_loaded() -> Case:
     """With its batch, its key as far as it can be read, each reason, and the row as it came."""
     return Case(
         CUSTOMER,
@@ -87,7 +87,7 @@ def test_a_key_that_does_not_cast_cannot_be_read() -> Case:
 
 @rule("S26")
 @case
-def test_null_in_any_column_of_the_key_makes_it_unreadable() -> Case:
+def test_a_key_with_a_null_column_cannot_be_read() -> Case:
     return Case(
         STORE,
         feed(
@@ -111,7 +111,7 @@ def test_null_in_any_column_of_the_key_makes_it_unreadable() -> Case:
 
 @rule("S26")
 @case
-def test_a_bad_row_of_a_snapshot_counts_as_present_and_provides_nothing() -> Case:
+def test_a_bad_row_of_a_snapshot_counts_as_present_and_provides_no_values() -> Case:
     """It keeps the values that it had, and it is not gone. The quarantine is of the log: kind bad."""
     return Case(
         CUSTOMER,
@@ -146,7 +146,7 @@ def test_a_bad_row_of_a_snapshot_counts_as_present_and_provides_nothing() -> Cas
 
 @rule("S26")
 @case
-def test_a_bad_row_alone_makes_no_entity() -> Case:
+def test_a_bad_row_alone_creates_no_entity() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -165,7 +165,7 @@ def test_a_bad_row_alone_makes_no_entity() -> Case:
 
 @rule("S26")
 @case
-def test_too_many_bad_rows_stop_the_batch() -> Case:
+def test_a_batch_with_too_many_bad_rows_is_rejected() -> Case:
     """Half of them may be bad where `bad_row_limit: 0.5` is declared; of a stopped batch nothing is written."""
     return Case(
         CUSTOMER,
@@ -197,7 +197,7 @@ def test_too_many_bad_rows_stop_the_batch() -> Case:
 
 @rule("S26")
 @case
-def test_a_stopped_batch_can_be_let_through() -> Case:
+def test_the_limit_of_bad_rows_can_be_overridden() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -230,7 +230,7 @@ def test_a_stopped_batch_can_be_let_through() -> Case:
 
 @rule("S26", "S34")
 @case
-def test_mended_rows_come_in_as_a_revision_at_the_batchs_own_position() -> Case:
+def test_fixed_rows_arrive_as_a_revision_at_the_position_of_their_delivery() -> Case:
     """They are late by then. A retry of the first file does not undo it; its bad row is superseded."""
     return Case(
         CUSTOMER,
@@ -269,7 +269,7 @@ def test_mended_rows_come_in_as_a_revision_at_the_batchs_own_position() -> Case:
 
 @rule("S26")
 @case
-def test_a_row_outside_of_its_snapshots_scope_is_a_bad_row() -> Case:
+def test_a_row_outside_the_scope_of_its_snapshot_is_a_bad_row() -> Case:
     return Case(
         STORE,
         snapshots(
@@ -293,7 +293,7 @@ def test_a_row_outside_of_its_snapshots_scope_is_a_bad_row() -> Case:
 
 @rule("S26", "S18")
 @case
-def test_the_attributes_of_a_delete_are_ignored() -> Case:
+def test_bad_values_in_the_attributes_of_a_delete_are_ignored() -> Case:
     """Its key and its time have to be there."""
     return Case(
         CUSTOMER,
@@ -319,7 +319,7 @@ def test_the_attributes_of_a_delete_are_ignored() -> Case:
 
 
 @rule("S26", "S30")
-def test_what_is_required_may_be_left_unstated(own_tables: OwnTables) -> None:
+def test_a_required_attribute_may_be_not_provided(own_tables: OwnTables) -> None:
     """NULL is a missing value in the snapshot, and none in the feed, where it means: nothing said."""
     result = own_tables.load(
         CLIENT.dimension,

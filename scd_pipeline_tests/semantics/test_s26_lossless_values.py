@@ -233,5 +233,5 @@ def results(spark: SparkSession) -> list[str]:
 
 @rule("S26", "S1")
 @pytest.mark.parametrize("at", range(len(CASES)), ids=lambda at: " ".join(CASES[at][:3]))
-def test_a_value_is_whole_or_bad(results: list[str], at: int) -> None:
+def test_a_value_that_its_type_cannot_hold_is_a_bad_value(results: list[str], at: int) -> None:
     assert results[at] == CASES[at][3]

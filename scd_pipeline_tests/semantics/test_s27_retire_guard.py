@@ -14,7 +14,7 @@ from scd_pipeline_tests.semantics.specification import Case, Declaration, case, 
 
 @rule("S27")
 @case
-def test_a_truncated_snapshot_is_stopped() -> Case:
+def test_a_truncated_snapshot_is_rejected() -> Case:
     """Of 24, at most a quarter may be missing. Nothing of it is written: not what it states of the others either."""
     return Case(
         CUSTOMER,
@@ -44,7 +44,7 @@ def test_the_error_names_the_rejected_batch_and_how_to_override_the_guard(
     grounds: Callable[[Declaration], Ground],
 ) -> None:
     ground = grounds(CUSTOMER)
-    rejected = ground.results[ground.number(test_a_truncated_snapshot_is_stopped.case)][1]
+    rejected = ground.results[ground.number(test_a_truncated_snapshot_is_rejected.case)][1]
     assert rejected.details == {"omitted": 7, "existing": 24, "share": "29%", "limit": "25%"}
     load = next(load for load in ground.loads if rejected in load.batches)
     with pytest.raises(BatchRejected):
@@ -53,7 +53,7 @@ def test_the_error_names_the_rejected_batch_and_how_to_override_the_guard(
 
 @rule("S27")
 @case
-def test_a_quarter_may_go() -> Case:
+def test_a_snapshot_that_omits_a_quarter_is_accepted() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -78,7 +78,7 @@ def test_a_quarter_may_go() -> Case:
 
 @rule("S27")
 @case
-def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
+def test_an_empty_snapshot_is_rejected_and_the_next_one_is_loaded() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -105,7 +105,7 @@ def test_an_empty_snapshot_is_stopped_and_the_next_one_goes_on() -> Case:
 
 @rule("S27")
 @case
-def test_by_default_it_applies_where_twenty_or_more_exist() -> Case:
+def test_the_default_guard_applies_from_twenty_existing_entities_on() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -168,7 +168,7 @@ def test_a_declared_share_applies_at_any_size() -> Case:
 
 @rule("S4", "S27")
 @case
-def test_the_guard_counts_the_entities_that_were_asserted_to_exist() -> Case:
+def test_the_retire_guard_counts_entities_asserted_to_exist_before_the_snapshot() -> Case:
     """The second snapshot arrives last. It omits eight whose rows are older; none of them was asserted before it."""
     return Case(
         TUTORIAL,
@@ -189,7 +189,7 @@ def test_the_guard_counts_the_entities_that_were_asserted_to_exist() -> Case:
 
 @rule("S4", "S27")
 @case
-def test_of_several_rows_of_a_new_entity_none_counts_as_asserted_before() -> Case:
+def test_a_new_entity_with_several_rows_does_not_count_as_existing_before() -> Case:
     """Two of ten are omitted: more than a tenth, however many rows the new entities have."""
     return Case(
         TUTORIAL,
@@ -235,7 +235,7 @@ def test_a_guard_rejects_by_share_and_from_a_number_of_entities_on(
 
 @rule("S27")
 @case
-def test_it_can_be_let_through() -> Case:
+def test_the_retire_guard_can_be_overridden() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -266,7 +266,7 @@ def test_it_can_be_let_through() -> Case:
 
 @rule("S27")
 @case
-def test_a_run_of_many_goes_by_position_and_leaves_the_stopped_one_out() -> Case:
+def test_a_run_of_many_batches_skips_the_rejected_one() -> Case:
     """What is stopped neither retires nor counts for the next: March is held against January."""
     return Case(
         CUSTOMER,
@@ -352,7 +352,7 @@ def test_the_guard_does_not_apply_to_a_source_that_does_not_decide_existence() -
 
 @rule("S26", "S27")
 @case
-def test_rows_in_quarantine_count_as_present() -> Case:
+def test_quarantined_rows_count_as_present() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -436,7 +436,7 @@ def test_a_rejected_revision_leaves_the_previous_one_in_effect() -> Case:
 
 @rule("S27")
 @case
-def test_the_guard_counts_in_the_scope_of_the_snapshot() -> Case:
+def test_the_retire_guard_counts_entities_in_the_scope_of_the_snapshot() -> Case:
     """Region n has 20 stores and may not vanish; region s has 4 and may."""
     return Case(
         STORE,
@@ -494,7 +494,7 @@ def test_a_snapshot_retires_in_its_scope_only() -> Case:
 
 @rule("S26", "S27")
 @case
-def test_a_row_in_quarantine_gives_its_snapshot_a_scope() -> Case:
+def test_a_quarantined_row_contributes_to_the_scope_of_its_snapshot() -> Case:
     """Its region was delivered, and all but the one that cannot be taken have left it."""
     return Case(
         STORE,
@@ -524,7 +524,7 @@ def test_a_row_in_quarantine_gives_its_snapshot_a_scope() -> Case:
 
 @rule("S27", "S34")
 @case
-def test_a_rejected_revision_leaves_the_lower_one_of_the_same_run_in_effect() -> Case:
+def test_a_rejected_revision_leaves_the_lower_one_of_the_same_run_current() -> Case:
     """Both in one load: the higher is stopped, so the lower counts."""
     return Case(
         CUSTOMER,
@@ -553,7 +553,7 @@ def test_a_rejected_revision_leaves_the_lower_one_of_the_same_run_in_effect() ->
 
 @rule("S34")
 @case
-def test_of_two_revisions_that_come_together_the_lower_is_superseded() -> Case:
+def test_the_lower_of_two_revisions_in_one_run_is_superseded() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -578,7 +578,7 @@ def test_of_two_revisions_that_come_together_the_lower_is_superseded() -> Case:
 
 @rule("S27")
 @case
-def test_new_entities_of_a_row_timed_snapshot_do_not_offset_omitted_ones() -> Case:
+def test_new_entities_of_a_snapshot_with_row_times_do_not_offset_omitted_ones() -> Case:
     """30 are alive and 10 of them are left out; what the guard counts is who was there before."""
     return Case(
         CONTRACT,
@@ -628,7 +628,7 @@ def test_several_rows_of_an_entity_count_once() -> Case:
 
 @rule("S27")
 @case
-def test_a_few_omitted_entities_among_many_new_ones_pass() -> Case:
+def test_new_entities_do_not_count_towards_the_threshold_of_the_guard() -> Case:
     """10 are alive: the guard is asked from 20 on, however many come."""
     return Case(
         CONTRACT,
@@ -650,7 +650,7 @@ def test_a_few_omitted_entities_among_many_new_ones_pass() -> Case:
 
 @rule("S26", "S27")
 @case
-def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
+def test_bad_rows_of_an_entity_count_once_and_only_in_the_scope() -> Case:
     """In region n 20 are alive and 6 are left out; 10 stray rows of region s say nothing of region n."""
     return Case(
         STORE,
@@ -681,7 +681,7 @@ def test_bad_rows_of_an_entity_count_once_and_in_the_scope_only() -> Case:
 
 @rule("S27")
 @case
-def test_a_feed_deletes_as_many_as_it_says() -> Case:
+def test_the_retire_guard_does_not_apply_to_deletes_of_a_feed() -> Case:
     """The guard is against absence that nobody stated."""
     return Case(
         CUSTOMER,
@@ -700,7 +700,7 @@ def test_a_feed_deletes_as_many_as_it_says() -> Case:
 
 
 @rule("S27")
-def test_where_declared_a_key_that_cannot_be_read_retains_no_entities(own_tables: OwnTables) -> None:
+def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tables: OwnTables) -> None:
     lenient = declared(
         """
         dimension: dim_customer
@@ -723,7 +723,7 @@ def test_where_declared_a_key_that_cannot_be_read_retains_no_entities(own_tables
 
 
 @rule("S27")
-def test_snapshots_without_common_entities_are_rejected_together(
+def test_consecutive_snapshots_without_common_entities_are_all_rejected(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is looked at again once, and not for each of them."""

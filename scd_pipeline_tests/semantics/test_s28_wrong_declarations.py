@@ -57,6 +57,6 @@ def test_all_errors_are_reported_at_once() -> None:
 
 
 @rule("S28")
-def test_a_declaration_that_exists_is_valid() -> None:
+def test_a_valid_declaration_is_accepted() -> None:
     (dimension,) = parse(DECLARATION)
     assert dimension.existence_source.name == "erp"

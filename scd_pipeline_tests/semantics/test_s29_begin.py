@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S29")
 @case
-def test_the_first_version_begins_at_the_first_change() -> Case:
+def test_without_begin_the_first_version_starts_at_the_first_change() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -24,7 +24,7 @@ def test_the_first_version_begins_at_the_first_change() -> Case:
 
 @rule("S29")
 @case
-def test_where_declared_an_early_first_change_begins_at_a_fixed_time() -> Case:
+def test_with_begin_a_first_version_within_the_limit_starts_at_the_declared_time() -> Case:
     """Early is at or before 2024-01-01 here. `last_updated` tells when the change was."""
     return Case(
         PRODUCT,
@@ -51,7 +51,7 @@ def test_where_declared_an_early_first_change_begins_at_a_fixed_time() -> Case:
 
 @rule("S29")
 @case
-def test_only_the_first_version_begins_earlier() -> Case:
+def test_begin_moves_the_start_of_the_first_version_only() -> Case:
     """Not the one after a gap; and an entity that was gone before the limit began before it all the same."""
     return Case(
         PRODUCT,
@@ -74,7 +74,7 @@ def test_only_the_first_version_begins_earlier() -> Case:
 
 @rule("S29", "S14")
 @case
-def test_a_late_first_change_takes_the_beginning_over() -> Case:
+def test_a_late_first_change_within_the_limit_starts_at_the_declared_time() -> Case:
     """The entity that began in force in June turns out to have begun in January."""
     return Case(
         PRODUCT,
@@ -96,7 +96,7 @@ def test_a_late_first_change_takes_the_beginning_over() -> Case:
 
 @rule("S26", "S29")
 @case
-def test_a_change_before_the_beginning_or_at_the_open_end_is_a_bad_row() -> Case:
+def test_a_change_before_the_declared_start_or_at_the_open_end_is_a_bad_row() -> Case:
     return Case(
         PRODUCT,
         feed(
@@ -124,7 +124,7 @@ def test_a_change_before_the_beginning_or_at_the_open_end_is_a_bad_row() -> Case
 
 @rule("S26", "S29")
 @case
-def test_without_a_declared_beginning_only_the_open_end_bounds() -> Case:
+def test_without_a_declared_start_only_the_open_end_limits_times() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -145,7 +145,7 @@ def test_without_a_declared_beginning_only_the_open_end_bounds() -> Case:
 
 @rule("S26", "S29")
 @case
-def test_rows_of_a_delivery_before_the_beginning_are_bad_rows() -> Case:
+def test_rows_of_a_delivery_before_the_declared_start_are_bad_rows() -> Case:
     """Their time is that of the delivery."""
     return Case(
         PRODUCT,

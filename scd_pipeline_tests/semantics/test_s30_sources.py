@@ -6,7 +6,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S30")
 @case
-def test_each_attribute_has_its_source_and_one_source_decides_who_exists() -> Case:
+def test_each_attribute_has_one_source_and_one_source_decides_existence() -> Case:
     """The account of 3 is never opened by crm: what erp and desk say of it makes no entity."""
     return Case(
         ACCOUNT,
@@ -79,7 +79,7 @@ def test_absence_from_another_source_asserts_nothing() -> Case:
 
 @rule("S30")
 @case
-def test_a_delete_by_a_source_that_does_not_decide_changes_nothing() -> Case:
+def test_a_delete_by_a_source_that_does_not_decide_existence_changes_nothing() -> Case:
     return Case(
         ACCOUNT,
         snapshots(
@@ -106,7 +106,7 @@ def test_a_delete_by_a_source_that_does_not_decide_changes_nothing() -> Case:
 
 @rule("S30")
 @case
-def test_null_is_not_provided_where_declared_and_a_value_otherwise() -> Case:
+def test_null_is_a_value_unless_declared_as_not_provided() -> Case:
     """Of erp it is declared `nulls: not_provided`; the feed of desk states NULL."""
     return Case(
         ACCOUNT,
@@ -143,7 +143,7 @@ def test_null_is_not_provided_where_declared_and_a_value_otherwise() -> Case:
 
 @rule("S20", "S30")
 @case
-def test_a_feed_may_state_only_some_attributes() -> Case:
+def test_a_feed_can_provide_only_some_attributes() -> Case:
     """A column that it does not deliver is not stated, and holds on."""
     return Case(
         ACCOUNT,
@@ -177,7 +177,7 @@ def test_a_feed_may_state_only_some_attributes() -> Case:
 
 @rule("S30")
 @case
-def test_a_source_may_deliver_snapshots_and_a_feed() -> Case:
+def test_a_source_can_deliver_snapshots_and_a_feed() -> Case:
     """They speak of one state: the snapshot of April retires the one whom the feed made in March."""
     return Case(
         CUSTOMER,
@@ -211,7 +211,7 @@ def test_a_source_may_deliver_snapshots_and_a_feed() -> Case:
 
 @rule("S14", "S30")
 @case
-def test_of_several_sources_at_one_time_the_last_one_is_named() -> Case:
+def test_a_version_opened_by_several_sources_at_one_time_names_the_last_one() -> Case:
     """All that is stated at one time opens one version; it names the last one by position that changed anything."""
     return Case(
         ACCOUNT,

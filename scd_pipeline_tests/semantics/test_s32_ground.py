@@ -34,7 +34,7 @@ BECOMES = """
 
 @rule("S32")
 @pytest.mark.usefixtures("each_warehouse_probes")
-def test_what_delta_can_do_is_tried_once_and_remembered(own_tables: OwnTables) -> None:
+def test_platform_capabilities_are_probed_once_and_stored(own_tables: OwnTables) -> None:
     found = own_tables.warehouse.capabilities
     memory = own_tables.warehouse.table(capabilities.TABLE_NAME)
     assert [row["replaces"] for row in records(memory.read())] == [found.replaces]
@@ -43,7 +43,7 @@ def test_what_delta_can_do_is_tried_once_and_remembered(own_tables: OwnTables) -
 
 
 @rule("S32")
-def test_where_the_fast_way_of_writing_does_not_work_the_slower_one_does_the_same(own_tables: OwnTables) -> None:
+def test_merge_gives_the_same_rows_if_rows_cannot_be_replaced_by_their_key(own_tables: OwnTables) -> None:
     """Rows are opened, closed, overwritten and removed by a MERGE."""
     warehouse, dimension = own_tables.warehouse, CUSTOMER.dimension
     warehouse.__dict__["capabilities"] = capabilities.Capabilities("server", "engine", replaces=False, merges=True)
@@ -55,7 +55,7 @@ def test_where_the_fast_way_of_writing_does_not_work_the_slower_one_does_the_sam
 
 @rule("S32")
 @pytest.mark.usefixtures("each_warehouse_probes")
-def test_where_neither_works_the_run_is_refused_before_it_writes(
+def test_a_run_is_rejected_before_it_writes_if_no_way_of_writing_works(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     none = capabilities.Capabilities("server", "Delta 0", replaces=False, merges=False)

@@ -31,7 +31,7 @@ def test_one_row_for_each_entity() -> Case:
 
 @rule("S18", "S33")
 @case
-def test_the_row_of_a_deleted_entity_stays_and_by_option_tells_since_when() -> Case:
+def test_the_row_of_a_deleted_entity_is_kept_optionally_with_deleted_at() -> Case:
     """The second comes back: its row tells nothing of the gap."""
     return Case(
         COUNTRY,
@@ -55,7 +55,7 @@ def test_the_row_of_a_deleted_entity_stays_and_by_option_tells_since_when() -> C
 
 @rule("S33")
 @case
-def test_of_several_deletes_the_last_one_is_recorded() -> Case:
+def test_deleted_at_is_the_time_of_the_last_delete() -> Case:
     return Case(
         COUNTRY,
         feed(
@@ -79,7 +79,7 @@ def test_of_several_deletes_the_last_one_is_recorded() -> Case:
 
 @rule("S33")
 @case
-def test_by_option_the_row_of_a_deleted_entity_is_removed() -> Case:
+def test_the_row_of_a_deleted_entity_is_removed_if_declared() -> Case:
     """One who comes back has its row again: it is named by what first made it."""
     return Case(
         PARTNER,
@@ -105,7 +105,7 @@ def test_by_option_the_row_of_a_deleted_entity_is_removed() -> Case:
 
 @rule("S19", "S33")
 @case
-def test_a_late_absence_removes_no_row_that_exists_later() -> Case:
+def test_a_late_absence_does_not_remove_an_entity_that_exists_later() -> Case:
     return Case(
         PARTNER,
         snapshots(

@@ -39,7 +39,7 @@ def test_the_same_content_under_the_same_revision_is_a_retry() -> Case:
 
 @rule("S34")
 @case
-def test_other_content_under_the_same_revision_is_refused() -> Case:
+def test_other_content_under_the_same_revision_is_rejected() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -75,7 +75,7 @@ def test_other_content_under_the_same_revision_is_refused() -> Case:
 
 @rule("S34")
 @case
-def test_a_higher_revision_replaces_the_lower_one_wholly() -> Case:
+def test_a_higher_revision_replaces_the_lower_one_completely() -> Case:
     """What only the lower one stated was never stated: entity 2 did not exist, and the move to Kiel was in March."""
     return Case(
         CUSTOMER,
@@ -105,7 +105,7 @@ def test_a_higher_revision_replaces_the_lower_one_wholly() -> Case:
 
 @rule("S34")
 @case
-def test_revisions_are_numbers_where_they_are_and_a_lower_one_comes_too_late() -> Case:
+def test_revisions_are_compared_as_numbers_and_a_lower_one_is_superseded() -> Case:
     """10 is higher than 9."""
     return Case(
         CUSTOMER,
@@ -131,7 +131,7 @@ def test_revisions_are_numbers_where_they_are_and_a_lower_one_comes_too_late() -
 
 @rule("S19", "S34")
 @case
-def test_a_revised_snapshot_makes_the_next_one_effective_again() -> Case:
+def test_an_unchanged_snapshot_becomes_a_change_after_the_one_before_it_is_revised() -> Case:
     """February only repeated January. Once January is mended, February is a change, as it stated Bonn."""
     return Case(
         CUSTOMER,
@@ -156,7 +156,7 @@ def test_a_revised_snapshot_makes_the_next_one_effective_again() -> Case:
 
 @rule("S34")
 @case
-def test_a_revision_may_be_for_another_time() -> Case:
+def test_a_revision_can_have_another_business_time() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -177,7 +177,7 @@ def test_a_revision_may_be_for_another_time() -> Case:
 
 @rule("S34")
 @case
-def test_a_withdrawn_batch_never_came() -> Case:
+def test_a_withdrawn_delivery_has_no_effect() -> Case:
     """Snapshots: whom it retired is not gone, and what it stated is not stated."""
     return Case(
         CUSTOMER,
@@ -200,7 +200,7 @@ def test_a_withdrawn_batch_never_came() -> Case:
 
 @rule("S34")
 @case
-def test_a_higher_revision_brings_a_withdrawn_batch_back() -> Case:
+def test_a_higher_revision_restores_a_withdrawn_delivery() -> Case:
     return Case(
         CUSTOMER,
         feed(
@@ -222,7 +222,7 @@ def test_a_higher_revision_brings_a_withdrawn_batch_back() -> Case:
 
 @rule("S34")
 @case
-def test_withdrawing_what_never_came_is_remembered() -> Case:
+def test_a_withdrawal_applies_to_a_lower_revision_that_arrives_later() -> Case:
     """The delivery arrives after its withdrawal, under a lower revision: it does not count."""
     return Case(
         CUSTOMER,
@@ -249,7 +249,7 @@ def test_withdrawing_what_never_came_is_remembered() -> Case:
 
 @rule("S13", "S34")
 @case
-def test_the_same_content_under_a_higher_revision_changes_nothing_of_the_dimension() -> Case:
+def test_the_same_content_under_a_higher_revision_changes_no_row() -> Case:
     """So the rows name the delivery without its revision."""
     return Case(
         CUSTOMER,
@@ -274,7 +274,7 @@ def test_the_same_content_under_a_higher_revision_changes_nothing_of_the_dimensi
 
 @rule("S34")
 @case
-def test_a_revision_that_repeats_another_is_the_current_one() -> Case:
+def test_a_higher_revision_with_equal_content_is_current() -> Case:
     """2 repeats 1, so what comes under 1 or 2 is a retry or a fault, and 3 replaces it."""
     return Case(
         CUSTOMER,
