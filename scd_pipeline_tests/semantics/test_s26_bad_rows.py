@@ -48,9 +48,9 @@ def test_a_bad_row_is_quarantined_and_the_others_are_loaded() -> Case:
         | 4  | Bonn | 4     |
         """,
         quarantine="""
-        | batch        | key     | reason                                                          |
-        | crm/feed/1/1 | id=NULL | the business key is NULL or cannot be read                      |
-        | crm/feed/1/1 | id=6    | effective_at is missing                                         |
+        | batch        | key     | reason                                                                   |
+        | crm/feed/1/1 | id=NULL | the business key is NULL or cannot be read                               |
+        | crm/feed/1/1 | id=6    | effective_at is missing                                                  |
         | crm/feed/1/1 | id=7    | "score: cannot cast 'many' to int"                                       |
         | crm/feed/1/1 | id=8    | "effective_at: cannot cast 'soon' to timestamp; effective_at is missing" |
         """,
@@ -79,7 +79,7 @@ def test_a_key_that_does_not_cast_cannot_be_read() -> Case:
         | 1  | Bonn |
         """,
         quarantine="""
-        | batch        | key     | reason                                                            |
+        | batch        | key     | reason                                                                     |
         | crm/feed/1/1 | id=NULL | "id: cannot cast 'one' to int; the business key is NULL or cannot be read" |
         """,
     )
@@ -138,7 +138,7 @@ def test_a_bad_row_of_a_snapshot_counts_as_present_and_provides_no_values() -> C
         | crm/snapshot/2/1 | 2  | bad    | NULL | 2024-02-01 |
         """,
         quarantine="""
-        | batch            | key  | reason                  |
+        | batch            | key  | reason                           |
         | crm/snapshot/2/1 | id=2 | "score: cannot cast 'x!' to int" |
         """,
     )
@@ -189,7 +189,7 @@ def test_a_batch_with_too_many_bad_rows_is_rejected() -> Case:
         | 2       | crm/feed/2/1 | rejected | BAD_ROWS |
         """,
         quarantine="""
-        | batch        | key  | reason                  |
+        | batch        | key  | reason                           |
         | crm/feed/1/1 | id=2 | "score: cannot cast 'x!' to int" |
         """,
     )
@@ -261,7 +261,7 @@ def test_fixed_rows_arrive_as_a_revision_at_the_position_of_their_delivery() -> 
         | 4       | crm/snapshot/1/1 | superseded | ''   |
         """,
         quarantine="""
-        | batch            | state      | key  | reason                  |
+        | batch            | state      | key  | reason                           |
         | crm/snapshot/1/1 | superseded | id=2 | "score: cannot cast 'x!' to int" |
         """,
     )
@@ -312,7 +312,7 @@ def test_bad_values_in_the_attributes_of_a_delete_are_ignored() -> Case:
         | 2  | Kiel | 1     | 2024-01-01     | OPEN         |
         """,
         quarantine="""
-        | batch        | key  | reason                                                          |
+        | batch        | key  | reason                                                                   |
         | crm/feed/3/1 | id=2 | "effective_at: cannot cast 'soon' to timestamp; effective_at is missing" |
         """,
     )
