@@ -86,8 +86,12 @@ def log_counts(result: LoadResult, *, entities: str = "entities") -> dict[str, A
 
 
 def table_counts(result: LoadResult, audit: AuditResult | None = None) -> dict[str, Any]:
-    """Return the rows that a load changed in the table, by row action, and its effect according to the audit."""
+    """Return the rows that a load changed in the table, by row action, and its effect according to the audit.
+
+    For a fact also the written rows with the key of the unknown member, by role.
+    """
     counts: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ROW_ACTIONS.items()}
+    counts |= {f"unknown_members_{role}": count for role, count in result.unknown_members.items()}
     return {**counts, **(_transition_effect(audit.rows) if audit else {}), "seconds": round(result.seconds, 1)}
 
 

@@ -136,7 +136,8 @@ def fact_extension(warehouse: Warehouse, fact: Fact) -> Extension:
         return keys_outside_window(rows, fact, versions)
 
     marks = {name: mark for dimension in pinned.values() for name, mark in dimension.high_water_marks.items()}
-    return Extension(rows_to_recompute, add_columns, violations, marks, roles_checksum(fact))
+    key_columns = {role: column for role, column, _ in fact.keyed_roles}
+    return Extension(rows_to_recompute, add_columns, violations, marks, roles_checksum(fact), key_columns)
 
 
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:

@@ -44,6 +44,7 @@ class LoadPlan:
         rows: The number of these rows by row action.
         high_water_marks: How far the plan has applied other tables than the log.
         roles: The checksum of the roles of a fact.
+        unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones.
     """
 
@@ -61,6 +62,7 @@ class LoadPlan:
     rows: Mapping[str, int] = field(default_factory=dict)
     high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
     roles: int = 0
+    unknown_members: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def log_name(self) -> str:
@@ -109,7 +111,8 @@ class LoadPlan:
         lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in self.schema_steps]]
         lines += [f"  {result}" for result in self.results]
         counts = ", ".join(f"{count} to {action}" for action, count in self.rows.items() if count)
-        lines.append(f"  rows of {self.dimension.name}: {counts or 'no changes'}")
+        unknown = unknown_members_summary(self.unknown_members)
+        lines.append(f"  rows of {self.dimension.name}: {counts or 'no changes'}{unknown and f'; {unknown}'}")
         return "\n".join(lines)
 
     def examples(self, limit: int = 5) -> DataFrame:
@@ -130,6 +133,12 @@ class LoadPlan:
         if not any(attribute.personal for attribute in self.dimension.attributes):
             columns.append(F.col(BAD_ROW).alias("row"))
         return bad.select(*columns)
+
+
+def unknown_members_summary(unknown_members: Mapping[str, int]) -> str:
+    """Return the number of rows with the key of the unknown member by role; empty if no row has it."""
+    counts = ", ".join(f"{role} {count}" for role, count in unknown_members.items() if count)
+    return f"unknown members: {counts}" if counts else ""
 
 
 def build_plan(
@@ -170,4 +179,5 @@ def build_plan(
         rows=actions.counts,
         high_water_marks=extension.high_water_marks if extension else {},
         roles=extension.roles if extension else 0,
+        unknown_members=actions.unknown_members,
     )

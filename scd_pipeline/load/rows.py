@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -18,9 +18,10 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, empty_frame, union_all
-from scd_pipeline.history.actions import ACTION, OPEN, row_actions
+from scd_pipeline.history.actions import ACTION, OPEN, REMOVE, row_actions
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
+from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
@@ -45,6 +46,7 @@ class Extension:
         violations: Returns invariant and key of the rows that may not be written.
         high_water_marks: How far the columns have applied other tables.
         roles: The checksum of the roles of a fact.
+        key_columns: The column of the surrogate key of each role.
     """
 
     rows_to_recompute: Callable[[DataFrame], DataFrame | None]
@@ -52,14 +54,19 @@ class Extension:
     violations: Callable[[DataFrame], DataFrame]
     high_water_marks: Mapping[str, HighWaterMark]
     roles: int = 0
+    key_columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RowActions:
-    """The rows of a table that change, each with its row action, and their number by action."""
+    """The rows of a table that change, each with its row action, and their number by action.
+
+    `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact.
+    """
 
     rows: DataFrame
     counts: Mapping[str, int]
+    unknown_members: Mapping[str, int]
 
 
 def plan_row_actions(
@@ -83,8 +90,9 @@ def plan_row_actions(
     stored = _stored_rows(warehouse, state)
     keys = _affected_keys(state, intake, records)
     recomputed = extension.rows_to_recompute(stored) if extension and state.rows is not None else None
+    key_columns = extension.key_columns if extension else {}
     if keys is None and recomputed is None:
-        return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {})
+        return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
     names = list(dimension.key_names)
     before, after = stored.limit(0), stored.limit(0)
     if keys is not None:
@@ -96,10 +104,19 @@ def plan_row_actions(
         before, after = before.unionByName(others), after.unionByName(others)
     after = checkpoint(extension.add_columns(after) if extension else after)
     actions = checkpoint(row_actions(before, after, dimension))
-    counts = {row[ACTION]: int(row["count"]) for row in actions.groupBy(ACTION).count().collect()}
+    counts, unknown_members = _counts(actions, key_columns)
     assigned = _assigned_keys(warehouse, stored, dimension) if state.rows is not None else None
     _check(after, actions, assigned, dimension, extension)
-    return RowActions(actions, counts)
+    return RowActions(actions, counts, unknown_members)
+
+
+def _counts(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of rows by action, and of the written ones with the key of the unknown member by role."""
+    unknown = [F.count_if(col(name) == UNKNOWN_KEY) for name in key_columns.values()]
+    groups = [tuple(row) for row in actions.groupBy(ACTION).agg(F.count("*"), *unknown).collect()]
+    written = [numbers for action, _, *numbers in groups if action != REMOVE]
+    sums = {role: sum(numbers[n] for numbers in written) for n, role in enumerate(key_columns)}
+    return {action: count for action, count, *_ in groups}, sums
 
 
 def _versions(

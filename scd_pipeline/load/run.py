@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
@@ -53,6 +53,7 @@ class LoadResult:
         commit: The last pipeline commit of the table.
         log_commit: The last pipeline commit of the change log.
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
+        unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
     """
 
     dimension: str
@@ -65,6 +66,7 @@ class LoadResult:
     commit: PipelineCommit | None = None
     log_commit: PipelineCommit | None = None
     audit: AuditResult | None = None
+    unknown_members: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
@@ -279,6 +281,7 @@ def ingest_and_apply(
             _examples(load_plan, examples),
             commit,
             log,
+            unknown_members=load_plan.unknown_members,
         )
 
     return with_retries(dimension.name, apply, retry, progress)

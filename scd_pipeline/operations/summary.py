@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scd_pipeline.load.load_plan import unknown_members_summary
+
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension
     from scd_pipeline.load.run import LoadResult
@@ -18,10 +20,14 @@ def load_summary(result: LoadResult) -> str:
     outcomes = [batch.outcome for batch in result.batches]
     deliveries = [f"{outcomes.count(outcome)} {outcome}" for outcome in _OUTCOMES if outcome in outcomes]
     rows = [f"{count} {_ACTIONS.get(action, action)}" for action, count in result.rows.items() if count]
-    return (
-        f"{result.dimension}: deliveries: {', '.join(deliveries) or 'none'}; "
-        f"rows: {', '.join(rows) or 'none changed'}; table version {result.table_version}; {result.seconds:.1f} s"
-    )
+    parts = [
+        f"deliveries: {', '.join(deliveries) or 'none'}",
+        f"rows: {', '.join(rows) or 'none changed'}",
+        unknown_members_summary(result.unknown_members),
+        f"table version {result.table_version}",
+        f"{result.seconds:.1f} s",
+    ]
+    return f"{result.dimension}: {'; '.join(part for part in parts if part)}"
 
 
 def summary_columns(names: Sequence[str], dimension: Dimension) -> list[str]:

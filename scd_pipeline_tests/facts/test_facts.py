@@ -62,6 +62,7 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
         ],
     )
     assert result.rows == {"open": 6}
+    assert result.unknown_members == {"player": 2, "partner": 5}
     (batch,) = result.batches
     assert batch.undeclared == ("player_key", "play_row"), "derived columns are never read"
     assert_same_rows(
@@ -95,14 +96,15 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
     ingest_and_apply(played, PLAYER, [players("2", late)])
     before = played.table("fct_play").last_commit()
     result = load(played, PLAY)
-    assert result.rows == {"overwrite": 1}
+    assert (result.rows, result.unknown_members) == ({"overwrite": 1}, {"player": 0, "partner": 0})
     assert [row["player_tier"] for row in sorted(facts(played), key=lambda row: row["play"])] == [
         "Bronze",
         "Platinum",
         "Silver",
     ]
     assert played.table("fct_play").last_commit().number == before.number + 1
-    assert load(played, PLAY).rows == {}
+    repeated = load(played, PLAY)
+    assert (repeated.rows, repeated.unknown_members) == ({}, {"player": 0, "partner": 0})
     known = reading.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
     assert dict(sorted(known)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
 
@@ -191,6 +193,8 @@ def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehous
     assert_same_rows(
         expected.replace("5     | Gold  ", "2     | Silver"), facts(opened), ("play", "coins", "player_tier")
     )
+    removed = load(opened, PLAY, [plays("1", "", revision=2, withdrawn=True)])
+    assert (removed.rows, removed.unknown_members) == ({"remove": 2}, {"player": 0, "partner": 0})
     high_water_marks = opened.table("fct_play").last_commit().high_water_marks
     assert high_water_marks["dim_player"].version == opened.table("dim_player").last_commit().table_version
 

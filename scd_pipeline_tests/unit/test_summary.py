@@ -1,0 +1,39 @@
+"""The line and the metadata that describe a load."""
+
+from __future__ import annotations
+
+from scd_pipeline.components.load_metadata import table_counts
+from scd_pipeline.load.load_plan import LoadPlan
+from scd_pipeline.load.run import LoadResult
+from scd_pipeline.operations.summary import load_summary
+from scd_pipeline_tests.facts.given import PLAY
+
+
+def test_rows_with_the_key_of_the_unknown_member_are_counted_by_role() -> None:
+    result = LoadResult("fct_play", (), {"open": 6}, 2, 1, 0.1, unknown_members={"player": 2, "partner": 0})
+    expected = "fct_play: deliveries: none; rows: 6 opened; unknown members: player 2; table version 2; 0.1 s"
+    assert load_summary(result) == expected
+    counts = table_counts(result)
+    assert (counts["unknown_members_player"], counts["unknown_members_partner"]) == (2, 0)
+
+
+def test_a_dimension_has_no_count_of_unknown_members() -> None:
+    result = LoadResult("dim_player", (), {"open": 6}, 2, 1, 0.1)
+    assert "unknown members" not in load_summary(result)
+    assert not any(name.startswith("unknown_members") for name in table_counts(result))
+
+
+def test_a_plan_counts_them_too() -> None:
+    unused = dict.fromkeys(("log", "dimension_commit", "change_records", "actions", "delivered"))
+    told = LoadPlan(
+        dimension=PLAY.as_dimension(),
+        run_id="",
+        applied=0,
+        schema_steps=(),
+        results=(),
+        batches=(),
+        rows={"open": 6},
+        unknown_members={"player": 2, "partner": 0},
+        **unused,
+    )
+    assert told.explain().splitlines()[-1] == "  rows of fct_play: 6 to open; unknown members: player 2"
