@@ -96,8 +96,11 @@ def _write_check(results: Sequence[Violation], output: Output) -> None:
 @click.command()
 @with_settings
 @with_output
-def status(settings: Settings, *, output: Output) -> None:
-    """Show last deliveries, pending deliveries and table lag."""
+def status(settings: Settings, *, output: Output) -> ExitCode:
+    """Show last deliveries, pending deliveries and table lag.
+
+    The command fails if a table is damaged: until it is repaired, every load of it is rejected.
+    """
     from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.operations.status import status as read_status
 
@@ -113,6 +116,7 @@ def status(settings: Settings, *, output: Output) -> None:
         records = [(*_source_record(source), *_table_record(tables[source.table])) for source in current.sources]
         output.write(Rows.from_records({**_SOURCE_COLUMNS, **_TABLE_COLUMNS}, records))
     _summarize(_status_summary(current), output)
+    return ExitCode.FAILED if any(table.damage for table in current.tables) else ExitCode.DONE
 
 
 def _source_record(source: SourceStatus) -> tuple[object, ...]:

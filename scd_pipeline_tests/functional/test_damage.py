@@ -50,7 +50,7 @@ def test_load_status_and_dagster_report_rows_deleted_by_hand(
     error = capsys.readouterr().err
     assert FOREIGN in error and WAY_BACK in error and "`scd check`" in error and "Traceback" not in error
 
-    assert cli.main(["status"]) == 0
+    assert cli.main(["status"]) == 4
     report = capsys.readouterr().out
     assert "damaged: dim_customer: " in report and FOREIGN in report and WAY_BACK in report
 
