@@ -10,22 +10,33 @@ import hashlib
 import os
 import re
 import shutil
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import ReadTimeoutError
+from urllib3.util import Retry
 
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.jars import LOCK_FILE, checksum, invalid_jars, jar_folder, jar_name, jar_path, read_lock
 from scd_pipeline.spark.launch import spark_home
 
 _TIMEOUT_SECONDS = 60
-_RETRY_DELAYS = (1.0, 4.0, 10.0)
 _CHUNK_BYTES = 1 << 20
-_TRANSIENT_STATUSES = {408, 429, 500, 502, 503, 504}
+_NO_DATA = "no data for {} s"
+# An invalid certificate is one of the other errors, which are not retried. A server may name a pause of hours.
+_RETRIES = Retry(
+    total=4,
+    other=0,
+    backoff_factor=1,
+    status_forcelist=(408, 429, 500, 502, 503, 504),
+    raise_on_status=False,
+    respect_retry_after_header=False,
+)
+_BODY_RETRIES = 3
 _DEFAULT_REPOSITORY_FILE = "org/apache/ivy/core/settings/repository.properties"
 _DEFAULT_REPOSITORY_PROPERTY = re.compile(r"^ivy\.ibiblio\.default\.artifact\.root\s*=\s*(\S+)", re.MULTILINE)
 
@@ -80,6 +91,8 @@ def download_jars(
     root = _checked_repository(repository or default_repository())
     with requests.Session() as http:
         http.verify = certificates or True
+        for scheme in ("http://", "https://"):
+            http.mount(scheme, HTTPAdapter(max_retries=_RETRIES))
         http.headers["Accept-Encoding"] = "identity"
         for number, coordinates in enumerate(missing, start=1):
             _download_jar(http, root, coordinates, checksums[coordinates], folder)
@@ -127,7 +140,7 @@ def _download_jar(http: requests.Session, root: str, coordinates: str, expected:
     jar = jar_path(folder, coordinates)
     partial = _partial_path(jar)
     try:
-        actual = _download_with_retries(http, url, partial)
+        actual = _download(http, url, partial)
         if actual != expected:
             raise SetupError("JAR_CHECKSUM_MISMATCH", coordinates, host=_host(url), actual=actual, expected=expected)
         partial.replace(jar)
@@ -138,46 +151,41 @@ def _download_jar(http: requests.Session, root: str, coordinates: str, expected:
         partial.unlink(missing_ok=True)
 
 
-def _download_with_retries(http: requests.Session, url: str, target: Path) -> str:
-    for delay in _RETRY_DELAYS:
-        try:
-            return _download(http, url, target)
-        except requests.RequestException as error:
-            if not _is_transient(error):
-                raise
-            time.sleep(delay)
-    return _download(http, url, target)
+def _download(http: requests.Session, url: str, target: Path, retries: int = _BODY_RETRIES) -> str:
+    """Write the content of a URL to a file and return its checksum.
 
-
-def _download(http: requests.Session, url: str, target: Path) -> str:
-    """Write the content of a URL to a file and return its checksum."""
-    digest = hashlib.sha256()
+    The session retries a request until a response begins; a response that ends early is requested again here.
+    """
     with http.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as response:
         response.raise_for_status()
-        with target.open("wb") as file:
-            for chunk in response.iter_content(_CHUNK_BYTES):
-                digest.update(chunk)
-                file.write(chunk)
+        try:
+            return _store(response, target)
+        except (requests.exceptions.ChunkedEncodingError, requests.ConnectionError):
+            if not retries:
+                raise
+    return _download(http, url, target, retries - 1)
+
+
+def _store(response: requests.Response, target: Path) -> str:
+    """Write the content of a response to a file and return its checksum."""
+    digest = hashlib.sha256()
+    with target.open("wb") as file:
+        for chunk in response.iter_content(_CHUNK_BYTES):
+            digest.update(chunk)
+            file.write(chunk)
     return digest.hexdigest()
-
-
-def _is_transient(error: requests.RequestException) -> bool:
-    if isinstance(error, requests.HTTPError):
-        return error.response is not None and error.response.status_code in _TRANSIENT_STATUSES
-    if isinstance(error, (requests.exceptions.SSLError, requests.exceptions.ProxyError)):
-        return False
-    connection_errors = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
-    return isinstance(error, connection_errors)
 
 
 def _reason(error: OSError) -> str:
     """Return why a download failed, without any URL."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
+    if isinstance(getattr(next(iter(error.args), None), "reason", None), ReadTimeoutError):
+        return _NO_DATA.format(_TIMEOUT_SECONDS)
     reasons = {
         requests.exceptions.SSLError: "the certificate of the server was not verified",
         requests.exceptions.ProxyError: "the proxy did not connect",
-        requests.Timeout: f"no data for {_TIMEOUT_SECONDS} s",
+        requests.Timeout: _NO_DATA.format(_TIMEOUT_SECONDS),
         requests.ConnectionError: "no connection",
     }
     text = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -68,7 +69,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NETWORK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr(downloads, "_RETRY_DELAYS", (0.0, 0.0))
+    monkeypatch.setattr(downloads, "_RETRIES", downloads._RETRIES.new(total=2, backoff_factor=0))
 
 
 @pytest.fixture
@@ -192,6 +193,13 @@ def test_a_failed_download_names_jar_host_and_status(
     assert error.value.details == {"host": host, "reason": f"HTTP status {failures[0]}"}
     assert len(repository.requests) == attempts
     assert list(jars.jar_folder(tmp_path, lock).iterdir()) == []
+
+
+def test_a_server_that_sends_nothing_is_reported(tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloads, "_TIMEOUT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(SetupError) as error:
+        download(tmp_path, lock, f"http://127.0.0.1:{silent.getsockname()[1]}/maven")
+    assert error.value.details["reason"] == "no data for 0.2 s"
 
 
 def test_without_network_the_download_fails_without_secrets(tmp_path: Path, lock: Path) -> None:
