@@ -1,0 +1,126 @@
+"""Measures a call: time, processor time, memory and written bytes of this process and all of its descendants."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The cost of one call.
+
+    Attributes:
+        seconds: Wall time.
+        cpu_seconds: Processor time of all processes.
+        other_cpu_seconds: Processor time that processes outside of the benchmark used meanwhile.
+        peak_memory: The largest sum of the resident memory of all processes, in bytes.
+        written: Bytes that were written to storage.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    other_cpu_seconds: float
+    peak_memory: int
+    written: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    id: int
+    parent: int
+    cpu_seconds: float
+    memory: int
+
+
+def measure(call: Callable[[], object], *, interval: float = 0.1) -> Measurement:
+    """Run the call and return its cost. Linux only; elsewhere all figures but the time are 0."""
+    sampler = _Sampler(interval)
+    sampler.start()
+    before, busy, start = _usage(), _busy_seconds(), time.perf_counter()
+    try:
+        call()
+    finally:
+        seconds = time.perf_counter() - start
+        after, busy_after = _usage(), _busy_seconds()
+        sampler.stop()
+    cpu = after[0] - before[0]
+    others = max(0.0, busy_after - busy - cpu)
+    return Measurement(seconds, cpu, others, sampler.peak, after[1] - before[1])
+
+
+class _Sampler(threading.Thread):
+    """Samples the memory of this process and its descendants until it is stopped."""
+
+    def __init__(self, interval: float) -> None:
+        super().__init__(daemon=True)
+        self.peak = 0
+        self._interval = interval
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while True:
+            self.peak = max(self.peak, sum(process.memory for process in _descendants()))
+            if self._ended.wait(self._interval):
+                return
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+def _usage() -> tuple[float, int]:
+    """Return the processor seconds and the written bytes of this process, its descendants, and those that ended."""
+    processes = list(_descendants())
+    return sum(process.cpu_seconds for process in processes), sum(_written(process.id) for process in processes)
+
+
+def _descendants() -> Iterator[_Process]:
+    children: dict[int, list[_Process]] = {}
+    own = os.getpid()
+    for process in _processes():
+        children.setdefault(process.parent if process.id != own else -1, []).append(process)
+    pending = children.get(-1, [])
+    while pending:
+        process = pending.pop()
+        yield process
+        pending += [
+            # Until a child of the JVM has started its own program, it shows the memory of its parent as its own.
+            replace(child, memory=0) if child.memory == process.memory else child
+            for child in children.get(process.id, [])
+        ]
+
+
+def _processes() -> Iterator[_Process]:
+    for folder in _PROC.glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        cpu = sum(int(ticks) for ticks in fields[11:15]) / _TICKS
+        yield _Process(int(folder.name), int(fields[1]), cpu, int(fields[21]) * _PAGE)
+
+
+def _written(process: int) -> int:
+    try:
+        lines = (_PROC / str(process) / "io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
+
+
+def _busy_seconds() -> float:
+    """Return the processor seconds that this machine has used for all of its processes."""
+    try:
+        user, nice, system, _, _, irq, soft_irq = (_PROC / "stat").read_text().split(None, 8)[1:8]
+    except OSError:
+        return 0.0
+    return sum(int(ticks) for ticks in (user, nice, system, irq, soft_irq)) / _TICKS

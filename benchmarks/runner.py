@@ -1,0 +1,136 @@
+"""Runs contestants in turn, verifies their rows and records each run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from benchmarks import tables
+from benchmarks.contestants.contestant import Contestant, Site
+from benchmarks.measure import Measurement, measure
+from benchmarks.results import Result, append_result, read_results
+from benchmarks.session import collect_garbage
+from benchmarks.work import Work, expected_versions, write_deliveries
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A work item and the contestants that run it."""
+
+    work: Work
+    contestants: tuple[Contestant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs entries in one session.
+
+    Attributes:
+        spark: The session.
+        folder: The folder of deliveries, prepared tables and temporary copies.
+        results: The file of the results.
+        report: Receives one line for each step.
+        deadline: The time of `time.monotonic` after which no run begins.
+    """
+
+    spark: SparkSession
+    folder: Path
+    results: Path
+    report: Callable[[str], None] = print
+    deadline: float = float("inf")
+
+    def warm_up(self, entries: Sequence[Entry], rounds: int) -> None:
+        """Run all contestants without recording, so that the code of each is compiled."""
+        for _ in range(rounds):
+            for entry in entries:
+                for contestant in entry.contestants:
+                    result = self._run(entry.work, contestant, 0)
+                    self.report(f"warm-up: {_line(result)}")
+
+    def run(self, entries: Sequence[Entry], rounds: int) -> None:
+        """Run all contestants of all entries once in each round; runs that the results have are skipped."""
+        done = {result.key for result in read_results(self.results)}
+        for number in range(1, rounds + 1):
+            for entry in entries:
+                for contestant in entry.contestants:
+                    if (*_work_key(entry.work), contestant.name, number) in done:
+                        continue
+                    if time.monotonic() > self.deadline:
+                        self.report("time is up: run the same command again to go on")
+                        return
+                    result = self._run(entry.work, contestant, number)
+                    append_result(self.results, result)
+                    self.report(_line(result))
+
+    def _run(self, work: Work, contestant: Contestant, number: int) -> Result:
+        blank = Result(*_work_key(work), contestant.name, number, "failed")
+        run_folder = self.folder / "runs" / f"{work.id}-{contestant.name}-{time.time_ns()}"
+        site = Site(self.spark, self.folder / "data", run_folder, self.folder / "environments")
+        try:
+            write_deliveries(self.spark, work, site.data)
+            tables.copy_folder(self._prepared(work, contestant), run_folder)
+            collect_garbage(self.spark)
+            series: list[float] = []
+            measurement = measure(lambda: series.extend(contestant.load(work, site) or ()))
+            outcome, rows = self._verify(work, contestant, site)
+        except Exception as error:
+            return replace(blank, error=_first_line(error))
+        finally:
+            shutil.rmtree(run_folder, ignore_errors=True)
+        return replace(_with_figures(blank, measurement), outcome=outcome, rows=rows, series=tuple(series))
+
+    def _prepared(self, work: Work, contestant: Contestant) -> Path:
+        """Return the folder of the state before the measured load; it is prepared once."""
+        target = self.folder / "prepared" / work.base_id / contestant.state_of
+        if target.exists():
+            return target
+        unfinished = target.with_name(target.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        site = Site(self.spark, self.folder / "data", unfinished, self.folder / "environments")
+        start = time.monotonic()
+        contestant.prepare(work, site)
+        unfinished.rename(target)
+        self.report(f"{work.base_id}: prepared {contestant.state_of} ({time.monotonic() - start:.1f} s)")
+        return target
+
+    def _verify(self, work: Work, contestant: Contestant, site: Site) -> tuple[str, int]:
+        versions = contestant.versions(work, site)
+        if versions is None:
+            return "none", 0
+        rows = tables.checksum(versions)
+        return ("equal" if rows == self._expected(work) else "different"), rows.count
+
+    def _expected(self, work: Work) -> tables.Rows:
+        file = self.folder / "expected" / f"{work.id}.json"
+        if not file.exists():
+            rows = tables.checksum(expected_versions(self.spark, work))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(asdict(rows)))
+        return tables.Rows(**json.loads(file.read_text()))
+
+
+def _work_key(work: Work) -> tuple[str, int, int]:
+    return work.name, work.size, work.changes
+
+
+def _with_figures(result: Result, measurement: Measurement) -> Result:
+    return replace(result, **asdict(measurement))
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:300]
+
+
+def _line(result: Result) -> str:
+    location = f"{result.work} {result.size:,}" + (f" +{result.changes:,}" if result.changes else "")
+    figures = f"{result.seconds:7.2f} s  cpu {result.cpu_seconds:7.2f} s  {result.peak_memory / 2**20:6.0f} MiB"
+    round_name = f"round {result.round}" if result.round else "warm-up"
+    return f"{location:18} {result.contestant:24} {round_name}: {figures}  {result.outcome} {result.error}".rstrip()

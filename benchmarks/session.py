@@ -1,0 +1,69 @@
+"""The one Spark session in which all contestants with Spark run."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from scd_pipeline.environment import Environment
+from scd_pipeline.spark.installation import install
+from scd_pipeline.spark.session import local_spark
+
+
+def start_session(folder: Path, *, cores: int, memory: str) -> SparkSession:
+    """Start Spark in this process, as the package does, with a fixed number of cores and a fixed heap."""
+    installation = install(Environment.from_env())
+    return local_spark(
+        folder / "spark-warehouse",
+        jars=installation.jars,
+        java_home=installation.java_home,
+        cores=cores,
+        shuffle_partitions=2 * cores,
+        driver_memory=memory,
+        extra={
+            "spark.local.dir": str(folder / "spark-local"),
+            # The package stores times this way in any session; the tables of all contestants are to be alike.
+            "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        },
+    )
+
+
+def collect_garbage(spark: SparkSession) -> None:
+    """Free what earlier runs left in the JVM, so that no run pays for another."""
+    spark.catalog.clearCache()
+    gateway = spark.sparkContext._gateway
+    if gateway is not None:
+        gateway.jvm.java.lang.System.gc()
+
+
+def environment(*, cores: int, memory: str) -> dict[str, str]:
+    """Return versions and machine."""
+    processor = next(
+        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor(),
+    )
+    total = next((line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "0")
+    packages = ("scd_pipeline", "pyspark", "delta-spark", "pyarrow", "duckdb")
+    return {
+        "machine": f"{platform.machine()}, {processor}",
+        "machine_memory_gib": str(round(int(total) / 2**20)),
+        "spark_cores": str(cores),
+        "spark_heap": memory,
+        "python": platform.python_version(),
+        **{name: _version(name) for name in packages},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _lines(path: str) -> list[str]:
+    file = Path(path)
+    return file.read_text().splitlines() if file.exists() else []
