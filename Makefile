@@ -54,7 +54,7 @@ check: lint ## Lint, then the tests that need no Spark
 	$(PYTEST) -m "not slow and not spark" $(PYTEST_ARGS)
 
 .PHONY: test
-test: lint ## Lint, then all tests but the slow ones (PYTEST_ARGS=... goes to pytest)
+test: lint ## Lint, then all tests except the slow ones (PYTEST_ARGS=... is passed to pytest)
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 .PHONY: test-all
@@ -64,15 +64,15 @@ test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded
 	SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak
-soak: setup ## Hold 1,000 worlds against the oracle, in parts: run it until it says that all is done
+soak: setup ## Compare 1,008 random scenarios on Spark with the oracle, in parts: run it until it reports that all are done
 	$(PY) -m scd_pipeline_tests.generative.soak $(ARGS)
 
 .PHONY: mutants
-mutants: setup ## Put faults into the engine, each of which the worlds must notice; in parts as above
+mutants: setup ## Mutation tests: random scenarios must detect each mutant of the engine; in parts as above
 	$(PY) -m scd_pipeline_tests.generative.mutants $(ARGS)
 
 .PHONY: lint
-lint: setup ## Check style, types and the layers of the modules
+lint: setup ## Check style, types and import layers
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -83,7 +83,7 @@ demo: setup ## Load a small warehouse and show its history
 	$(PY) examples/congress/demo.py
 
 .PHONY: dev
-dev: setup ## Dagster's web interface beside a warm Spark
+dev: setup ## Serve Dagster's web interface, with a Spark Connect server
 	.venv/bin/scd dev
 
 .PHONY: docs
