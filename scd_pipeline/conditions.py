@@ -1,7 +1,7 @@
 """Error conditions: for each stable code the problem and its fix, as text with placeholders.
 
 A message reads `[CODE] <location>: <problem>; <fix>`. The problem ends with what was expected. The details of an error
-fill the placeholders; no detail holds a personal value (S31). The meaning of a code never changes.
+fill the placeholders; no detail contains a personal value (S31). The meaning of a code never changes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver it whole under a higher revision, or withdraw it",
     ),
     "DELIVERY_MISSING": Condition(
-        "its files no longer exist: {reason}; expected every file that was listed",
+        "files of this delivery no longer exist: {reason}; expected every file that was listed",
         "deliver it again, or do nothing: the next load does not list it",
     ),
     "TABLE_VERSION_MISSING": Condition(
@@ -170,13 +170,13 @@ CONDITIONS: Mapping[str, Condition] = {
         "{repair}",
     ),
     "LOG_REPLACED": Condition(
-        "it has applied commit {applied} of a table {log} that was dropped; the last commit of the table that has this "
-        "name now is {last}; expected the log whose commits were applied; nothing was written",
+        "it has applied commit {applied} of a table {log} that was dropped; the last commit of the current table {log} "
+        "is {last}; expected the log whose commits were applied; nothing was written",
         "{repair}",
     ),
     "KEYS_LOST": Condition(
         "it has lost surrogate keys that {audit} records as assigned; expected every key that was ever assigned",
-        "load the dimension, which rebuilds the list of keys from the audit",
+        "load the dimension, which rebuilds the key list from the audit",
     ),
     "DIMENSION_BEHIND_FACT": Condition(
         "its keys are those of {dimension} after commit {used} of {log}, and {dimension} {state}; expected the "
@@ -206,8 +206,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
-        "{attempts} attempts lost against concurrent writers; the last error: {last}; nothing of the last attempt was "
-        "written",
+        "{attempts} attempts had a write conflict; the last error: {last}; nothing of the last attempt was written",
         "run the load again when the other writers are done",
     ),
     "KEY_COLLISION": Condition(
@@ -217,11 +216,11 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "INVARIANT_VIOLATED": Condition(
         "the result would violate {violations}; expected no violation; nothing was written",
-        "report it with the declaration and the deliveries: it is a fault of this package",
+        "report it with the declaration and the deliveries: it is a bug of this package",
     ),
     # Queries
     "KNOWN_AT_NEEDS_DECLARATION": Condition(
-        "a past state as known at a system time needs the declaration; expected a declared dimension, not a name",
+        "a query with a system time (`known_at`) needs the declaration; expected a declared dimension, not a name",
         "pass the declared dimension, or the folder of declarations to `scd as-of --declarations`",
     ),
     "AUDIT_MISSING": Condition(
@@ -262,13 +261,13 @@ CONDITIONS: Mapping[str, Condition] = {
         "cannot create the folder ({reason}); expected a folder for downloads", "name another folder in SCD_HOME"
     ),
     "JARS_MISSING": Condition(
-        "missing {jars}; expected all jars of the lock", "run `scd setup`, which downloads them once"
+        "missing {jars}; expected all jars of the lock file", "run `scd setup`, which downloads them once"
     ),
     "JAR_DAMAGED": Condition(
-        "SHA-256 is {actual}; expected {expected} of the lock", "run `scd setup`, which replaces it"
+        "SHA-256 is {actual}; expected {expected}, as in the lock file", "run `scd setup`, which replaces it"
     ),
     "JAR_CHECKSUM_MISMATCH": Condition(
-        "{host} delivered a jar with SHA-256 {actual}; expected {expected} of the lock; nothing was stored",
+        "{host} delivered a jar with SHA-256 {actual}; expected {expected}, as in the lock file; nothing was stored",
         "name another Maven repository by `scd setup --repository URL` or SCD_MAVEN_REPOSITORY",
     ),
     "JAR_NOT_DOWNLOADED": Condition(
@@ -345,7 +344,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "the file exists; expected a folder without it; nothing was written", "choose another folder"
     ),
     "QUERY_CALLS_PROGRAM": Condition(
-        "it calls reflect, java_method or a script, which can do more than read; expected functions of SQL alone; "
+        "it calls reflect, java_method or a script, which can run a program; expected only SQL functions; "
         "nothing was run",
         "remove the call",
     ),
@@ -360,7 +359,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "TABLE_NOT_DECLARED": Condition(
         "no dimension, fact or file has this name; expected a table that is declared in {declarations}",
-        "{hint}; declarations elsewhere are named by --declarations or SCD_DECLARATIONS",
+        "{hint}; name other declarations by --declarations or SCD_DECLARATIONS",
     ),
     "TABLE_NOT_FOUND": Condition(
         "the table does not exist in {warehouse}; expected a table that was loaded", "did you mean {nearest}?"
@@ -430,7 +429,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "the rows have no source, and several are declared: {sources}", "add source= with the name of one of them"
     ),
     "DELIVERY_DESCRIBED_TWICE": Condition(
-        "{arguments} cannot be combined with a Delivery, which has them itself", "set them in Delivery(...)"
+        "{arguments} cannot be combined with a Delivery, which already contains them", "set them in Delivery(...)"
     ),
     "DELIVERY_WITHOUT_ROWS": Condition(
         "{arguments} describe the delivery of given rows, and no rows are given",

@@ -89,7 +89,7 @@ class Environment:
     )
     schema_changes: str = field(metadata=_variable("SCD_SCHEMA_CHANGES", "schema of the change logs", "`SCD_SCHEMA`"))
     schema_audit: str = field(metadata=_variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`"))
-    schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the key tables", "`SCD_SCHEMA`"))
+    schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the key lists", "`SCD_SCHEMA`"))
     home: Path | None = field(
         metadata=_variable("SCD_HOME", "folder of the jars and servers", "`~/.cache/scd_pipeline`", _folder),
     )
@@ -110,15 +110,15 @@ class Environment:
         ),
     )
     alert_webhook: str = field(
-        metadata=_variable("SCD_ALERT_WEBHOOK", "URL that receives alerts as JSON by POST", "no such alerts"),
+        metadata=_variable("SCD_ALERT_WEBHOOK", "URL that receives alerts as JSON by POST", "no alerts by webhook"),
         repr=False,
     )
-    alert_mail_to: str = field(metadata=_variable("SCD_ALERT_MAIL_TO", "recipient of alert mails", "no mails"))
+    alert_mail_to: str = field(metadata=_variable("SCD_ALERT_MAIL_TO", "recipient of alert mails", "no alerts by mail"))
     alert_mail_from: str = field(
         metadata=_variable("SCD_ALERT_MAIL_FROM", "sender of alert mails", f"`{DEFAULT_SENDER}`", _sender)
     )
     alert_smtp: str = field(
-        metadata=_variable("SCD_ALERT_SMTP", "mail server for alerts, `host:port`", "no mails"), repr=False
+        metadata=_variable("SCD_ALERT_SMTP", "mail server for alerts, `host:port`", "no alerts by mail"), repr=False
     )
     alert_smtp_user: str = field(
         metadata=_variable("SCD_ALERT_SMTP_USER", "login at the mail server; with it STARTTLS is used", "no login"),

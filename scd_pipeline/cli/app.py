@@ -47,7 +47,7 @@ class _SectionedGroup(click.Group):
 @click.group(cls=_SectionedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @common_options
 def scd() -> None:
-    """Slowly changing dimensions on Spark and Delta Lake: exact history from deliveries in any order."""
+    """Load, query and check slowly changing dimensions on Spark and Delta Lake."""
 
 
 for _commands in _SECTIONS.values():

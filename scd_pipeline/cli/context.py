@@ -251,7 +251,7 @@ limit_option = click.option(
     default=1000,
     show_default=True,
     metavar="ROWS",
-    help="Number of rows to show at most; 0 for all.",
+    help="Largest number of rows to show; 0 for all.",
 )
 
 

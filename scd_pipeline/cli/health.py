@@ -54,7 +54,7 @@ _TABLE_COLUMNS: dict[str, Kind] = {
 def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     """Check all table invariants and list the violations.
 
-    TABLE is a dimension or a fact. Without it everything declared is checked.
+    TABLE is a dimension or a fact. Without it, all declared tables are checked.
     """
     from scd_pipeline.declaration import Dimension
     from scd_pipeline.operations.check import check_dimension, check_fact

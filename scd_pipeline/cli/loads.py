@@ -78,7 +78,7 @@ def load(
 ) -> ExitCode:
     """Load new deliveries into dimensions and facts.
 
-    TABLE is a dimension or a fact, or a file or folder of declarations. Without it everything declared is loaded.
+    TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
     """
     records: list[tuple[object, ...]] = []
     is_rejected = False
@@ -144,7 +144,7 @@ def _print_batches(rows: Rows, output: Output) -> None:
     is_flag=False,
     flag_value=20,
     metavar="[ROWS]",
-    help="Show bad rows with their reasons, those of rejected deliveries too; at most ROWS, 20 by default.",
+    help="Show bad rows with their reasons, including those of rejected deliveries; at most ROWS, or 20.",
 )
 @with_settings
 @with_output
@@ -159,7 +159,7 @@ def plan(
 ) -> ExitCode:
     """Show what a load would do, and write nothing.
 
-    TABLE is a dimension or a fact, or a file or folder of declarations. Without it everything declared is planned.
+    TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are planned.
     """
     from scd_pipeline.load.run import plan as plan_load
 

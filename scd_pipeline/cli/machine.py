@@ -15,7 +15,7 @@ from scd_pipeline.cli.exit_codes import ExitCode
 @click.option("--repository", metavar="URL", help="Maven repository  [env: SCD_MAVEN_REPOSITORY; default: Spark's].")
 @with_settings
 def setup(settings: Settings, *, repository: str | None) -> None:
-    """Fetch what Spark needs in addition to Python packages, once."""
+    """Check for Java, and download the jars of Delta Lake once."""
     from scd_pipeline.spark.installation import install
 
     with progress("setting up") as task:
@@ -32,7 +32,7 @@ def setup(settings: Settings, *, repository: str | None) -> None:
 )
 @with_settings
 def doctor(settings: Settings, *, start_spark: bool) -> int:
-    """Show what is installed, what is missing, and what to do about it."""
+    """Check the installation, and show how to fix each problem."""
     from scd_pipeline.spark.doctor import diagnose, render
 
     with contextlib.ExitStack() as stack:
@@ -49,7 +49,7 @@ def doctor(settings: Settings, *, start_spark: bool) -> int:
 @click.option("--port", type=int, default=3000, show_default=True, metavar="PORT", help="Port of the web interface.")
 @with_settings
 def dev(settings: Settings, *, port: int) -> int:
-    """Serve Dagster's web interface next to a Spark that stays warm."""
+    """Serve Dagster's web interface, with a Spark Connect server for its runs."""
     from scd_pipeline.cli import dev as interface
 
     return interface.run(settings, port=port, code_location=CODE_LOCATION, report=report)

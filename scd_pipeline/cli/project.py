@@ -29,7 +29,8 @@ _SHELLS = ("bash", "zsh", "fish")
 def init(folder: Path, *, samples: Sequence[Path]) -> None:
     """Create a project in FOLDER: declarations, a test, a Dagster code location and a README.
 
-    The project loads at once with `scd load`. Check the guessed business key and SCD types before you load real data.
+    `scd load` loads the new project without edits. Check the guessed business key and SCD types before you load real
+    data.
     """
     for path in write_project(folder, samples, today=date.today().isoformat()):
         print(f"created {path}")
@@ -51,6 +52,6 @@ def completion(shell: str) -> None:
 
 @click.command()
 def version() -> None:
-    """Show the versions of this package and of what it runs on."""
+    """Show the versions of this package, Spark, Delta and Dagster."""
     for name in ("scd_pipeline", "pyspark", "delta-spark", "dagster"):
         print(f"{name} {importlib.metadata.version(name)}")

@@ -42,9 +42,9 @@ dimension_argument = click.argument("dimension", metavar="DIMENSION", shell_comp
 @with_settings
 @with_output
 def sql(settings: Settings, *, query: str, output: Output) -> None:
-    """Run a query over the tables of the warehouse, by their names.
+    """Query the tables and views of the warehouse in SQL.
 
-    Without QUERY the names of the tables and views are shown.
+    Without QUERY, the names of the tables and views are shown.
     """
     from scd_pipeline import reading
     from scd_pipeline.declaration import Declarations, load_declarations
@@ -76,14 +76,14 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     "file",
     metavar="FILE",
     type=click.Path(),
-    help="File whose rows are joined, each as of its own time; TIME is then the column of these times.",
+    help="File to join with the dimension, each row as of its own time; TIME is then the column with that time.",
 )
 @click.option(
     "--key",
     "keys",
     multiple=True,
     metavar="COLUMN",
-    help="Column of the file that identifies the entity; repeatable  [default: the business key].",
+    help="Column of the file with the business key; repeatable  [default: the names of the business key].",
 )
 @row_options
 def as_of(
@@ -99,7 +99,7 @@ def as_of(
 ) -> None:
     """Show the versions in force at a time.
 
-    TIME is as 2016-01-01 or 2016-01-01T12:00:00+01:00; without a zone it is UTC.
+    TIME is written as 2016-01-01 or 2016-01-01T12:00:00+01:00; without a zone it is UTC.
     """
     from scd_pipeline import reading
 
@@ -171,7 +171,7 @@ def _read_file(spark: SparkSession, file: str) -> DataFrame:
 @dimension_argument
 @row_options
 def audit(settings: Settings, *, dimension: str, conditions: Sequence[str], output: Output) -> None:
-    """Show the transitions of entities: when, by which source and why."""
+    """Show the transitions of entities, with their time, delivery and reason."""
     from scd_pipeline import reading
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
@@ -181,12 +181,12 @@ def audit(settings: Settings, *, dimension: str, conditions: Sequence[str], outp
 
 @click.command()
 @dimension_argument
-@click.option("--all", "all_columns", is_flag=True, help="Show columns with one value in all versions too.")
+@click.option("--all", "all_columns", is_flag=True, help="Also show columns that have the same value in all versions.")
 @row_options
 def history(
     settings: Settings, *, dimension: str, all_columns: bool, conditions: Sequence[str], output: Output
 ) -> None:
-    """Show every version of an entity, with the columns that differ."""
+    """Show all versions of an entity, with the columns in which they differ."""
     from scd_pipeline import reading
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):

@@ -64,7 +64,7 @@ def load_step(dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTab
         partitions_def=delivery_partitions(dimension.name),
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool_name(dimension.name),
-        description=f"Loads deliveries into {', '.join(names)}, whichever of these assets are selected.",
+        description=f"Loads deliveries into {', '.join(names)}, even if only some of these assets are selected.",
     )
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource

@@ -86,7 +86,7 @@ _PROPERTIES = (
         "Every fact stores the surrogate key of the version in force at its event time, and -1 if none is",
         ("S23", "S24"),
     ),
-    Property(SOURCES_ARE_ON_TIME, "Every source has delivered within the time that it is allowed"),
+    Property(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
 )
 
 PROPERTIES: Mapping[str, Property] = {verified.name: verified for verified in _PROPERTIES}

