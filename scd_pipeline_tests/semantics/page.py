@@ -1,4 +1,4 @@
-"""Makes docs/semantics.md: `python -m scd_pipeline_tests.semantics.page`."""
+"""Generate docs/semantics.md: `python -m scd_pipeline_tests.semantics.page`."""
 
 from __future__ import annotations
 

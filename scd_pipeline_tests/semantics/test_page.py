@@ -1,4 +1,4 @@
-"""docs/semantics.md is what the rules and the tests make of it."""
+"""docs/semantics.md equals the page generated from the rules and the tests."""
 
 from __future__ import annotations
 

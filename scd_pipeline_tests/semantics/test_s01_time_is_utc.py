@@ -1,4 +1,4 @@
-"""S1: all time is UTC with microseconds, whatever the session's, the machine's or the file's zone."""
+"""S1: all times are UTC with microsecond precision, whatever the zone of the session, the machine or the file."""
 
 from __future__ import annotations
 
@@ -147,9 +147,9 @@ def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_times_without_a_zone_are_read_in_the_time_zone_of_the_source(
     spark: SparkSession, own_tables: OwnTables, far_from_utc: None
 ) -> None:
-    """Texts, formats and frames; in a gap of the clocks an hour is added, an hour that comes twice is the first one.
+    """Texts, formats and frames. A skipped local time is read an hour later; of a repeated one, the first is used.
 
-    A time with a zone or an offset is that instant; a `timestamp_ntz` attribute stays what was on the wall.
+    A time with a zone or an offset is that instant; a `timestamp_ntz` attribute is stored as written.
     """
     dimension = EVENT.dimension
     rows = "\n".join(f"| times | {row['id']} | '{row['time']}' |" for row in parse(TIMES))
@@ -182,7 +182,7 @@ def _time(number: int) -> str:
 
 @rule("S1", "S26")
 def test_a_time_of_day_without_a_date_is_a_bad_value(own_tables: OwnTables) -> None:
-    """Spark would take it for one of today, so that the clock decided."""
+    """Spark would read it as a time of today, so that the result would depend on the clock."""
     told = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad_rows |", "oslo")
     result = own_tables.load(EVENT.dimension, told)
     assert [(batch.outcome, batch.bad_rows) for batch in result.batches] == [("accepted", 1)]
@@ -203,7 +203,7 @@ def test_a_session_whose_time_zone_is_not_utc_is_rejected(spark: SparkSession, w
 def test_times_in_nested_values_are_read_in_the_time_zone_of_the_source(
     spark: SparkSession, own_tables: OwnTables, far_from_utc: None
 ) -> None:
-    """Whether they come as text, in a JSON text or as times without a zone; a time of day is none there either."""
+    """As text, in a JSON text or as times without a zone. A time of day is a bad value in a nested value too."""
     types = {"seen": "array<timestamp>", "last": "struct<at:timestamp>", "by": "map<string,timestamp>"}
     attributes = {name: Attribute(2, type=kind) for name, kind in types.items()}
     source = Source("oslo", feed=Feed(), timezone="Europe/Oslo", bad_row_limit=1.0)

@@ -20,7 +20,7 @@ Grounds = Callable[[Declaration], Ground]
 @rule("S2", "S3")
 @case
 def test_a_window_ends_where_the_next_one_starts() -> Case:
-    """The window holds its first moment and not its last; the last version has no end."""
+    """The window contains its start and not its end; the last version has no end."""
     return Case(
         CUSTOMER,
         feed(
@@ -86,7 +86,7 @@ def test_a_deleted_entity_has_no_current_version() -> Case:
 @rule("S2", "S5")
 @case
 def test_no_window_has_zero_length() -> Case:
-    """What held for no time is not to be seen: of the changes at one time the last one counts."""
+    """Of several changes at one time, only the last one opens a version."""
     return Case(
         CUSTOMER,
         feed(
@@ -127,7 +127,7 @@ def test_a_window_can_be_as_short_as_one_microsecond() -> Case:
 @rule("S3")
 @case
 def test_a_version_dated_in_the_future_is_current() -> Case:
-    """Current is the version without an end, be it in force or not; nobody asks the clock."""
+    """The current version is the one without an end, in force or not; the clock is not used."""
     return Case(
         CUSTOMER,
         feed(
@@ -168,7 +168,7 @@ def test_a_query_as_of_a_time_returns_the_version_in_force(grounds: Grounds, tim
 @rule("S2", "S3")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_no_test_case_violates_an_invariant(grounds: Grounds) -> None:
-    """Of all cases of this declaration."""
+    """The rows of all cases of this declaration."""
     ground = grounds(CUSTOMER)
     rows = ground.warehouse.table(ground.dimension.name).read()
     assert records(violations(rows, ground.dimension)) == []

@@ -1,4 +1,4 @@
-"""S5: the order of changes, inside a batch and between batches."""
+"""S5: the order of changes, in a batch and between batches."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, declared, feed, rule, snapshots
@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, declared, fee
 @rule("S5")
 @case
 def test_all_changes_of_a_batch_become_versions() -> Case:
-    """In the order of their positions: time, then sequence with NULL first; the file's order says nothing."""
+    """In order of position: time, then sequence with NULL first. The order of the file has no effect."""
     return Case(
         CUSTOMER,
         feed(
@@ -34,7 +34,7 @@ def test_all_changes_of_a_batch_become_versions() -> Case:
 @rule("S5")
 @case
 def test_at_equal_time_the_last_change_wins_for_each_attribute_that_it_provides() -> Case:
-    """The second delivery states no email, so the first one's stays."""
+    """The second delivery provides no email, so that of the first one is used."""
     return Case(
         CUSTOMER,
         feed(
@@ -81,7 +81,7 @@ def test_the_sequence_orders_changes_before_the_delivery_name() -> Case:
 @rule("S5")
 @case
 def test_delivery_names_are_ordered_as_dates_numbers_or_text() -> Case:
-    """Dates before numbers, numbers before text; 10 comes after 9, and the tenth day after the ninth."""
+    """Dates are before numbers, and numbers before text; 10 is after 9, and the tenth day after the ninth."""
     return Case(
         CUSTOMER,
         feed(
@@ -116,7 +116,7 @@ def test_delivery_names_are_ordered_as_dates_numbers_or_text() -> Case:
 @rule("S5")
 @case
 def test_a_batch_with_unordered_changes_is_rejected_as_a_whole() -> Case:
-    """It names the keys. The row of the other entity does not come in either; the other batches do."""
+    """The error names the keys. The row of the other entity is not loaded either; the other batches are."""
     return Case(
         CUSTOMER,
         feed(
@@ -237,7 +237,7 @@ def test_equal_rows_become_one_change_record() -> Case:
 @rule("S5", "S30")
 @case
 def test_rows_that_provide_different_attributes_become_one_change_record() -> Case:
-    """Where NULL means "not stated", two rows of one position give no attribute two values."""
+    """If NULL means "not provided", the rows of one position do not provide different values of an attribute."""
     return Case(
         ACCOUNT,
         snapshots(
@@ -317,7 +317,7 @@ BY_ROWS = declared(
 @rule("S5")
 @case
 def test_with_ties_delete_wins_a_delete_takes_precedence() -> Case:
-    """Wherever in the file it is. What the other rows of its position assert has no effect."""
+    """Its place in the file has no effect. The other rows of its position have no effect."""
     return Case(
         BY_DELETES,
         feed(
@@ -366,7 +366,7 @@ def test_with_ties_delete_wins_different_values_are_still_rejected() -> Case:
 @rule("S5")
 @case
 def test_with_ties_last_row_the_last_row_takes_precedence() -> Case:
-    """For each attribute that it provides: of entity 1 the last row provides no email. Its reason is the record's."""
+    """The last row of entity 1 provides no email, so that of the row before is used. Its reason is the record's."""
     return Case(
         BY_ROWS,
         feed(
@@ -418,7 +418,7 @@ def test_with_ties_last_row_the_last_row_of_a_snapshot_takes_precedence() -> Cas
 @rule("S5", "S34")
 @case
 def test_with_ties_last_row_the_row_order_is_part_of_the_content_of_a_batch() -> Case:
-    """A batch with other rows last is another batch; where no row but its place orders, an equal one is a retry."""
+    """A batch with another last row has other content; an equal row order among tied rows is a retry."""
     return Case(
         BY_ROWS,
         feed(

@@ -1,4 +1,4 @@
-"""S6: type 0, the first value stays for ever."""
+"""S6: type 0, the first value is kept."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -29,7 +29,7 @@ def test_a_later_value_is_refused() -> Case:
 @rule("S6")
 @case
 def test_null_is_not_a_first_value() -> Case:
-    """The first value that is not NULL then stands in the versions before it too."""
+    """The first value that is not NULL is also in the versions before it."""
     return Case(
         CUSTOMER,
         feed(
@@ -51,7 +51,7 @@ def test_null_is_not_a_first_value() -> Case:
 @rule("S6", "S14")
 @case
 def test_the_first_value_is_the_first_in_business_time() -> Case:
-    """A late delivery that was true earlier is the first value, whatever came in before it."""
+    """A late delivery with an earlier business time replaces the first value."""
     return Case(
         CUSTOMER,
         feed(

@@ -90,7 +90,7 @@ def test_a_late_value_does_not_overwrite_a_later_one() -> Case:
 @rule("S7", "S18")
 @case
 def test_a_value_provided_for_a_deleted_entity_overwrites_its_versions() -> Case:
-    """It was stated, and it is the latest: the versions that ended before show it too."""
+    """It is the latest value, so the versions that ended before have it too."""
     return Case(
         ACCOUNT,
         feed(
@@ -117,7 +117,7 @@ def test_a_value_provided_for_a_deleted_entity_overwrites_its_versions() -> Case
 @rule("S7")
 @case
 def test_an_overwrite_keeps_the_source_and_delivery_that_opened_a_version() -> Case:
-    """The row's reason, source and delivery are those of its opening; last_updated tells the overwriting."""
+    """Reason, source and delivery are those of the change that opened the version; `last_updated` has the overwrite."""
     return Case(
         CUSTOMER,
         feed(

@@ -1,4 +1,4 @@
-"""S8: type 2, a different value opens a version; what differs, for every type of Spark."""
+"""S8: type 2, a different value opens a version; equality of the values of every Spark type."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_values_are_compared_column_by_column() -> Case:
 @rule("S8")
 @case
 def test_keys_are_compared_column_by_column() -> Case:
-    """Two entities, for keys too are compared part by part and byte by byte."""
+    """Keys too are compared column by column and byte by byte."""
     return Case(
         STORE,
         feed(
@@ -210,7 +210,7 @@ EQUALITY = """
 
 
 def _pairs() -> list[dict[str, str]]:
-    """The lines of the table, with their cells as they stand there: SQL."""
+    """The lines of the table, whose cells are SQL."""
     lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in EQUALITY.strip().splitlines()]
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
@@ -243,7 +243,7 @@ def _values(delivery: str, number: int, pair: dict[str, str], word: str) -> str:
 
 @pytest.fixture(scope="module")
 def values(spark: SparkSession) -> DataFrame:
-    """The rows of the three deliveries, made of the table."""
+    """The rows of the three deliveries, from the table."""
     rows = [_values(name, number, PAIRS[i], word) for name, told in ROWS.items() for number, i, word in told]
     names = ", ".join(["delivery", "id", "time", *TYPES.values()])
     return spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})").localCheckpoint()
@@ -269,7 +269,7 @@ def _by_id(values: DataFrame, delivery: str) -> dict[int, Any]:
 
 @rule("S5", "S8")
 def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse: Path, values: DataFrame) -> None:
-    """Two snapshots state the pairs; a feed states the equal ones twice at one time, which is no contradiction."""
+    """Two snapshots provide the pairs; a feed provides the equal ones twice at one time, which is no conflict."""
     frames = {name: values.where(F.col("delivery") == name).drop("delivery") for name in ROWS}
     deliveries = [
         Delivery("lab", "1", "snapshot", dt.datetime(2024, 1, 1), frame=frames["1"]),

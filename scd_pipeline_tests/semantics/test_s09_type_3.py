@@ -1,4 +1,4 @@
-"""S9: type 3, the latest value, the one before it, and since when."""
+"""S9: type 3, the latest value, the previous one and the time of the change."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S9")
 @case
 def test_every_version_has_the_latest_and_the_previous_value() -> Case:
-    """In every version, and without a version of its own; what was before the one before is gone from the row."""
+    """A change opens no version; only the last two values are in the row."""
     return Case(
         CUSTOMER,
         feed(
@@ -72,7 +72,7 @@ def test_null_is_a_value_like_any_other() -> Case:
 @rule("S9", "S14")
 @case
 def test_a_late_value_changes_the_previous_value() -> Case:
-    """January and March stated the same; once February is known, March was a change back."""
+    """January and March have the same value; with the late value of February, March is a change."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -121,7 +121,7 @@ def test_changed_at_is_the_time_of_the_first_provided_value_even_of_a_deleted_en
 @rule("S9", "S20")
 @case
 def test_changed_at_is_the_time_of_the_first_provided_value_even_if_it_is_null() -> Case:
-    """The first snapshot has no such column; the second says nothing else that is new."""
+    """The first snapshot has no such column; the second changes nothing else."""
     return Case(
         CUSTOMER,
         snapshots(

@@ -1,4 +1,4 @@
-"""S10: type 6, the value then and the value now in every version."""
+"""S10: type 6, the historical and the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
@@ -30,7 +30,7 @@ def test_each_version_has_its_own_value_the_latest_and_the_previous_value() -> C
 @rule("S10")
 @case
 def test_the_previous_value_is_that_of_the_preceding_version() -> Case:
-    """The city opens a version too; the value of the version before is then the same one."""
+    """The city opens a version too, whose previous tier is then the same."""
     return Case(
         CUSTOMER,
         feed(

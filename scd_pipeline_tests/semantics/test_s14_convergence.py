@@ -1,4 +1,4 @@
-"""S14: the dimension is a function of the declaration and of the batches that were accepted."""
+"""S14: the dimension is a function of the declaration and the accepted batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONCE = """
 @rule("S14")
 @case
 def test_all_columns_are_derived_from_batches_and_none_from_the_clock() -> Case:
-    """When a delivery came and under which run is no part of a row."""
+    """No column depends on the time of arrival or on the run."""
     return Case(
         CUSTOMER,
         feed(
@@ -51,7 +51,7 @@ def test_all_columns_are_derived_from_batches_and_none_from_the_clock() -> Case:
 @rule("S14")
 @case
 def test_a_version_names_the_last_change_record_at_its_start_that_changed_a_value() -> Case:
-    """Delivery 4 only repeats what 3 had said."""
+    """Delivery 4 only repeats the values of delivery 3."""
     return Case(
         CUSTOMER,
         feed(
@@ -74,7 +74,7 @@ def test_a_version_names_the_last_change_record_at_its_start_that_changed_a_valu
 @rule("S5", "S14", "S34")
 @case
 def test_a_higher_revision_does_not_change_the_order_of_the_channels() -> Case:
-    """A feed and a snapshot of one name and time: the snapshot comes last, whichever revision came when."""
+    """A feed and a snapshot have the same name and time: the snapshot is last, whichever revision arrives last."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -116,7 +116,7 @@ def test_a_higher_revision_does_not_change_the_order_of_the_channels() -> Case:
 @rule("S14", "S34")
 @case
 def test_changes_of_several_sources_at_equal_time_are_ordered_by_name_not_by_revision() -> Case:
-    """At one position of their own; the same content under a higher revision makes none of them later."""
+    """They have one position; the same content under a higher revision makes no change later."""
     return Case(
         ACCOUNT,
         feed(
@@ -171,9 +171,9 @@ def test_a_delivery_passed_twice_to_one_run_is_loaded_once() -> Case:
 def test_all_test_cases_converge_in_any_order_in_one_run_and_repeated(
     grounds: Callable[[Declaration], Ground], spark: SparkSession, warehouse: Path
 ) -> None:
-    """All cases of this declaration that do not go by arrival: delivered in one run, in another order, and again.
+    """All cases of this declaration that do not depend on arrival: in one run, in another order, and repeated.
 
-    The rows are the same ones, with their surrogate keys, and nothing is written for what comes again.
+    The rows and surrogate keys are the same, and the repeated deliveries write nothing.
     """
     ground = grounds(CUSTOMER)
     numbers = [ground.number(case) for case in ground.cases if not case.goes_by_arrival]
@@ -191,7 +191,7 @@ def test_all_test_cases_converge_in_any_order_in_one_run_and_repeated(
 
 
 def _all_one(text: Column) -> Column:
-    """A bad hash: the same for all texts without a salt."""
+    """A hash with collisions: the same value for all texts without a salt."""
     return F.when(F.substring(text, 1, 2) == "0:", F.lit(7)).otherwise(F.xxhash64(text))
 
 

@@ -1,4 +1,4 @@
-"""S15 and S16: which commits a load makes, and what every version of the table holds."""
+"""S15 and S16: the commits of a load, and the rows of each table version."""
 
 from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
@@ -31,7 +31,7 @@ LATE = feed(
 
 @rule("S13", "S15", "S16")
 def test_a_load_writes_one_commit_or_none(own_tables: OwnTables) -> None:
-    """Three batches at once are one commit; a retry and a repetition are none; a late change is one, as a whole."""
+    """Three batches in one load are one commit; a retry or unchanged values are none; a late change is one."""
     dimension = CUSTOMER.dimension
     first = own_tables.load(dimension, BACKFILL)
     again = own_tables.load(dimension, BACKFILL, NOTHING_NEW)

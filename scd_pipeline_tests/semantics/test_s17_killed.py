@@ -14,9 +14,9 @@ FIRST, SECOND, THIRD = (
 
 @rule("S14", "S17")
 def test_the_next_run_applies_what_a_killed_run_left_in_the_change_log(own_tables: OwnTables) -> None:
-    """Killed three times: with the tables made and nothing in them, and twice with the log ahead of the dimension.
+    """Killed three times: once with empty tables, and twice with a log that is ahead of the dimension.
 
-    The next run delivers what was killed again, and more; or nothing at all.
+    The next run has the same deliveries and more, or none.
     """
     warehouse, dimension = own_tables.warehouse, by_files(CUSTOMER.dimension)
     first, second, third = (own_tables.deliveries(dimension, told) for told in (FIRST, SECOND, THIRD))

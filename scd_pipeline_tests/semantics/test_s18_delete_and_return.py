@@ -1,4 +1,4 @@
-"""S18: deletes close, nothing is removed, and what was stated goes on holding."""
+"""S18: a delete closes a version and removes no row; provided values stay in effect."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S18")
 @case
 def test_a_delete_closes_a_version_and_a_return_opens_the_next_number() -> Case:
-    """The same value after a gap is a version of its own."""
+    """After a gap, the same value opens a version."""
     return Case(
         CUSTOMER,
         feed(
@@ -85,7 +85,7 @@ def test_an_entity_that_a_feed_omits_is_unchanged() -> Case:
 @rule("S7", "S8", "S18")
 @case
 def test_one_history_with_a_change_an_overwrite_a_delete_and_a_return() -> Case:
-    """The email of July is in the versions before it, too; the return changes neither."""
+    """The versions before July have its email too; the return changes neither."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -130,7 +130,7 @@ def test_a_delete_provides_no_values_even_if_its_row_has_some() -> Case:
 @rule("S18")
 @case
 def test_values_from_before_a_delete_are_in_effect_after_the_return() -> Case:
-    """The return states a city only; the score is what it was."""
+    """The return provides only a city; the score is that of before."""
     return Case(
         CUSTOMER,
         feed(
@@ -157,7 +157,7 @@ def test_values_from_before_a_delete_are_in_effect_after_the_return() -> Case:
 @rule("S18", "S30")
 @case
 def test_values_provided_before_an_entity_exists_are_in_effect_once_it_exists() -> Case:
-    """And what is stated while it is gone holds when it is back; neither makes a version of its own."""
+    """A value that is provided while the entity is deleted is in effect after its return. Neither opens a version."""
     return Case(
         ACCOUNT,
         feed(

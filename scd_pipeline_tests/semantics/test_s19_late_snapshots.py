@@ -1,4 +1,4 @@
-"""S19: a late snapshot is fitted in between its neighbours."""
+"""S19: a late snapshot takes effect between its neighbours."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -30,7 +30,7 @@ def test_a_late_snapshot_is_in_effect_up_to_the_next_snapshot() -> Case:
 @rule("S19")
 @case
 def test_an_entity_that_a_late_snapshot_omits_returns_with_the_next_snapshot() -> Case:
-    """And one who is only in the late one was there from its time up to the next."""
+    """An entity that only the late snapshot contains exists from its time up to the next one."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -96,7 +96,7 @@ def test_a_late_change_that_a_later_snapshot_repeats_opens_the_version() -> Case
 @rule("S19", "S30")
 @case
 def test_a_late_change_of_a_feed_is_in_effect_up_to_the_next_snapshot() -> Case:
-    """The snapshot of March stated Bonn, though nothing of it had to be kept: it says so still."""
+    """The snapshot of March asserts Bonn, although the log stored nothing of it."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -124,7 +124,7 @@ def test_a_late_change_of_a_feed_is_in_effect_up_to_the_next_snapshot() -> Case:
 @rule("S19", "S20")
 @case
 def test_the_next_snapshot_reasserts_only_attributes_for_which_it_has_a_column() -> Case:
-    """March had no column score, so the late score holds on; its city does not."""
+    """March has no column score, so the late score stays in effect; the late city does not."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -157,7 +157,7 @@ def test_the_next_snapshot_reasserts_only_attributes_for_which_it_has_a_column()
 @rule("S14", "S19", "S21")
 @case
 def test_a_version_that_a_snapshot_restores_has_the_reason_of_that_snapshot() -> Case:
-    """It stated nothing new when it came, so nothing of it was kept but the reason of the whole delivery."""
+    """It changed nothing when it arrived, so the log has only the reason of the whole delivery."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -191,7 +191,7 @@ def test_a_version_that_a_snapshot_restores_has_the_reason_of_that_snapshot() ->
 @rule("S19", "S26")
 @case
 def test_a_snapshot_asserts_nothing_about_an_entity_whose_row_is_bad() -> Case:
-    """The second says nothing of 1, so what comes late before it lasts up to the third."""
+    """The second snapshot asserts nothing about 1, so the late change before it is in effect up to the third."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -224,7 +224,7 @@ def test_a_snapshot_asserts_nothing_about_an_entity_whose_row_is_bad() -> Case:
 @rule("S19", "S26")
 @case
 def test_an_entity_with_a_bad_row_is_retired_if_the_next_snapshot_omits_it() -> Case:
-    """The first comes last: the third, which leaves 1 out, has to be asked for it."""
+    """The first snapshot arrives last; the third omits entity 1, which had a bad row in the second."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -247,7 +247,7 @@ def test_an_entity_with_a_bad_row_is_retired_if_the_next_snapshot_omits_it() -> 
 @rule("S5", "S26")
 @case
 def test_a_valid_row_takes_effect_even_if_its_entity_also_has_a_bad_row() -> Case:
-    """It repeats what was there; what comes late before it lasts up to it all the same."""
+    """It repeats the stored values; the late change before it is in effect up to this row."""
     return Case(
         CUSTOMER,
         snapshots(

@@ -1,4 +1,4 @@
-"""S20: columns that are missing, new, renamed, retired, or that nobody declared."""
+"""S20: columns that are missing, new, renamed, retired or not declared."""
 
 import shutil
 from dataclasses import replace
@@ -77,7 +77,7 @@ THIS = snapshots(
 
 @rule("S20")
 def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables: OwnTables) -> None:
-    """What a delivery had in column tier before it was declared is not read."""
+    """A column tier that was delivered before it was declared is not read."""
     last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
     told = own_tables.load(last, LAST, LACKING)
     assert_same_rows(
@@ -118,7 +118,7 @@ def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables:
 
 @rule("S19", "S20")
 def test_a_snapshot_from_before_a_rename_still_provides_the_renamed_attribute(own_tables: OwnTables) -> None:
-    """A late delivery lies before it: what it stated under the former name goes on from there."""
+    """After a late delivery, the values that it provided under the former name are in effect again."""
     last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
     early = snapshots(
         """
@@ -198,7 +198,7 @@ EACH_YEAR = (
 @pytest.mark.slow
 @rule("S19", "S20")
 def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: OwnTables) -> None:
-    """Renamed twice, each time with the last name alone: the rows are those of the declaration that tells them all."""
+    """Renamed twice, each time with the last name alone: the rows equal those with all former names declared."""
     one, two, three, whole = (year.dimension for year in YEARS)
     for dimension, told in zip((one, two, three), EACH_YEAR, strict=True):
         own_tables.load(dimension, snapshots(told, source="pos")).raise_if_rejected()
@@ -231,7 +231,7 @@ def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: Own
 @pytest.mark.slow
 @rule("S20")
 def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: OwnTables) -> None:
-    """What the log has under it could be either's."""
+    """The records of that name in the log could be of either attribute."""
     before, after = (year.dimension for year in YEARS[:2])
     own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_rejected()
     own_tables.load(after, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
@@ -243,7 +243,7 @@ def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: Ow
 
 @rule("S20")
 def test_change_records_of_an_undeclared_attribute_are_reported(own_tables: OwnTables) -> None:
-    """Also where the table that remembers the former names is gone: the log alone tells."""
+    """The log alone shows it if the table that stores the former names does not exist."""
     before, after = (year.dimension for year in YEARS[1:3])
     own_tables.load(before, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
     shutil.rmtree(own_tables.warehouse.table(before.name).path or "")
@@ -256,7 +256,7 @@ def test_change_records_of_an_undeclared_attribute_are_reported(own_tables: OwnT
 @rule("S20")
 @case
 def test_an_optional_column_that_is_missing_is_not_provided() -> Case:
-    """That is not NULL: what was stated holds."""
+    """It is not NULL: the value from before stays in effect."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -329,7 +329,7 @@ def test_columns_of_the_key_and_of_the_channel_are_required() -> Case:
 
 @rule("S20")
 def test_a_missing_column_that_an_expression_names_rejects_the_delivery(own_tables: OwnTables) -> None:
-    """The delivery is stopped, and not the run."""
+    """The delivery is rejected, and the run continues."""
     dimension = declared(
         """
         dimension: dim_signal
@@ -367,7 +367,7 @@ OFFICE = declared(
 
 @rule("S20", "S26")
 def test_missing_columns_and_bad_values_are_handled_as_declared(own_tables: OwnTables) -> None:
-    """As each attribute declares it; also where an expression names the column. A first NULL is no change."""
+    """Including columns that an expression names. A first NULL is not a change."""
     result = own_tables.load(
         OFFICE.dimension,
         snapshots(

@@ -1,4 +1,4 @@
-"""S26: rows that cannot be taken go to the quarantine, with their reason and their batch; the others go on."""
+"""S26: bad rows are quarantined with their reason and their batch; the other rows are loaded."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
 from scd_pipeline_tests.semantics.ground import OwnTables
@@ -24,7 +24,7 @@ CLIENT = declared(
 @rule("S26")
 @case
 def test_a_bad_row_is_quarantined_and_the_others_are_loaded() -> Case:
-    """With its batch, its key as far as it can be read, each reason, and the row as it came."""
+    """With its batch, its key if it can be read, each reason, and the row as delivered."""
     return Case(
         CUSTOMER,
         feed(
@@ -112,7 +112,7 @@ def test_a_key_with_a_null_column_cannot_be_read() -> Case:
 @rule("S26")
 @case
 def test_a_bad_row_of_a_snapshot_counts_as_present_and_provides_no_values() -> Case:
-    """It keeps the values that it had, and it is not gone. The quarantine is of the log: kind bad."""
+    """Its entity keeps its values and is not deleted. The bad row is in the log with kind `bad`."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -166,7 +166,7 @@ def test_a_bad_row_alone_creates_no_entity() -> Case:
 @rule("S26")
 @case
 def test_a_batch_with_too_many_bad_rows_is_rejected() -> Case:
-    """Half of them may be bad where `bad_row_limit: 0.5` is declared; of a stopped batch nothing is written."""
+    """With `bad_row_limit: 0.5` half of the rows may be bad; nothing of a rejected batch is written."""
     return Case(
         CUSTOMER,
         feed(
@@ -231,7 +231,7 @@ def test_the_limit_of_bad_rows_can_be_overridden() -> Case:
 @rule("S26", "S34")
 @case
 def test_fixed_rows_arrive_as_a_revision_at_the_position_of_their_delivery() -> Case:
-    """They are late by then. A retry of the first file does not undo it; its bad row is superseded."""
+    """They are late-arriving. A retry of the first file has no effect; its bad row is superseded."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -294,7 +294,7 @@ def test_a_row_outside_the_scope_of_its_snapshot_is_a_bad_row() -> Case:
 @rule("S26", "S18")
 @case
 def test_bad_values_in_the_attributes_of_a_delete_are_ignored() -> Case:
-    """Its key and its time have to be there."""
+    """Its key and its time are required."""
     return Case(
         CUSTOMER,
         feed(
@@ -320,7 +320,7 @@ def test_bad_values_in_the_attributes_of_a_delete_are_ignored() -> Case:
 
 @rule("S26", "S30")
 def test_a_required_attribute_may_be_not_provided(own_tables: OwnTables) -> None:
-    """NULL is a missing value in the snapshot, and none in the feed, where it means: nothing said."""
+    """NULL is a missing value in the snapshot; in the feed it means "not provided"."""
     result = own_tables.load(
         CLIENT.dimension,
         snapshots(

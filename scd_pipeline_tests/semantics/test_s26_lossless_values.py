@@ -1,4 +1,4 @@
-"""S26: a value is loaded only if its declared type holds all of it, whatever type it is delivered in."""
+"""S26: a value is loaded only if its declared type can hold all of it, whatever type it is delivered in."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _rules(text: str) -> Rules:
 
 @pytest.fixture(scope="module")
 def results(spark: SparkSession) -> list[str]:
-    """What each line becomes, all of them by one query."""
+    """The value that each line becomes, computed by one query."""
     delivered = spark.range(1).select(*[F.expr(case[2]).alias(f"v{at}") for at, case in enumerate(CASES)])
     columns = []
     for at, (field, case) in enumerate(zip(delivered.schema.fields, CASES, strict=True)):

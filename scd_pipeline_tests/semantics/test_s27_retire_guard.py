@@ -1,4 +1,4 @@
-"""S27: an empty or truncated snapshot does not delete everything; and what a snapshot speaks of."""
+"""S27: an empty or truncated snapshot retires no entities; the scope of a snapshot."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from scd_pipeline_tests.semantics.specification import Case, Declaration, case, 
 @rule("S27")
 @case
 def test_a_truncated_snapshot_is_rejected() -> Case:
-    """Of 24, at most a quarter may be missing. Nothing of it is written: not what it states of the others either."""
+    """At most a quarter of 24 may be omitted. Nothing of the snapshot is written, not even its changes."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -169,7 +169,7 @@ def test_a_declared_share_applies_at_any_size() -> Case:
 @rule("S4", "S27")
 @case
 def test_the_retire_guard_counts_entities_asserted_to_exist_before_the_snapshot() -> Case:
-    """The second snapshot arrives last. It omits eight whose rows are older; none of them was asserted before it."""
+    """The second snapshot arrives last and omits eight entities with older row times, none asserted before it."""
     return Case(
         TUTORIAL,
         snapshots(
@@ -267,7 +267,7 @@ def test_the_retire_guard_can_be_overridden() -> Case:
 @rule("S27")
 @case
 def test_a_run_of_many_batches_skips_the_rejected_one() -> Case:
-    """What is stopped neither retires nor counts for the next: March is held against January."""
+    """A rejected snapshot retires nothing and is not a basis for the next: March is compared with January."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -378,7 +378,7 @@ def test_quarantined_rows_count_as_present() -> Case:
 @rule("S27")
 @case
 def test_a_snapshot_with_a_key_that_cannot_be_read_retires_no_entities() -> Case:
-    """It might be anyone's. Of those whom it leaves out it says nothing."""
+    """The row could be of any entity, so the snapshot asserts no absence."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -437,7 +437,7 @@ def test_a_rejected_revision_leaves_the_previous_one_in_effect() -> Case:
 @rule("S27")
 @case
 def test_the_retire_guard_counts_entities_in_the_scope_of_the_snapshot() -> Case:
-    """Region n has 20 stores and may not vanish; region s has 4 and may."""
+    """Region n has 20 stores, so the guard applies; region s has 4, so it does not."""
     return Case(
         STORE,
         snapshots(
@@ -467,7 +467,7 @@ def test_the_retire_guard_counts_entities_in_the_scope_of_the_snapshot() -> Case
 @rule("S27", "S30")
 @case
 def test_a_snapshot_retires_in_its_scope_only() -> Case:
-    """Declared with the delivery, or the distinct values in it; where it is read off the rows, none is no scope."""
+    """The scope is passed, or is the set of distinct values; then a snapshot without rows has no scope."""
     return Case(
         STORE,
         snapshots(
@@ -495,7 +495,7 @@ def test_a_snapshot_retires_in_its_scope_only() -> Case:
 @rule("S26", "S27")
 @case
 def test_a_quarantined_row_contributes_to_the_scope_of_its_snapshot() -> Case:
-    """Its region was delivered, and all but the one that cannot be taken have left it."""
+    """Its region was delivered, and its other entities are omitted."""
     return Case(
         STORE,
         snapshots(
@@ -525,7 +525,7 @@ def test_a_quarantined_row_contributes_to_the_scope_of_its_snapshot() -> Case:
 @rule("S27", "S34")
 @case
 def test_a_rejected_revision_leaves_the_lower_one_of_the_same_run_current() -> Case:
-    """Both in one load: the higher is stopped, so the lower counts."""
+    """Both in one load: the higher one is rejected, so the lower one is current."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -579,7 +579,7 @@ def test_the_lower_of_two_revisions_in_one_run_is_superseded() -> Case:
 @rule("S27")
 @case
 def test_new_entities_of_a_snapshot_with_row_times_do_not_offset_omitted_ones() -> Case:
-    """30 are alive and 10 of them are left out; what the guard counts is who was there before."""
+    """30 entities exist and 10 of them are omitted; the guard counts only those that existed before."""
     return Case(
         CONTRACT,
         snapshots(
@@ -629,7 +629,7 @@ def test_several_rows_of_an_entity_count_once() -> Case:
 @rule("S27")
 @case
 def test_new_entities_do_not_count_towards_the_threshold_of_the_guard() -> Case:
-    """10 are alive: the guard is asked from 20 on, however many come."""
+    """10 entities exist; the guard applies from 20 on, however many are new."""
     return Case(
         CONTRACT,
         snapshots(
@@ -651,7 +651,7 @@ def test_new_entities_do_not_count_towards_the_threshold_of_the_guard() -> Case:
 @rule("S26", "S27")
 @case
 def test_bad_rows_of_an_entity_count_once_and_only_in_the_scope() -> Case:
-    """In region n 20 are alive and 6 are left out; 10 stray rows of region s say nothing of region n."""
+    """In region n 20 entities exist and 6 are omitted; 10 bad rows of region s do not affect region n."""
     return Case(
         STORE,
         snapshots(
@@ -682,7 +682,7 @@ def test_bad_rows_of_an_entity_count_once_and_only_in_the_scope() -> Case:
 @rule("S27")
 @case
 def test_the_retire_guard_does_not_apply_to_deletes_of_a_feed() -> Case:
-    """The guard is against absence that nobody stated."""
+    """The guard protects against absence; a feed's deletes are explicit."""
     return Case(
         CUSTOMER,
         feed(
@@ -726,7 +726,7 @@ def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tabl
 def test_consecutive_snapshots_without_common_entities_are_all_rejected(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything is looked at again once, and not for each of them."""
+    """The remaining batches are recomputed once, not once for each of them."""
     looked: list[int] = []
     really = change_records._compare_once
     monkeypatch.setattr(change_records, "_compare_once", lambda *given: looked.append(1) or really(*given))

@@ -1,4 +1,4 @@
-"""S29: where a history begins, and the declared beginning and open end of all time."""
+"""S29: the start of a history, the declared `begin` and the open end."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, PRODUCT
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -25,7 +25,7 @@ def test_without_begin_the_first_version_starts_at_the_first_change() -> Case:
 @rule("S29")
 @case
 def test_with_begin_a_first_version_within_the_limit_starts_at_the_declared_time() -> Case:
-    """Early is at or before 2024-01-01 here. `last_updated` tells when the change was."""
+    """The limit is 2024-01-01 here. `last_updated` has the time of the change."""
     return Case(
         PRODUCT,
         feed(
@@ -52,7 +52,7 @@ def test_with_begin_a_first_version_within_the_limit_starts_at_the_declared_time
 @rule("S29")
 @case
 def test_begin_moves_the_start_of_the_first_version_only() -> Case:
-    """Not the one after a gap; and an entity that was gone before the limit began before it all the same."""
+    """The version after a gap does not move; an entity that was deleted before the limit starts earlier too."""
     return Case(
         PRODUCT,
         feed(
@@ -75,7 +75,7 @@ def test_begin_moves_the_start_of_the_first_version_only() -> Case:
 @rule("S29", "S14")
 @case
 def test_a_late_first_change_within_the_limit_starts_at_the_declared_time() -> Case:
-    """The entity that began in force in June turns out to have begun in January."""
+    """The entity existed from June on; the late change of January moves its start."""
     return Case(
         PRODUCT,
         snapshots(
@@ -146,7 +146,7 @@ def test_without_a_declared_start_only_the_open_end_limits_times() -> Case:
 @rule("S26", "S29")
 @case
 def test_rows_of_a_delivery_before_the_declared_start_are_bad_rows() -> Case:
-    """Their time is that of the delivery."""
+    """The row times are those of the delivery."""
     return Case(
         PRODUCT,
         snapshots(

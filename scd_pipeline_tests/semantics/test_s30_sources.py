@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S30")
 @case
 def test_each_attribute_has_one_source_and_one_source_decides_existence() -> Case:
-    """The account of 3 is never opened by crm: what erp and desk say of it makes no entity."""
+    """crm never delivers account 3, so the values of erp and desk create no entity."""
     return Case(
         ACCOUNT,
         snapshots(
@@ -107,7 +107,7 @@ def test_a_delete_by_a_source_that_does_not_decide_existence_changes_nothing() -
 @rule("S30")
 @case
 def test_null_is_a_value_unless_declared_as_not_provided() -> Case:
-    """Of erp it is declared `nulls: not_provided`; the feed of desk states NULL."""
+    """erp declares `nulls: not_provided`; for the feed of desk NULL is a value."""
     return Case(
         ACCOUNT,
         snapshots(
@@ -144,7 +144,7 @@ def test_null_is_a_value_unless_declared_as_not_provided() -> Case:
 @rule("S20", "S30")
 @case
 def test_a_feed_can_provide_only_some_attributes() -> Case:
-    """A column that it does not deliver is not stated, and holds on."""
+    """An attribute without a column is not provided, and keeps its value."""
     return Case(
         ACCOUNT,
         snapshots(
@@ -178,7 +178,7 @@ def test_a_feed_can_provide_only_some_attributes() -> Case:
 @rule("S30")
 @case
 def test_a_source_can_deliver_snapshots_and_a_feed() -> Case:
-    """They speak of one state: the snapshot of April retires the one whom the feed made in March."""
+    """Both describe one state: the snapshot of April retires the entity that the feed created in March."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -212,7 +212,7 @@ def test_a_source_can_deliver_snapshots_and_a_feed() -> Case:
 @rule("S14", "S30")
 @case
 def test_a_version_opened_by_several_sources_at_one_time_names_the_last_one() -> Case:
-    """All that is stated at one time opens one version; it names the last one by position that changed anything."""
+    """All changes at one time open one version, which names the last one by position that changed a value."""
     return Case(
         ACCOUNT,
         feed(

@@ -1,4 +1,4 @@
-"""S33: a table with types 0, 1 and 3 only has one row for each entity, and shows no windows."""
+"""S33: a table with only types 0, 1 and 3 has one row for each entity, and no windows."""
 
 from scd_pipeline_tests.semantics.declarations import COUNTRY, PARTNER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S33")
 @case
 def test_one_row_for_each_entity() -> Case:
-    """It names the delivery that first made the entity; `last_updated` tells the last change of what it shows."""
+    """It names the delivery with which the entity first existed; `last_updated` has the last change of its values."""
     return Case(
         COUNTRY,
         snapshots(
@@ -32,7 +32,7 @@ def test_one_row_for_each_entity() -> Case:
 @rule("S18", "S33")
 @case
 def test_the_row_of_a_deleted_entity_is_kept_optionally_with_deleted_at() -> Case:
-    """The second comes back: its row tells nothing of the gap."""
+    """The second entity returns: its row does not show the gap."""
     return Case(
         COUNTRY,
         snapshots(
@@ -80,7 +80,7 @@ def test_deleted_at_is_the_time_of_the_last_delete() -> Case:
 @rule("S33")
 @case
 def test_the_row_of_a_deleted_entity_is_removed_if_declared() -> Case:
-    """One who comes back has its row again: it is named by what first made it."""
+    """The row of an entity that returns is written again, and names the delivery with which it first existed."""
     return Case(
         PARTNER,
         snapshots(

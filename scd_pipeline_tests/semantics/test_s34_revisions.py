@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S14", "S34")
 @case
 def test_the_same_content_under_the_same_revision_is_a_retry() -> Case:
-    """Whatever the order of its rows."""
+    """The order of its rows has no effect."""
     return Case(
         CUSTOMER,
         feed(
@@ -76,7 +76,7 @@ def test_other_content_under_the_same_revision_is_rejected() -> Case:
 @rule("S34")
 @case
 def test_a_higher_revision_replaces_the_lower_one_completely() -> Case:
-    """What only the lower one stated was never stated: entity 2 did not exist, and the move to Kiel was in March."""
+    """Changes of the lower revision alone are void: entity 2 did not exist, and the move to Kiel was in March."""
     return Case(
         CUSTOMER,
         feed(
@@ -132,7 +132,7 @@ def test_revisions_are_compared_as_numbers_and_a_lower_one_is_superseded() -> Ca
 @rule("S19", "S34")
 @case
 def test_an_unchanged_snapshot_becomes_a_change_after_the_one_before_it_is_revised() -> Case:
-    """February only repeated January. Once January is mended, February is a change, as it stated Bonn."""
+    """February repeated January. Once January is revised, February is a change, as it asserts Bonn."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -178,7 +178,7 @@ def test_a_revision_can_have_another_business_time() -> Case:
 @rule("S34")
 @case
 def test_a_withdrawn_delivery_has_no_effect() -> Case:
-    """Snapshots: whom it retired is not gone, and what it stated is not stated."""
+    """The entity that the snapshot retired exists, and its values are not in effect."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -223,7 +223,7 @@ def test_a_higher_revision_restores_a_withdrawn_delivery() -> Case:
 @rule("S34")
 @case
 def test_a_withdrawal_applies_to_a_lower_revision_that_arrives_later() -> Case:
-    """The delivery arrives after its withdrawal, under a lower revision: it does not count."""
+    """The delivery arrives after its withdrawal, under a lower revision: it is superseded."""
     return Case(
         CUSTOMER,
         feed(
@@ -250,7 +250,7 @@ def test_a_withdrawal_applies_to_a_lower_revision_that_arrives_later() -> Case:
 @rule("S13", "S34")
 @case
 def test_the_same_content_under_a_higher_revision_changes_no_row() -> Case:
-    """So the rows name the delivery without its revision."""
+    """The rows name the delivery without its revision."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -275,7 +275,7 @@ def test_the_same_content_under_a_higher_revision_changes_no_row() -> Case:
 @rule("S34")
 @case
 def test_a_higher_revision_with_equal_content_is_current() -> Case:
-    """2 repeats 1, so what comes under 1 or 2 is a retry or a fault, and 3 replaces it."""
+    """Revision 2 repeats 1, so 1 is superseded, and 3 replaces 2."""
     return Case(
         CUSTOMER,
         feed(

@@ -1,4 +1,4 @@
-"""S13: what is stated again unchanged leaves no trace in the dimension."""
+"""S13: an unchanged value changes nothing in the dimension."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
@@ -7,7 +7,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S13")
 @case
 def test_an_unchanged_value_opens_no_version_and_changes_no_row() -> Case:
-    """The row goes on naming the delivery that opened it, and its time."""
+    """The row still names the delivery that opened it, and its time."""
     return Case(
         CUSTOMER,
         snapshots(
@@ -37,7 +37,7 @@ def test_an_unchanged_value_opens_no_version_and_changes_no_row() -> Case:
 @rule("S13")
 @case
 def test_the_change_log_stores_unchanged_records_of_a_feed() -> Case:
-    """A snapshot's repetition can be read off the log, a feed's cannot: it is kept, and changes no row."""
+    """Unchanged values of a snapshot can be derived, those of a feed cannot: they are stored, and change no row."""
     return Case(
         CUSTOMER,
         feed(
@@ -62,7 +62,7 @@ def test_the_change_log_stores_unchanged_records_of_a_feed() -> Case:
 @rule("S13", "S14")
 @case
 def test_an_equal_value_that_is_true_earlier_moves_the_start_of_the_version() -> Case:
-    """The same value arrives later but was true before: one version, and it begins with the earlier statement."""
+    """The same value arrives later with an earlier time: one version, which starts at the earlier time."""
     return Case(
         CUSTOMER,
         feed(

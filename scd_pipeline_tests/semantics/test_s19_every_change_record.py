@@ -1,14 +1,15 @@
-"""Each kind of statement, late, early and equal in time (S5, S14, S18, S19, S26).
+"""Each kind of change record, late, early and at equal time (S5, S14, S18, S19, S26).
 
-There is a first statement (Bonn, in January) and a second one (in March), and between, before or after them comes
-one more: it *says* values (Ulm), gone, nothing or a bad row; it is told *by* a feed or a snapshot; and it *comes*
+Two records are given, one in January (Bonn) and one in March. Each line adds a further *record*: an upsert (Ulm), a
+delete, a no-op or a bad row. It is delivered *by* a feed or a snapshot, and it *comes*
 
-- late: it is true from February, and arrives last,
-- early: it is true from May, and arrives first,
-- equal, before or after: it is true from March as the second one is, stands before or after it by the name of its
-  delivery, and arrives last.
+- late: it is true from February, and arrives last;
+- early: it is true from May, and arrives first;
+- equal, before or after: it is true from March, like the second record; the name of its delivery is before or after
+  that of the second record; it arrives last.
 
-The months say where the entity is then. Each line is tried with the first two told by a feed and by snapshots.
+The months have the city of the entity at that time. Each line is tested with the first two records from a feed and from
+snapshots.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _statement(by: str, name: str, time: str, city: str) -> Told:
 
 
 def _becomes(line: dict[str, str | None]) -> str:
-    """The versions that the months show."""
+    """The versions that the columns of months describe."""
     runs = [(city, [MONTHS[m] for m, _ in months]) for city, months in groupby(_places(line), lambda place: place[1])]
     rows = []
     for i, (city, months) in enumerate(runs):

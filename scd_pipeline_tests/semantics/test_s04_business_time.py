@@ -1,4 +1,4 @@
-"""S4: the time at which a change is true, and snapshots whose rows have times of their own."""
+"""S4: the business time of a change, and snapshots with row times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 @rule("S4")
 @case
 def test_a_row_with_a_time_takes_effect_at_that_time() -> Case:
-    """The time of the delivery is then no part of what the rows of a feed state."""
+    """The time of the delivery then has no effect on the rows of a feed."""
     return Case(
         CUSTOMER,
         feed(
@@ -103,7 +103,7 @@ def test_a_delivery_time_without_a_zone_is_utc() -> None:
 @rule("S4")
 @case
 def test_a_snapshot_with_row_times_asserts_values_at_row_times_and_presence_at_its_own_time() -> Case:
-    """The values are true from the rows' times; who is there and who is not, at the snapshot's time."""
+    """The values are true from the row times; presence and absence are asserted at the snapshot's time."""
     return Case(
         CONTRACT,
         snapshots(
@@ -127,7 +127,7 @@ def test_a_snapshot_with_row_times_asserts_values_at_row_times_and_presence_at_i
 @rule("S4", "S18")
 @case
 def test_a_deleted_entity_that_is_present_returns_at_the_time_of_the_snapshot() -> Case:
-    """With the values of its row, although the row is older than its absence."""
+    """It has the values of its row, although the row time is before the absence."""
     return Case(
         CONTRACT,
         snapshots(
@@ -205,7 +205,7 @@ def test_a_row_committed_late_becomes_one_version_in_any_order_of_arrival() -> C
 @rule("S4", "S19")
 @case
 def test_a_late_assertion_of_existence_makes_a_later_absence_a_delete() -> Case:
-    """By a snapshot (entity 7) or by a feed's change record (8); nothing was stored of the absence until then."""
+    """A snapshot asserts entity 7, a feed's change record entity 8. Before, nothing was stored of the absence."""
     return Case(
         CONTRACT,
         snapshots(
@@ -246,7 +246,7 @@ def test_a_late_assertion_of_existence_makes_a_later_absence_a_delete() -> Case:
 @rule("S4", "S34")
 @case
 def test_an_absence_deletes_nothing_after_the_assertion_of_existence_is_withdrawn() -> Case:
-    """And again where a higher revision restores it."""
+    """A higher revision restores the assertion for entity 8."""
     return Case(
         CONTRACT,
         snapshots(
@@ -273,7 +273,7 @@ def test_an_absence_deletes_nothing_after_the_assertion_of_existence_is_withdraw
 @rule("S4", "S18")
 @case
 def test_an_assertion_of_existence_stays_in_effect_until_the_source_asserts_otherwise() -> Case:
-    """Entity 7 was deleted in February. That March's snapshot omits it too says nothing of its return before that."""
+    """Entity 7 was deleted in February. The snapshot of March omits it too, and leaves no further gap."""
     return Case(
         CONTRACT,
         snapshots(
@@ -344,7 +344,7 @@ def test_an_entity_returns_with_the_values_of_its_row_with_the_highest_position(
 @rule("S4")
 @case
 def test_presence_of_an_existing_entity_changes_nothing() -> Case:
-    """At the snapshot's time the row's older values are not stated again."""
+    """The row's older values are not asserted again at the snapshot's time."""
     return Case(
         CONTRACT,
         feed(
@@ -370,7 +370,7 @@ def test_presence_of_an_existing_entity_changes_nothing() -> Case:
 @rule("S4", "S19")
 @case
 def test_after_a_late_delete_the_entity_returns_with_the_next_snapshot_with_row_times() -> Case:
-    """The delete comes when the snapshot is long in; the snapshot still says that the entity is there."""
+    """The delete arrives after the snapshot, which still asserts that the entity is present."""
     return Case(
         CONTRACT,
         snapshots(
@@ -396,7 +396,7 @@ def test_after_a_late_delete_the_entity_returns_with_the_next_snapshot_with_row_
 @rule("S4")
 @case
 def test_an_entity_whose_row_is_dated_after_its_snapshot_exists_from_the_time_of_the_snapshot() -> Case:
-    """At the snapshot's time the entity is there already: with the row's values, which nothing precedes."""
+    """The snapshot asserts presence at its own time, and no earlier values exist: the row's values are used."""
     return Case(
         CONTRACT,
         snapshots(
@@ -415,7 +415,7 @@ def test_an_entity_whose_row_is_dated_after_its_snapshot_exists_from_the_time_of
 @rule("S4", "S26")
 @case
 def test_a_row_without_its_declared_time_is_a_bad_row() -> Case:
-    """The batch's time does not stand in for it."""
+    """The delivery's time does not replace it."""
     return Case(
         CONTRACT,
         snapshots(
@@ -466,7 +466,7 @@ def test_each_source_uses_its_own_business_time() -> Case:
 @rule("S4", "S30")
 @case
 def test_presence_has_no_effect_in_a_source_that_does_not_decide_existence() -> Case:
-    """The absence of April deleted nothing, so that May's row does not return with its older limit."""
+    """The absence of April deleted nothing, so the row of May does not make the entity return with its older limit."""
     return Case(
         CONTRACT,
         feed(

@@ -1,4 +1,4 @@
-"""S28: a wrong declaration is refused, with the file, the line, the field and what would be right."""
+"""S28: an invalid declaration is an error with file, line, field and fix."""
 
 import inspect
 

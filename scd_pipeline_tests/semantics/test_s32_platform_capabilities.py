@@ -1,4 +1,4 @@
-"""S32: nothing is guessed about what a server's Delta can do."""
+"""S32: platform capabilities are probed, not assumed."""
 
 from dataclasses import replace
 
