@@ -225,7 +225,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "AUDIT_MISSING": Condition(
         "no table {table} in {warehouse}; expected the audit of a dimension (a fact has only {batches})",
-        "load the dimension by `scd load` or `load_and_record`; `load` alone writes no audit",
+        "load the dimension: a load writes its audit",
     ),
     "DIMENSION_NOT_LOADED": Condition(
         "no dimension of this name in {warehouse}; expected {names}", "correct the name, or load it by `scd load`"

@@ -121,21 +121,21 @@ class Pipeline:
         run_id: str = "",
         raise_on_rejection: bool = True,
     ) -> LoadResult:
-        """Load deliveries into a dimension, with its audit and its list of keys, or into a fact.
+        """Load deliveries into a dimension, with its audit and its key list, or into a fact.
 
-        A load may be repeated: a delivery that was loaded before changes nothing.
+        A load can be repeated: a delivery that was loaded before changes nothing.
 
         Args:
             table: The declaration of the dimension or fact.
             deliveries: One Delivery or several; or the rows of one delivery as a frame of Spark, pandas or Arrow, as a
                 list of dicts, or as the path of a file. By default all deliveries at the paths of the declaration.
-            name: The name of the delivery whose rows are given; by default its time.
+            name: The name of the delivery, if its rows are passed; by default its time.
             at: The time of that delivery; by default its name, if that is a date.
             source: The source of that delivery; by default the only one that is declared.
             channel: The channel of that delivery, `snapshot` or `feed`; by default the only one of the source.
             revision: The revision of that delivery, 0 by default; a higher one replaces a lower one of the same name.
             allow: The rules that may not reject these deliveries: `bad_rows`, `retire_guard`.
-            run_id: A name for this load, stored with every row that it writes.
+            run_id: An id of this load, which is stored with its batches and commits.
             raise_on_rejection: Raise if a delivery is rejected, after all others are loaded. Otherwise
                 `LoadResult.rejected` has the rejected ones.
 

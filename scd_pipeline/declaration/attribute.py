@@ -38,12 +38,12 @@ class Attribute:
     - `source`: the source that provides it, if the dimension has several (S30)
     - `former_names`: its earlier names; its history continues under the new one (S20)
     - `retired`: no longer provided; it keeps its history and opens no version (S20)
-    - `missing`: what a delivery without the column asserts: it is rejected ("reject"), the attribute is not provided
+    - `missing`: the effect of a delivery without the column: it is rejected ("reject"), the attribute is not provided
       ("not_provided"), or it is NULL ("null") (S20)
-    - `on_bad_value`: what a value that does not cast does: its row is quarantined ("quarantine"), or the attribute is
-      NULL in it ("null") (S26)
+    - `on_bad_value`: the effect of a value that cannot be cast: its row is quarantined ("quarantine"), or the attribute
+      is NULL in it ("null") (S26)
     - `required`: a row in which it is NULL is a bad row, unless its feed declares that NULL is not provided (S26, S30)
-    - `personal`: its values are left out of messages and plans (S31)
+    - `personal`: messages and plans omit its values (S31)
     - `previous`: type 6 only: adds `previous_<name>`, the value of the preceding version (S10)
     - `derived`: computed by the pipeline and never read from a delivery, such as the surrogate keys of a fact (S23);
       it cannot be declared

@@ -110,13 +110,13 @@ def load(
     """Load the deliveries into a dimension or a fact, and bring all of its tables up to date (S17).
 
     All deliveries are loaded in one pass. A rejected batch is skipped and reported in the result; the others are
-    loaded. Without deliveries the load only completes what an earlier one, or a changed dimension, left to do.
+    loaded. Without deliveries, a load only completes earlier loads, rebuilds dropped tables and re-keys a fact.
 
     Args:
-        warehouse: Where the tables are.
+        warehouse: The warehouse of the tables.
         table: The declaration.
         deliveries: The deliveries of the table's sources, in any order.
-        run_id: The id that the written rows and commits get as `load_run_id`.
+        run_id: An id of this load, which is stored with its batches and commits.
         retry: How often the load is attempted after a write conflict; by default 5 times.
         progress: Called with each progress message.
         examples: How many changed rows the result shows.
