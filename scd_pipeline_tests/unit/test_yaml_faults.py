@@ -152,7 +152,6 @@ attributes: {version: 1}
         parse(text, "c.yaml")
     assert [f"{each.location} {each.field}" for each in caught.value.errors] == [
         "c.yaml:1 dimensoin",
-        "c.yaml:1 dimension",
         "c.yaml:2 business_key",
         "c.yaml:4 sources.crm.snapshot.path",
         "c.yaml:4 sources.crm.timezone",

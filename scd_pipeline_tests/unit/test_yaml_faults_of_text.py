@@ -120,8 +120,8 @@ ONE | business_key: customer_id | busines_key: customer_id\nbusiness_key: custom
 dimension's words>
 
 # column unknown word
-ONE |     snapshot: |     columns: {city: {form: C}}\n    snapshot:
-5: sources.crm.columns.city.form: 'form' is not an option here; did you mean format? allowed:
+ONE |     snapshot: |     columns: {birthday: {form: dd.MM.yyyy}}\n    snapshot:
+5: sources.crm.columns.birthday.form: 'form' is not an option here; did you mean format? allowed:
 from, format, unit, round, expression, default
 
 # column number

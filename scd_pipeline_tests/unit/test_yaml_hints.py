@@ -43,6 +43,20 @@ SNAPSHOT = '{snapshot: "in/{date}.csv"}'
                 "sources.crm.snapshot.format: allowed: parquet, csv",
             ],
         ),
+        (
+            '{snapshot: {path: "in/{date}.csv", formt: xls}, bad_row_limt: 7}',
+            "{scd: 2, typ: strng, personl: maybe}",
+            [
+                "sources.crm.bad_row_limt: did you mean bad_row_limit?",
+                "sources.crm.snapshot.formt: did you mean format?",
+                "sources.crm.snapshot.format: allowed: parquet, csv",
+                "sources.crm.bad_row_limit: ",
+                "attributes.city.typ: did you mean type?",
+                "attributes.city.personl: did you mean personal?",
+                "attributes.city.personal: write true or false",
+                "attributes.city.type: did you mean string?",
+            ],
+        ),
     ],
 )
 def test_an_error_has_a_hint(source: str, attribute: str, expected: list[str]) -> None:

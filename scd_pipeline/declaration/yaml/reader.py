@@ -187,7 +187,7 @@ class DimensionReader:
     def correct_names(self, path: str, entries: Mapping[str, Node], allowed: Options) -> dict[str, Node]:
         """Return the entries by option, and report unknown names.
 
-        A section under a misspelt name is read as that of the most similar option, so that its errors are reported too.
+        A value under a misspelt name is read as that of the most similar option, so that its errors are reported too.
         """
         corrected: dict[str, Node] = {}
         for option, node in entries.items():
@@ -196,10 +196,8 @@ class DimensionReader:
                 corrected[option] = node
                 continue
             self.report(field, f"{display(option)} is not an option here", _hint(option, allowed))
-            similar = nearest(option, allowed)
-            if not similar or similar in entries or similar in corrected:
-                continue
-            if allowed[similar] is Kind.SECTION:
+            similar = "" if _is_other_option(option, allowed) else nearest(option, allowed)
+            if similar and similar not in entries and similar not in corrected:
                 self.lines[joined(path, similar)] = self.lines[field]
                 corrected[similar] = node
         return corrected
@@ -321,6 +319,12 @@ def _is_cut(pieces: Sequence[Node]) -> bool:
         return False
     text = "".join(str(piece.value) for piece in pieces)
     return text.count("(") + text.count("<") > text.count(")") + text.count(">")
+
+
+def _is_other_option(option: str, allowed: Options) -> bool:
+    """Return whether an unknown option has a meaning elsewhere: at the source of a channel, or in another tool."""
+    is_of_source = allowed in (options.SNAPSHOT, options.FEED) and option in options.SOURCE
+    return is_of_source or option in options.ALIASES
 
 
 def _hint(option: str, allowed: Options) -> str:
