@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from scd_pipeline.declaration import Feed, Snapshot
+from scd_pipeline.deliveries.folders import folder_columns, with_folder_values
 from scd_pipeline.deliveries.paths import (
     escape_glob,
     file_column,
@@ -300,12 +301,14 @@ def read_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]
     """
     dialect = CsvDialect(declared_options(channel))
     reader = _spark_reader(spark, dialect, layout)
-    schema = reader.load(escape_glob(paths[0])).schema
-    names = [field.name for field in schema.fields if field.name != LINE]
+    first = reader.load(escape_glob(paths[0]))
+    names = [name for name in first.columns if name != LINE]
     if not names or dialect.is_wide or layout.is_plain:
         fields = [T.StructField(name, T.StringType()) for name in names]
         return read_by_spark(reader, paths, fields, _FIELD_COUNT)
-    rows = _parsed(_record_texts(spark, dialect, paths, layout), dialect, names)
+    in_folders = folder_columns(first, paths[:1])
+    in_files = [name for name in names if name not in in_folders]
+    rows = with_folder_values(_parsed(_record_texts(spark, dialect, paths, layout), dialect, in_files), in_folders)
     return rows.where(col(LINE).isNull()) if dialect.mode == "DROPMALFORMED" else rows
 
 

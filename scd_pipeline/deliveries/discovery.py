@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.deliveries.delivery import PLACEHOLDERS, TIME_PLACEHOLDERS, Delivery, placeholder
 from scd_pipeline.deliveries.files import last_changed, signature, total_size
+from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
-from scd_pipeline.deliveries.paths import escape_glob, normalize_path
+from scd_pipeline.deliveries.paths import normalize_path
 from scd_pipeline.deliveries.readers import partition_column
 from scd_pipeline.delta.commits import CHANGES_NO_ROW
 from scd_pipeline.errors import SourceDataError, first_line
@@ -301,7 +302,7 @@ def _file_revisions(spark: SparkSession, channel: Snapshot | Feed, path: str) ->
 
     That is `last_changed` of its folders if they exist on this machine, otherwise the modification time of its files.
     """
-    table = spark.read.format(str(channel.format)).load(escape_glob(path))
+    table = load_folders(spark.read.format(str(channel.format)), [path])
     modified = F.unix_micros("_metadata.file_modification_time")
     folder = F.regexp_extract("_metadata.file_path", "^(.*)/", 1)
     rows = table.groupBy(partition_column(channel), folder).agg(F.max(modified)).collect()

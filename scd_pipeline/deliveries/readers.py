@@ -11,8 +11,9 @@ from pyspark.sql import types as T
 from scd_pipeline.declaration import Feed, Snapshot
 from scd_pipeline.deliveries.csv_files import CsvLayout, read_csv, scan_csv
 from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
+from scd_pipeline.deliveries.folders import folder_columns, load_folders, with_folder_values
 from scd_pipeline.deliveries.json_files import infer_json_fields, read_json
-from scd_pipeline.deliveries.paths import escape_glob, normalize_path, owning_path
+from scd_pipeline.deliveries.paths import normalize_path, owning_path
 from scd_pipeline.deliveries.row_columns import DELIVERY, FILE
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.expressions import col, timestamp_literal
@@ -43,7 +44,8 @@ def read_path(
         fields: The columns of JSON files, if the caller has inferred them.
 
     Returns:
-        The columns of the files. CSV and JSON files also have the columns of `text_files.with_problems`.
+        The columns of the files, and as text those whose values are in the names of folders. CSV and JSON files also
+        have the columns of `text_files.with_problems`.
 
     Raises:
         SourceDataError: A CSV file cannot be read, for example because a quote is not closed.
@@ -53,9 +55,9 @@ def read_path(
     if channel.format == "json":
         fields = infer_json_fields(spark, channel, paths) if fields is None else fields
         if fields:
-            return read_json(spark, channel, paths, fields)
-    reader = spark.read.format(str(channel.format)).options(**channel.reader_options)
-    return reader.load([escape_glob(path) for path in paths])
+            rows = read_json(spark, channel, paths, fields)
+            return with_folder_values(rows, folder_columns(rows, paths))
+    return load_folders(spark.read.format(str(channel.format)).options(**channel.reader_options), paths)
 
 
 def _readable_layout(layouts: Mapping[str, CsvLayout]) -> CsvLayout:
@@ -71,7 +73,7 @@ def read_table(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery
     if delivery.table_version is not None:
         reader = reader.option("versionAsOf", str(delivery.table_version))
     path = str(delivery.path or channel.path)
-    frame = reader.load(path if channel.format == "delta" else escape_glob(path))
+    frame = reader.load(path) if channel.format == "delta" else load_folders(reader, [path])
     if channel.partition and delivery.partition is not None:
         frame = frame.where(partition_column(channel) == delivery.partition)
     return frame
