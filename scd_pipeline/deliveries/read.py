@@ -392,12 +392,19 @@ def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         raise _Unreadable("NO_ROW_ORDER", input="a folder of files")
     paths = [str(delivery.delivery.path) for delivery in members]
     frame = read_path(spark, first.channel, paths, layout=shape.layout, fields=shape.fields)
+    if is_in_order and _has_several_files(frame, paths):
+        raise _Unreadable("NO_ROW_ORDER", input="a path of several files")
     if FILE in frame.columns:
         return frame if is_in_order else frame.drop(ROW_ORDER)
     if len(members) == 1 and not is_in_order:
         return frame
     order = [row_order_column().alias(ROW_ORDER)] if is_in_order else []
     return frame.select("*", file_column(), *order)
+
+
+def _has_several_files(frame: DataFrame, paths: Sequence[str]) -> bool:
+    """Return whether one of the paths is read from several files: a pattern, or a folder in an object store."""
+    return not all(Path(path).is_file() for path in paths) and len(frame.inputFiles()) > len(set(paths))
 
 
 def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> DataFrame:

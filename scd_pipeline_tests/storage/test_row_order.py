@@ -42,7 +42,8 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     (folder / "a.csv").write_text("\n".join(["name,id,city", *lines]) + "\n")
     (folder / "a.json").write_text("\n".join(map(json.dumps, rows("json"))) + "\n")
     (folder / "parts").mkdir()
-    (folder / "parts" / "1.csv").write_text("name,id,city\nfolder,1,Bonn\n")
+    for number in (1, 2):
+        (folder / "parts" / f"{number}.csv").write_text("name,id,city\nfolder,1,Bonn\n")
     warehouse = Warehouse(spark, folder / "warehouse")
     size = spark.conf.get("spark.sql.files.maxPartitionBytes")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
@@ -56,6 +57,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
                 feed("pandas", frame=pd.DataFrame(rows("pandas"))),
                 feed("arrow", frame=pa.Table.from_pylist(rows("arrow"))),
                 feed("folder", path=str(folder / "parts")),
+                feed("pattern", path=str(folder / "parts" / "*.csv")),
                 feed("spark", frame=spark.sql("SELECT 'spark' AS name, 1 AS id, 'Bonn' AS city")),
             ],
         )
@@ -73,7 +75,10 @@ def test_the_last_row_of_each_key_decides(loaded: tuple[Warehouse, LoadResult], 
 
 
 @rule("S5")
-@pytest.mark.parametrize(("name", "what"), [("folder", "a folder of files"), ("spark", "a Spark frame")])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("folder", "a folder of files"), ("pattern", "a path of several files"), ("spark", "a Spark frame")],
+)
 def test_where_rows_have_no_order_the_delivery_is_rejected(
     loaded: tuple[Warehouse, LoadResult], name: str, what: str
 ) -> None:
