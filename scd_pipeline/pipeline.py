@@ -148,9 +148,7 @@ class Pipeline:
             LoadError: The tables are damaged, or another writer kept committing first.
             UsageError: An argument has a value that cannot be used; nothing was written.
         """
-        declared = _declared(table)
-        described = _Description(name, at, source, channel, revision, allow)
-        selected = _select(declared, deliveries, described, self.spark)
+        declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
         result = load(self.warehouse, declared, selected, run_id=_text("run_id", run_id), progress=_log.info)
         facts = [declared] if isinstance(declared, Fact) else []
         reading.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
@@ -181,10 +179,13 @@ class Pipeline:
             SourceDataError: A delivery does not fit the declaration.
             UsageError: An argument has a value that cannot be used.
         """
-        declared = _declared(table)
-        described = _Description(name, at, source, channel, revision, allow)
-        selected = _select(declared, deliveries, described, self.spark)
+        declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
         return plan(self.warehouse, declared, selected)
+
+    def _select(self, table: Any, deliveries: Any, *description: Any) -> tuple[Dimension | Fact, list[Delivery]]:
+        """Return the declaration and the deliveries that the arguments of `load` and `plan` mean."""
+        declared = _declared(table)
+        return declared, _select(declared, deliveries, _Description(*description), self.spark)
 
     # Queries of one table
 
