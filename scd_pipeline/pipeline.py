@@ -364,15 +364,14 @@ def _start() -> tuple[SparkSession, Callable[[], None] | None]:
 
     environment = Environment.from_env()
     installation = install(environment, progress=_log.info)
-    scratch = environment.cache_folder / "spark-warehouse"
     existing = SparkSession.getActiveSession()
-    spark = session.local_spark(scratch, jars=installation.jars, java_home=installation.java_home)
+    spark = session.open_spark("", environment, installation=installation)
     return spark, spark.stop if existing is None else None
 
 
 def _connect(remote: str) -> tuple[SparkSession, Callable[[], None]]:
     """Return a session at a Spark Connect server, and what stops it."""
-    spark = session.connect_spark(remote)
+    spark = session.open_spark(remote, Environment.from_env())
     return spark, spark.stop
 
 

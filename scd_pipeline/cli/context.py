@@ -87,23 +87,16 @@ class Settings:
             SetupError: Java, jars or the server is missing.
         """
         from scd_pipeline.spark import session
-        from scd_pipeline.spark.installation import find_installation
 
-        if not self.remote:
-            installed = find_installation(self.environment)
-            scratch = self.environment.cache_folder / "spark-warehouse"
-            with progress("starting Spark"):
-                # It ends with this process, whose only session it is.
-                spark = session.local_spark(scratch, jars=installed.jars, java_home=installed.java_home, quick=quick)
-            yield self._warehouse(spark, declared)
-            return
-        with progress("connecting to Spark"):
-            spark = session.connect_spark(self.remote)
+        with progress("connecting to Spark" if self.remote else "starting Spark"):
+            spark = session.open_spark(self.remote, self.environment, quick=quick)
         try:
             yield self._warehouse(spark, declared)
         finally:
-            with contextlib.suppress(Exception):
-                spark.stop()
+            # An embedded session ends with this process, whose only session it is.
+            if self.remote:
+                with contextlib.suppress(Exception):
+                    spark.stop()
 
     def _warehouse(self, spark: SparkSession, declared: Sequence[str]) -> Warehouse:
         from scd_pipeline.delta.warehouse import Warehouse

@@ -23,7 +23,6 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import DEFAULT_WAREHOUSE, Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import session
-from scd_pipeline.spark.installation import find_installation
 from scd_pipeline.spark.remote import redacted_address
 
 REMOTE_VARIABLE = "SCD_REMOTE"
@@ -81,17 +80,9 @@ class DeltaSparkResource(LazyPySparkResource):
 
     def _init_session(self) -> None:
         if self._spark_session is None:
-            self._spark_session = session.connect_spark(self.remote) if self.remote else self._embedded()
-
-    def _embedded(self) -> Any:
-        environment = Environment.from_env()
-        installed = find_installation(environment)
-        return session.local_spark(
-            environment.cache_folder / "spark-warehouse",
-            jars=installed.jars,
-            java_home=installed.java_home,
-            extra={str(name): _setting(value) for name, value in self.spark_config.items()},
-        )
+            embedded = {} if self.remote else self.spark_config
+            extra = {str(name): _setting(value) for name, value in embedded.items()}
+            self._spark_session = session.open_spark(self.remote, Environment.from_env(), extra=extra)
 
     def disconnect(self) -> None:
         """Stop a session at a server. An embedded session stays, as others in the process may use it."""

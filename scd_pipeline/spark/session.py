@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_conf
+from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
 from scd_pipeline.spark.remote import require_server
 from scd_pipeline.spark.server import connect_server
@@ -84,6 +86,32 @@ def connect_spark(url: str) -> SparkSession:
         spark.client.set_retry_policies([DefaultPolicy(max_retries=12, max_backoff=3000)])
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     return spark
+
+
+def open_spark(
+    remote: str,
+    environment: Environment,
+    *,
+    installation: Installation | None = None,
+    quick: bool = False,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a session at a Spark Connect server, or the one that is embedded in this process.
+
+    Args:
+        remote: The address of the server; empty for an embedded session.
+        environment: The environment variables, which name the installed Java and jars.
+        installation: Java and jars of an embedded session, if the caller has found them.
+        quick, extra: See `configuration.spark_conf`; for an embedded session.
+
+    Raises:
+        SetupError: As `connect_spark`, or as `find_installation` and `local_spark`.
+    """
+    if remote:
+        return connect_spark(remote)
+    installed = installation or find_installation(environment)
+    scratch = environment.cache_folder / "spark-warehouse"
+    return local_spark(scratch, jars=installed.jars, java_home=installed.java_home, quick=quick, extra=extra)
 
 
 @contextlib.contextmanager

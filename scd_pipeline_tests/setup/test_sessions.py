@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import launch, session
 from scd_pipeline.spark.configuration import spark_conf
@@ -215,6 +217,26 @@ def test_a_malformed_address_is_not_shown(url: str) -> None:
     assert raised.value.code == "REMOTE_ADDRESS_INVALID"
     assert "tOkEn" not in f"{raised.value}{raised.value.__cause__}"
     assert "kEn" not in redacted_address(url)
+
+
+def test_a_session_is_opened_at_a_server_or_with_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def embedded(*arguments: object, **options: object) -> object:
+        return arguments, options
+
+    found = SimpleNamespace(jars=("found.jar",), java_home=tmp_path)
+    passed = SimpleNamespace(jars=("passed.jar",), java_home=tmp_path)
+    monkeypatch.setattr(session, "connect_spark", lambda url: url)
+    monkeypatch.setattr(session, "local_spark", embedded)
+    monkeypatch.setattr(session, "find_installation", lambda environment: found)
+    environment = Environment.from_env({"SCD_HOME": str(tmp_path)})
+    assert session.open_spark("sc://server", environment) == "sc://server"
+    arguments, options = session.open_spark("", environment, quick=True, extra={"a": "b"})
+    assert arguments == (tmp_path / "spark-warehouse",)
+    assert options == {"jars": ("found.jar",), "java_home": tmp_path, "quick": True, "extra": {"a": "b"}}
+    _, options = session.open_spark("", environment, installation=passed)
+    assert options["jars"] == ("passed.jar",)
 
 
 @pytest.mark.parametrize(
