@@ -63,7 +63,7 @@ RULES: dict[str, Rule] = {
     "S2": Rule(
         "Half-open windows",
         """
-        A version is in force from `effective_from` on, up to but not at `effective_to`. The windows of one entity do
+        A version is in force from `effective_from` up to, but not including, `effective_to`. The windows of one entity do
         not overlap and are never empty. A gap between two of them means that the entity did not exist in between.
         """,
     ),
@@ -126,8 +126,8 @@ RULES: dict[str, Rule] = {
             "row is a delete, the other rows of its position have no effect; otherwise the deletes among them have "
             "none. The order of these rows is then part of the batch's content.",
             "`last_row` needs rows whose order is the same at each read: those of one file, or of a pandas or Arrow "
-            "frame. With a table the declaration is invalid; a folder of files or a Spark frame is rejected when it "
-            "is delivered.",
+            "frame. With a table the declaration is invalid; several files or a Spark frame are rejected when they "
+            "are delivered.",
         ),
     ),
     "S6": Rule(
