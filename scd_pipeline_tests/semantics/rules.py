@@ -63,8 +63,8 @@ RULES: dict[str, Rule] = {
     "S2": Rule(
         "Half-open windows",
         """
-        A version is in force from `effective_from` up to, but not including, `effective_to`. The windows of one entity do
-        not overlap and are never empty. A gap between two of them means that the entity did not exist in between.
+        A version is in force from `effective_from` up to, but not including, `effective_to`. The windows of one entity
+        do not overlap and are never empty. A gap between two of them means that the entity did not exist in between.
         """,
     ),
     "S3": Rule(
