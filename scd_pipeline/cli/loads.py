@@ -32,6 +32,7 @@ COLUMNS: dict[str, Kind] = {
     "changed": "number",
     "closed": "number",
     "bad_rows": "number",
+    "nulled_values": "number",
     "undeclared_columns": "number",
     "code": "text",
     "problem": "text",
@@ -121,6 +122,8 @@ def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult]
         _print_batches(rows, output)
         if undeclared := sorted({name for batch in batches for name in batch.undeclared}):
             print(f"  {undeclared_summary(undeclared)}")
+        if nulled := sum(batch.nulled_values for batch in batches):
+            print(f"  bad values set to NULL: {nulled}")
         print(load_summary(result))
     else:
         report(load_summary(result))
@@ -205,8 +208,9 @@ def _print_bad_rows(planned: LoadPlan, limit: int, output: Output) -> None:
 
 
 def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
-    counts = (batch.rows, batch.new, batch.changed, batch.closed, batch.bad_rows, len(batch.undeclared))
-    return (table, key, batch.outcome, *counts, batch.code or None, batch.problem or None)
+    counts = (batch.rows, batch.new, batch.changed, batch.closed)
+    problems = (batch.bad_rows, batch.nulled_values, len(batch.undeclared))
+    return (table, key, batch.outcome, *counts, *problems, batch.code or None, batch.problem or None)
 
 
 def _partition_keys(item: Dimension | Fact, deliveries: Sequence[Delivery]) -> list[str]:

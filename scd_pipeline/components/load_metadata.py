@@ -38,8 +38,8 @@ TableMetadata = dict[str, dict[str, Any]]
 _MAX_ITEMS = 20
 """Number of deliveries or versions that a table or a plot contains."""
 _OUTCOMES = ("accepted", "unchanged", "superseded", "missing", "rejected")
-_ROW_COUNTS = {"rows_read": "rows", "rows_quarantined": "bad_rows"}
-"""Metadata keys of a delivery's rows, and the fields of its batch."""
+_ROW_COUNTS = {"rows_read": "rows", "rows_quarantined": "bad_rows", "values_set_to_null": "nulled_values"}
+"""Metadata keys of a delivery's rows and bad values, and the fields of its batch."""
 _VERSION_COUNTS = ("versions_opened", "versions_closed")
 _ROW_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
 """Metadata keys of the row actions."""

@@ -25,7 +25,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.read import read_deliveries
 from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
-from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import drop_deleted_ties, find_conflicts, merge_ties, merge_ties_by_last_row
 from scd_pipeline.errors import BatchRejected, SourceDataError
 from scd_pipeline.expressions import col, key_text
@@ -42,7 +42,7 @@ from scd_pipeline.history.batch import (
 from scd_pipeline.instants import from_micros_or_none
 
 _SHOWN_KEYS = 10
-_FILE_COLUMNS = (HASH, KEY_READABLE, ROW_ORDER)
+_FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +399,8 @@ def _with_content(
         latest=from_micros_or_none(counts.get("latest")),
     )
     tied_rows, bad_reason = int(counts.get("repeated") or 0), str(counts.get("bad_reason") or "")
-    return replace(delivery, batch=filled, tied_rows=tied_rows, bad_reason=bad_reason)
+    nulled = int(counts.get("nulled") or 0)
+    return replace(delivery, batch=filled, tied_rows=tied_rows, bad_reason=bad_reason, nulled_values=nulled)
 
 
 def _by_tie_rule(deliveries: Iterable[tuple[str, PendingDelivery]]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, ROW_ORDER
+from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
 from scd_pipeline.expressions import key_text
 
@@ -29,15 +29,21 @@ def summarize_batches(
         dimension: The declaration.
 
     Returns:
-        `_batch`, `rows`, `bad_rows`, `unreadable` (bad rows without a key), `entities` (distinct keys and times of
-        good rows), `repeated` (how many of these occur more than once), `hash`, `bad_reason`, `earliest` and `latest`
-        (times of good rows), and `scope_<n>` for the n-th of `scopes`: the distinct encoded values of rows whose key
-        can be read. A bad row among them counts as present (S26), so its delivery covers its scope.
+        `_batch`, `rows`, `bad_rows`, `nulled` (values of good rows that are NULL because they do not cast),
+        `unreadable` (bad rows without a key), `entities` (distinct keys and times of good rows), `repeated` (how many
+        of these occur more than once), `hash`, `bad_reason`, `earliest` and `latest` (times of good rows), and
+        `scope_<n>` for the n-th of `scopes`: the distinct encoded values of rows whose key can be read. A bad row among
+        them counts as present (S26), so its delivery covers its scope.
     """
     is_good = F.col(KIND) != "bad"
     groups = rows.groupBy(
         *tie_columns(dimension), is_good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)
-    ).agg(F.count(F.lit(1)).alias("_n"), _group_hash(in_file_order).alias("_h"), F.min(BAD_REASON).alias("_reason"))
+    ).agg(
+        F.count(F.lit(1)).alias("_n"),
+        F.sum(NULLED).alias("_nulled"),
+        _group_hash(in_file_order).alias("_h"),
+        F.min(BAD_REASON).alias("_reason"),
+    )
     good_groups = F.when(F.col("_good"), F.lit(1)).otherwise(0)
     scope_values = {
         f"scope_{number}": F.collect_set(
@@ -48,6 +54,7 @@ def summarize_batches(
     return groups.groupBy(BATCH).agg(
         F.sum("_n").alias("rows"),
         F.sum(F.when(~F.col("_good"), F.col("_n")).otherwise(0)).alias("bad_rows"),
+        F.sum(F.when(F.col("_good"), F.col("_nulled")).otherwise(0)).alias("nulled"),
         F.sum(F.when(~F.col(KEY_READABLE), F.col("_n")).otherwise(0)).alias("unreadable"),
         F.sum(good_groups).alias("entities"),
         F.sum(F.when(F.col("_good") & (F.col("_n") > 1), 1).otherwise(0)).alias("repeated"),

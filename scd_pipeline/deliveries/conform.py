@@ -40,6 +40,7 @@ from scd_pipeline.deliveries.row_columns import (
     HASH,
     KEY_READABLE,
     LINE,
+    NULLED,
     PROBLEM,
     ROW_ORDER,
     ROW_ORDER_TYPE,
@@ -81,8 +82,8 @@ def conform(
     time or one outside of the dimension's time, or a key outside of its batch's scope. A default replaces NULL first.
 
     Returns:
-        The columns of change records, `_scd_hash`, `_key_readable`, and `_scd_row_order`, which is NULL unless the
-        last row of a file decides ties.
+        The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, and `_scd_row_order`, which is NULL
+        unless the last row of a file decides ties.
 
     Raises:
         AnalysisException: An expression of the declaration names a column that the frame lacks.
@@ -92,12 +93,14 @@ def conform(
     text = F.coalesce(mapping.line, _row_text(mapping)).alias(BAD_ROW)
     row_order = F.col(ROW_ORDER) if channel.ties == "last_row" else F.lit(None).cast(ROW_ORDER_TYPE)
     record = (mapping.line.alias(LINE), mapping.problem.alias(PROBLEM), row_order.alias(ROW_ORDER))
-    typed = frame.select(DELIVERY, HASH, *values.columns, cast_problems, text, *record)
+    nulled = values.nulled.alias(NULLED)
+    typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, text, *record)
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _is_key_readable(dimension))
     first_problems = F.when(F.col(_CAST_PROBLEMS) != "", F.col(_CAST_PROBLEMS))
     reason = F.concat_ws("; ", first_problems, *_time_problems(channel, dimension), *_scope_problems(channel))
     typed = typed.withColumn(BAD_REASON, F.coalesce(F.col(PROBLEM), F.when(reason != "", reason)))
-    return typed.select(*_change_record_columns(mapping, source, channel, dimension), HASH, KEY_READABLE, ROW_ORDER)
+    records = _change_record_columns(mapping, source, channel, dimension)
+    return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
 
 # -- Values
@@ -105,10 +108,14 @@ def conform(
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The cast columns, and for each the reason why a value is bad (NULL if it is not)."""
+    """The cast columns, and for each the reason why a value is bad (NULL if it is not).
+
+    `nulled` is the number of values of a row that are NULL because they do not cast.
+    """
 
     columns: list[Column]
     problems: list[Column]
+    nulled: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +169,7 @@ def _columns_to_cast(
 def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     is_deleted = _is_deleted(channel)
     required = _required_attributes(channel, dimension)
-    columns, problems = [], []
+    columns, problems, nulled = [], [], F.lit(0)
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         rules = Rules(source.timezone, column.mapped.format, column.mapped.unit, column.mapped.round)
         result = cast(column.delivered, column.physical, column.data_type, rules)
@@ -170,7 +177,9 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         value = column.with_default(value)
         # A delete provides no attribute, so it does not matter what its attributes contain.
         is_bad = result.is_bad & ~is_deleted if name in mapping.provided else result.is_bad
-        if not column.is_null_if_bad:
+        if column.is_null_if_bad:
+            nulled = nulled + F.when(is_bad, 1).otherwise(0)
+        else:
             problems.append(_cast_problem(name, is_bad, column))
         if name in required:
             is_missing = column.delivered.isNull() & value.isNull() & ~is_deleted
@@ -178,7 +187,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         columns.append(value.alias(name))
     texts = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
     columns += [_text_of_row_or_delivery(name, physical, mapping).alias(name) for name, physical in texts.items()]
-    return _Values([*columns, is_deleted.alias(_DELETED)], problems)
+    return _Values([*columns, is_deleted.alias(_DELETED)], problems, nulled)
 
 
 def _is_deleted(channel: Snapshot | Feed) -> Column:

@@ -24,6 +24,7 @@ class PendingDelivery:
         reading: How its columns are read; None before that is known.
         tied_rows: The number of rows that have the key and the position of another row.
         bad_reason: The reason of one of its bad rows.
+        nulled_values: The number of values that are NULL because they do not cast.
         duplicate: How many earlier deliveries of the load have the same batch id.
     """
 
@@ -34,6 +35,7 @@ class PendingDelivery:
     reading: ColumnMapping | None = None
     tied_rows: int = 0
     bad_reason: str = ""
+    nulled_values: int = 0
     duplicate: int = 0
 
     @classmethod
@@ -65,6 +67,7 @@ class PendingDelivery:
             batch.changed,
             batch.closed,
             undeclared=self.reading.undeclared if self.reading else (),
+            nulled_values=self.nulled_values,
         )
         if rejection is None:
             return result

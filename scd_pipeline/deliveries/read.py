@@ -34,7 +34,7 @@ from scd_pipeline.deliveries.paths import file_column, normalize_uri, row_order_
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_columns
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, ROW_ORDER, ROW_ORDER_TYPE
+from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.frames import checkpoint, empty_frame, union_all
 
@@ -447,6 +447,6 @@ def _no_rows(spark: SparkSession, dimension: Dimension) -> DataFrame:
     """Return an empty frame with the columns of `conform`."""
     types = {name: f"struct<v:{data_type.ddl()}>" for name, data_type in attribute_types(dimension).items()}
     keys = {key.name: key.type for key in dimension.business_key}
-    columns = {**keys, **CHANGE_RECORD_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean"}
+    columns = {**keys, **CHANGE_RECORD_TYPES, **types, HASH: "bigint", KEY_READABLE: "boolean", NULLED: "int"}
     columns[ROW_ORDER] = ROW_ORDER_TYPE
     return empty_frame(spark, columns)

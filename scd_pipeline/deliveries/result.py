@@ -43,6 +43,7 @@ class BatchResult:
             version whose files no longer exist); or `rejected`.
         rows: The number of delivered rows.
         bad_rows: The number of rows that were quarantined.
+        nulled_values: The number of values that are NULL because they do not cast (`on_bad_value: null`).
         new, changed, closed: The number of entities by change (`ChangeCounts`).
         versions_opened, versions_closed: The number of versions.
         undeclared: The delivered columns that the declaration does not name.
@@ -68,12 +69,14 @@ class BatchResult:
     problem: str = ""
     fix: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
+    nulled_values: int = 0
 
     def __str__(self) -> str:
         text = f"{self.batch_id}: {self.outcome}"
         if self.outcome == "accepted":
             text += f", {self.rows} rows: {self.new} new, {self.changed} changed, {self.closed} closed"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
+            text += f", {self.nulled_values} bad values set to NULL" if self.nulled_values else ""
         if self.undeclared:
             text += f"; {undeclared_summary(self.undeclared)}"
         return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text

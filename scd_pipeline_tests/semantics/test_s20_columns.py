@@ -401,11 +401,11 @@ def test_missing_columns_and_bad_values_are_handled_as_declared(own_tables: OwnT
     )
     assert_same_rows(
         """
-        | delivery | outcome  | changed | bad_rows | code            |
-        | '1'      | accepted | 0       | 0        | ''              |
-        | '2'      | accepted | 2       | 0        | ''              |
-        | '3'      | accepted | 1       | 0        | ''              |
-        | '4'      | rejected | 0       | 0        | COLUMN_MISSING  |
+        | delivery | outcome  | changed | bad_rows | nulled_values | code            |
+        | '1'      | accepted | 0       | 0        | 0             | ''              |
+        | '2'      | accepted | 2       | 0        | 1             | ''              |
+        | '3'      | accepted | 1       | 0        | 0             | ''              |
+        | '4'      | rejected | 0       | 0        | 0             | COLUMN_MISSING  |
         """,
         [{name: getattr(b, name) for name in COUNTED} for b in result.batches],
     )
@@ -423,4 +423,4 @@ def test_missing_columns_and_bad_values_are_handled_as_declared(own_tables: OwnT
     )
 
 
-COUNTED = ("delivery", "outcome", "changed", "bad_rows", "code")
+COUNTED = ("delivery", "outcome", "changed", "bad_rows", "nulled_values", "code")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scd_pipeline.components.load_metadata import table_counts
+from scd_pipeline.components.load_metadata import log_counts, table_counts
+from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.summary import load_summary
@@ -37,3 +38,9 @@ def test_a_plan_counts_them_too() -> None:
         **unused,
     )
     assert told.explain().splitlines()[-1] == "  rows of fct_play: 6 to open; unknown members: player 2"
+
+
+def test_bad_values_that_were_set_to_null_are_counted() -> None:
+    batch = BatchResult("crm/snapshot/1", "crm", "1", "accepted", rows=3, nulled_values=2)
+    assert str(batch) == "crm/snapshot/1: accepted, 3 rows: 0 new, 0 changed, 0 closed, 2 bad values set to NULL"
+    assert log_counts(LoadResult("dim_player", (batch,), {}, 2, 1, 0.1))["values_set_to_null"] == 2
