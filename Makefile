@@ -71,6 +71,14 @@ soak: setup ## Compare 1,008 random scenarios on Spark with the oracle, in parts
 mutants: setup ## Mutation tests: random scenarios must detect each mutant of the engine; in parts as above
 	$(PY) -m scd_pipeline_tests.generative.mutants $(ARGS)
 
+.PHONY: bench
+bench: setup ## Measure loads against other ways to load, for two hours at most; run again to go on
+	$(PY) -m benchmarks full $(ARGS)
+
+.PHONY: bench-quick
+bench-quick: setup ## Measure a few small loads in about three minutes; fails unless all rows are equal
+	$(PY) -m benchmarks quick $(ARGS)
+
 .PHONY: lint
 lint: setup ## Check style, types and import layers
 	$(PY) -m ruff check .

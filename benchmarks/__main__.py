@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import shutil
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.contestants.registry import CONTESTANTS, contestants
-from benchmarks.report import table
+import scd_pipeline
+from benchmarks.catalog import WORK
+from benchmarks.contestants.registry import CONTESTANTS
+from benchmarks.report import table, write_report
 from benchmarks.results import read_results
-from benchmarks.runner import Entry, Runner
-from benchmarks.session import start_session
-from benchmarks.work import WORK
+from benchmarks.runner import Runner
+from benchmarks.session import environment, start_session
+from benchmarks.suites import FULL, Step, quick
 
+FOLDER = Path("build/benchmark")
+REPORT = Path(__file__).parent / "results"
 WARM_UP_SIZE = 50_000
+QUICK_SIZE = 100_000
+HOURS = 2.0
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -27,19 +36,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    run = commands.add_parser("run", help="run work items, contestants in turn")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--cores", type=int, default=2, help="cores of Spark [2]")
+    shared.add_argument("--memory", default="3g", help="heap of Spark [3g]")
+    shared.add_argument("--folder", type=Path, default=FOLDER, help=f"folder of data and results [{FOLDER}]")
+
+    run = commands.add_parser("run", parents=[shared], help="run work items, contestants in turn")
     run.set_defaults(command=_run)
     run.add_argument("work", nargs="+", choices=sorted(WORK), help="work items")
-    run.add_argument("--size", type=_number, default=100_000, help="number of customers [100000]")
-    run.add_argument("--changes", type=_number, help="number of changes of a feed [a fortieth of the size]")
+    run.add_argument("--size", type=_number, default=QUICK_SIZE, help="number of customers or facts [100000]")
+    run.add_argument("--changes", type=_number, default=0, help="number of changes or batches [by the work item]")
     run.add_argument("--rounds", type=int, default=3, help="number of measured rounds [3]")
-    run.add_argument("--warm-up", type=int, default=2, help="rounds before, at most 50,000 customers [2]")
+    run.add_argument("--warm-up", type=int, default=2, help="rounds before, of at most 50,000 customers [2]")
     run.add_argument("--only", action="append", default=[], metavar="NAME", help="contestant; repeatable [all]")
-    run.add_argument("--cores", type=int, default=2, help="cores of Spark [2]")
-    run.add_argument("--memory", default="3g", help="heap of Spark [3g]")
-    run.add_argument("--folder", type=Path, default=Path("build/benchmark"), help="folder of data [build/benchmark]")
     run.add_argument("--results", type=Path, help="file of results to go on with [a new one in the folder]")
     run.add_argument("--fresh", action="store_true", help="discard the tables that earlier runs have prepared")
+
+    short = commands.add_parser("quick", parents=[shared], help="run a few work items once; fail unless rows are equal")
+    short.set_defaults(command=_quick)
+    short.add_argument("--size", type=_number, default=QUICK_SIZE, help="number of customers [100000]")
+
+    full = commands.add_parser("full", parents=[shared], help="run everything, or go on with a run that was ended")
+    full.set_defaults(command=_full)
+    full.add_argument("--hours", type=float, default=HOURS, help="hours after which no run begins [2]")
+    full.add_argument("--report", type=Path, default=REPORT, help="folder of the report [benchmarks/results]")
     return parser
 
 
@@ -54,21 +74,60 @@ def _run(options: argparse.Namespace) -> None:
         raise SystemExit(f"unknown contestants: {', '.join(sorted(unknown))}")
     if options.fresh:
         shutil.rmtree(folder / "prepared", ignore_errors=True)
-    spark = start_session(folder, cores=options.cores, memory=options.memory)
-    runner = Runner(spark, folder, results, lambda line: print(line, flush=True))
-    small = min(WARM_UP_SIZE, options.size)
-    runner.warm_up(_entries(options, small, None), options.warm_up)
-    runner.run(_entries(options, options.size, options.changes), options.rounds)
-    spark.stop()
-    shutil.rmtree(folder / "runs", ignore_errors=True)
+
+    def step(size: int) -> Step:
+        changes = min(options.changes, size)
+        return Step(tuple((work, size, changes) for work in options.work), options.rounds, tuple(options.only))
+
+    with _runner(options, results) as runner:
+        runner.warm_up(step(min(WARM_UP_SIZE, options.size)).entries(), options.warm_up)
+        runner.run(step(options.size).entries(), options.rounds)
     print(table(read_results(results)))
     print(f"results: {results}")
 
 
-def _entries(options: argparse.Namespace, size: int, changes: int | None) -> list[Entry]:
-    names = tuple(options.only)
-    number = size // 40 if changes is None else changes
-    return [Entry(WORK[work](size, number), contestants(work, names)) for work in options.work]
+def _quick(options: argparse.Namespace) -> None:
+    results = options.folder.absolute() / "results" / f"quick-{time.time_ns()}.jsonl"
+    with _runner(options, results) as runner:
+        for step in quick(options.size):
+            runner.run(step.entries(), step.rounds)
+    measured = read_results(results)
+    print(table(measured))
+    if not all(result.is_valid for result in measured):
+        sys.exit(1)
+
+
+def _full(options: argparse.Namespace) -> None:
+    tag = _package_digest()
+    results = options.folder.absolute() / "results" / f"full-{tag}.jsonl"
+    described = results.with_suffix(".environment.json")
+    deadline = time.monotonic() + options.hours * 3600
+    with _runner(options, results, tag=tag, deadline=deadline) as runner:
+        described.parent.mkdir(parents=True, exist_ok=True)
+        described.write_text(json.dumps(environment(cores=options.cores, memory=options.memory)))
+        if any(runner.open_runs(step.entries(), step.rounds) for step in FULL):
+            for step in quick(WARM_UP_SIZE):
+                runner.warm_up(step.entries(), 2)
+        for step in FULL:
+            runner.run(step.entries(), step.rounds)
+    write_report(read_results(results), json.loads(described.read_text()), options.report)
+    print((options.report / "report.md").read_text())
+
+
+def _package_digest() -> str:
+    """Return a digest of the package's code: results of other code are not continued."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(scd_pipeline.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _runner(
+    options: argparse.Namespace, results: Path, *, tag: str = "shared", deadline: float = float("inf")
+) -> Runner:
+    folder = options.folder.absolute()
+    spark = start_session(folder, cores=options.cores, memory=options.memory)
+    return Runner(spark, folder, results, tag, lambda line: print(line, flush=True), deadline)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ ATTRIBUTES = {
     "signup_date": "date",
     "updated_at": "timestamp",
 }
-EVENT_TYPES = "id bigint, at timestamp, change int, deleted boolean"
 FIRST = datetime(2024, 1, 1)
 SECOND = datetime(2024, 1, 2)
 OPEN_END = datetime(9999, 12, 31, 23, 59, 59)
@@ -72,7 +71,12 @@ def first_events(spark: SparkSession, size: int) -> DataFrame:
     return events(spark.range(size), timestamp(FIRST), F.lit(0))
 
 
-def bucket(salt: int) -> Column:
+def seconds(time: datetime) -> int:
+    """Return a time in UTC as seconds since 1970."""
+    return int((time - datetime(1970, 1, 1)).total_seconds())
+
+
+def bucket(salt: int | Column) -> Column:
     """Return a number from 0 to 999 for each entity, evenly distributed and another one for each salt."""
     return F.pmod(F.col(KEY) * 7919 + salt * 104729, F.lit(1000))
 
@@ -98,7 +102,7 @@ def feed_events(spark: SparkSession, size: int, changes: int, *, late: bool = Fa
     rows = spark.range(changes).withColumnRenamed("id", "number")
     is_new, is_deleted = number % 20 == 0, number % 20 == 1
     entity = F.when(is_new, size + number).otherwise(number * (size // changes))
-    at = F.timestamp_seconds(F.lit(int((SECOND - datetime(1970, 1, 1)).total_seconds())) + number % 86400)
+    at = F.timestamp_seconds(F.lit(seconds(SECOND)) + number % 86400)
     if late:
         at = F.when(number % 100 == 50, timestamp(FIRST - timedelta(days=3 * 365))).otherwise(at)
     change = F.when(is_new, F.lit(0)).otherwise(F.lit(1))

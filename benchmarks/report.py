@@ -1,23 +1,69 @@
-"""The report of a benchmark: a table."""
+"""The report of a benchmark: a table, the ratios of the targets, JSON and plots."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 
+from benchmarks.plots import draw_plots
 from benchmarks.results import Result, Summary, summarize
+from benchmarks.targets import ratios
 
 _COLUMNS = "work,contestant,runs,result,seconds,spread,ratio,CPU s,others' CPU s,peak MiB,written MiB"
 _HEADER = tuple(_COLUMNS.split(","))
 _ERROR_LENGTH = 60
 
 
+def write_report(results: Sequence[Result], environment: Mapping[str, str], folder: Path) -> None:
+    """Write `report.md`, `report.json` and the plots into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summaries = summarize(results)
+    content = {
+        "environment": dict(environment),
+        "ratios": [
+            {"target": target.description, "limit": target.limit, "ratio": ratio} for target, ratio in ratios(results)
+        ],
+        "summaries": [asdict(summary) for summary in summaries],
+        "runs": [asdict(result) for result in results],
+    }
+    (folder / "report.json").write_text(json.dumps(content, indent=1) + "\n")
+    plots = draw_plots(summaries, folder)
+    machine = "\n".join(f"- {name}: {value}" for name, value in environment.items())
+    pictures = "\n".join(f"![{plot.stem}]({plot.name})" for plot in plots)
+    parts = ("# Results of the benchmark", machine, ratio_table(results), table(results), pictures)
+    (folder / "report.md").write_text("\n\n".join(parts) + "\n")
+
+
 def table(results: Sequence[Result]) -> str:
-    """Return the medians as a Markdown table; the ratio is to `scd_pipeline` in the same work item."""
+    """Return the medians as a Markdown table; the ratio is to `scd_pipeline` in the same work item.
+
+    `others' CPU s` is the processor time of programs outside of the benchmark: where it is high, seconds mean little.
+    The memory of contestants with Spark is that of the session, which all of them share.
+    """
     summaries = summarize(results)
     references = {_work(s): s.seconds for s in summaries if s.contestant == "scd_pipeline" and s.runs}
-    rows = [_row(summary, references.get(_work(summary))) for summary in summaries]
-    widths = [max(len(row[i]) for row in [_HEADER, *rows]) for i in range(len(_HEADER))]
-    lines = [_HEADER, tuple("-" * width for width in widths), *rows]
+    return _markdown(_HEADER, [_row(summary, references.get(_work(summary))) for summary in summaries])
+
+
+def ratio_table(results: Sequence[Result]) -> str:
+    """Return the ratios of the targets as a Markdown table."""
+    rows = [
+        (
+            target.description,
+            f"{target.limit:.2f}",
+            "not measured" if ratio is None else f"{ratio:.2f}",
+            "" if ratio is None else "met" if ratio <= target.limit else "missed",
+        )
+        for target, ratio in ratios(results)
+    ]
+    return _markdown(("ratio of medians", "at most", "measured", ""), rows)
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join(
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     )
@@ -30,7 +76,8 @@ def _work(summary: Summary) -> tuple[str, int, int]:
 def _row(summary: Summary, reference: float | None) -> tuple[str, ...]:
     name = f"{summary.work} {summary.size:,}" + (f" +{summary.changes:,}" if summary.changes else "")
     if not summary.runs:
-        return (name, summary.contestant, "0", f"{summary.outcome} {summary.error[:_ERROR_LENGTH]}".strip(), *[""] * 7)
+        result = f"{summary.outcome} {summary.error[:_ERROR_LENGTH]}".strip()
+        return (name, summary.contestant, "0", result, *[""] * 7)
     low, high = summary.spread
     return (
         name,

@@ -16,7 +16,7 @@ from benchmarks.contestants.contestant import Contestant, Site
 from benchmarks.measure import Measurement, measure
 from benchmarks.results import Result, append_result, read_results
 from benchmarks.session import collect_garbage
-from benchmarks.work import Work, expected_versions, write_deliveries
+from benchmarks.work import Work, write_deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Runner:
         spark: The session.
         folder: The folder of deliveries, prepared tables and temporary copies.
         results: The file of the results.
+        tag: The name of the tables that are prepared once; runs with the same tag share them.
         report: Receives one line for each step.
         deadline: The time of `time.monotonic` after which no run begins.
     """
@@ -42,8 +43,16 @@ class Runner:
     spark: SparkSession
     folder: Path
     results: Path
+    tag: str = "shared"
     report: Callable[[str], None] = print
     deadline: float = float("inf")
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.spark.stop()
+        shutil.rmtree(self.folder / "runs", ignore_errors=True)
 
     def warm_up(self, entries: Sequence[Entry], rounds: int) -> None:
         """Run all contestants without recording, so that the code of each is compiled."""
@@ -53,20 +62,26 @@ class Runner:
                     result = self._run(entry.work, contestant, 0)
                     self.report(f"warm-up: {_line(result)}")
 
+    def open_runs(self, entries: Sequence[Entry], rounds: int) -> list[tuple[Work, Contestant, int]]:
+        """Return the runs that the results do not have yet, contestants in turn."""
+        done = {result.key for result in read_results(self.results)}
+        runs = [
+            (entry.work, contestant, number)
+            for number in range(1, rounds + 1)
+            for entry in entries
+            for contestant in entry.contestants
+        ]
+        return [run for run in runs if (*_work_key(run[0]), run[1].name, run[2]) not in done]
+
     def run(self, entries: Sequence[Entry], rounds: int) -> None:
         """Run all contestants of all entries once in each round; runs that the results have are skipped."""
-        done = {result.key for result in read_results(self.results)}
-        for number in range(1, rounds + 1):
-            for entry in entries:
-                for contestant in entry.contestants:
-                    if (*_work_key(entry.work), contestant.name, number) in done:
-                        continue
-                    if time.monotonic() > self.deadline:
-                        self.report("time is up: run the same command again to go on")
-                        return
-                    result = self._run(entry.work, contestant, number)
-                    append_result(self.results, result)
-                    self.report(_line(result))
+        for work, contestant, number in self.open_runs(entries, rounds):
+            if time.monotonic() > self.deadline:
+                self.report(f"{work.id}: not run, because the time is up; run the same command again to go on")
+                return
+            result = self._run(work, contestant, number)
+            append_result(self.results, result)
+            self.report(_line(result))
 
     def _run(self, work: Work, contestant: Contestant, number: int) -> Result:
         blank = Result(*_work_key(work), contestant.name, number, "failed")
@@ -87,7 +102,7 @@ class Runner:
 
     def _prepared(self, work: Work, contestant: Contestant) -> Path:
         """Return the folder of the state before the measured load; it is prepared once."""
-        target = self.folder / "prepared" / work.base_id / contestant.state_of
+        target = self.folder / "prepared" / self.tag / work.state / contestant.state_of
         if target.exists():
             return target
         unfinished = target.with_name(target.name + ".unfinished")
@@ -97,20 +112,20 @@ class Runner:
         start = time.monotonic()
         contestant.prepare(work, site)
         unfinished.rename(target)
-        self.report(f"{work.base_id}: prepared {contestant.state_of} ({time.monotonic() - start:.1f} s)")
+        self.report(f"{work.state}: prepared {contestant.state_of} ({time.monotonic() - start:.1f} s)")
         return target
 
     def _verify(self, work: Work, contestant: Contestant, site: Site) -> tuple[str, int]:
-        versions = contestant.versions(work, site)
-        if versions is None:
+        frame = contestant.rows(work, site)
+        if frame is None:
             return "none", 0
-        rows = tables.checksum(versions)
+        rows = tables.checksum(frame)
         return ("equal" if rows == self._expected(work) else "different"), rows.count
 
     def _expected(self, work: Work) -> tables.Rows:
         file = self.folder / "expected" / f"{work.id}.json"
         if not file.exists():
-            rows = tables.checksum(expected_versions(self.spark, work))
+            rows = tables.checksum(work.expected(self.spark))
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(asdict(rows)))
         return tables.Rows(**json.loads(file.read_text()))

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.spark.installation import install
@@ -34,7 +35,7 @@ def start_session(folder: Path, *, cores: int, memory: str) -> SparkSession:
 def collect_garbage(spark: SparkSession) -> None:
     """Free what earlier runs left in the JVM, so that no run pays for another."""
     spark.catalog.clearCache()
-    gateway = spark.sparkContext._gateway
+    gateway = None if is_remote() else spark.sparkContext._gateway
     if gateway is not None:
         gateway.jvm.java.lang.System.gc()
 

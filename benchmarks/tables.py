@@ -27,14 +27,8 @@ class Rows:
 
 
 def checksum(rows: DataFrame) -> Rows:
-    """Return count and checksum of versions: key, attributes and validity window."""
-    columns = [name for name in VERSION_COLUMNS if name in rows.columns]
-    return checksum_of(rows, columns)
-
-
-def checksum_of(rows: DataFrame, columns: list[str]) -> Rows:
-    """Return count and checksum of these columns. NULL differs from every value."""
-    values = [F.coalesce(F.col(name).cast("string"), F.lit("\0")) for name in columns]
+    """Return count and checksum of all columns, in their order; NULL differs from every value."""
+    values = [F.coalesce(F.col(name).cast("string"), F.lit("\0")) for name in rows.columns]
     code = F.xxhash64(*values)
     result = rows.agg(
         F.count("*").alias("count"), F.sum(code.cast("decimal(20,0)")).alias("sum"), F.bit_xor(code).alias("xor")
@@ -57,12 +51,16 @@ def identifier(path: Path) -> str:
     return f"delta.`{path}`"
 
 
+def table_properties() -> str:
+    """Return the properties of every contestant's table as a clause of SQL."""
+    return "TBLPROPERTIES (" + ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.items()) + ")"
+
+
 def write_table(rows: DataFrame, path: Path) -> None:
     """Create a Delta table with these rows, in one commit of rows."""
     spark = rows.sparkSession
     columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in rows.schema.fields)
-    properties = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.items())
-    spark.sql(f"CREATE TABLE {identifier(path)} ({columns}) USING delta TBLPROPERTIES ({properties})")
+    spark.sql(f"CREATE TABLE {identifier(path)} ({columns}) USING delta {table_properties()}")
     rows.write.format("delta").mode("append").save(str(path))
 
 

@@ -57,5 +57,5 @@ class Contestant(ABC):
         """Run the measured load; return the seconds of each part if it has several that are compared."""
 
     @abstractmethod
-    def versions(self, work: Work, site: Site) -> DataFrame | None:
-        """Return the versions after the load; None for a floor that writes none."""
+    def rows(self, work: Work, site: Site) -> DataFrame | None:
+        """Return the rows after the load, as `Work.expected`; None for a floor that writes none."""

@@ -7,18 +7,19 @@ from pyspark.sql import functions as F
 
 from benchmarks.contestants.contestant import Contestant, Site
 from benchmarks.contestants.merges import as_changes
-from benchmarks.data import ATTRIBUTES, KEY, OPEN_END, timestamp
+from benchmarks.data import ATTRIBUTES, KEY, OPEN_END, VERSION_COLUMNS, timestamp
 from benchmarks.tables import SURROGATE_KEY, as_dimension, read_table, write_table
-from benchmarks.work import Work, base_versions
+from benchmarks.work import Work
 
 
 class _Floor(Contestant):
     state_of = "plain_table"
 
     def prepare(self, work: Work, site: Site) -> None:
-        write_table(as_dimension(base_versions(site.spark, work)), site.state / "dim")
+        if work.base_versions is not None:
+            write_table(as_dimension(work.base_versions(site.spark)), site.state / "dim")
 
-    def versions(self, work: Work, site: Site) -> DataFrame | None:
+    def rows(self, work: Work, site: Site) -> DataFrame | None:
         return None
 
 
@@ -72,8 +73,8 @@ class PlainWrite(_Floor):
         for file in work.deliveries:
             write_table(_new_versions(as_changes(site, file)), site.state / "dim")
 
-    def versions(self, work: Work, site: Site) -> DataFrame:
-        return read_table(site.spark, site.state / "dim")
+    def rows(self, work: Work, site: Site) -> DataFrame:
+        return read_table(site.spark, site.state / "dim").select(*VERSION_COLUMNS)
 
 
 def _new_versions(changes: DataFrame) -> DataFrame:

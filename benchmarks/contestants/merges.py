@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from benchmarks.contestants.contestant import Contestant, Site
-from benchmarks.data import ATTRIBUTES, KEY, OPEN_END, timestamp
+from benchmarks.data import ATTRIBUTES, KEY, OPEN_END, VERSION_COLUMNS, timestamp
 from benchmarks.tables import SURROGATE_KEY, as_dimension, identifier, read_table, write_table
-from benchmarks.work import File, Work, base_versions
+from benchmarks.work import File, Work
 
 _INSERTED = (SURROGATE_KEY, KEY, *ATTRIBUTES, "effective_from", "effective_to", "current_flag")
 _DIFFERS = "NOT (" + " AND ".join(f"s.{name} <=> t.{name}" for name in ATTRIBUTES) + ")"
@@ -41,7 +41,8 @@ class _Merge(Contestant):
     state_of = "plain_table"
 
     def prepare(self, work: Work, site: Site) -> None:
-        write_table(as_dimension(base_versions(site.spark, work)), site.state / "dim")
+        if work.base_versions is not None:
+            write_table(as_dimension(work.base_versions(site.spark)), site.state / "dim")
 
     def load(self, work: Work, site: Site) -> None:
         for file in work.deliveries:
@@ -51,8 +52,8 @@ class _Merge(Contestant):
         """Apply one delivery."""
         raise NotImplementedError
 
-    def versions(self, work: Work, site: Site) -> DataFrame:
-        return read_table(site.spark, site.state / "dim")
+    def rows(self, work: Work, site: Site) -> DataFrame:
+        return read_table(site.spark, site.state / "dim").select(*VERSION_COLUMNS)
 
 
 class DocumentedMerge(_Merge):

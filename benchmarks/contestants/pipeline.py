@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Sequence
+from itertools import groupby
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from benchmarks.contestants.contestant import Contestant, Site
-from benchmarks.data import ATTRIBUTES, KEY
-from benchmarks.work import File, Work
-from scd_pipeline import Attribute, Delivery, Dimension, Feed, Snapshot, Source, Warehouse
+from benchmarks.data import ATTRIBUTES, KEY, VERSION_COLUMNS
+from benchmarks.sales import SALE_COLUMNS
+from benchmarks.tables import SURROGATE_KEY
+from benchmarks.work import DIMENSION, FACT, File, Work
+from scd_pipeline import Attribute, Delivery, Dimension, Fact, Feed, Snapshot, Source, Warehouse
 from scd_pipeline.load.run import ingest_and_apply, load
 
 CUSTOMER = Dimension(
-    "dim_customer",
+    DIMENSION,
     {KEY: "bigint"},
     {name: Attribute(2, data_type) for name, data_type in ATTRIBUTES.items()},
     Source("crm", snapshot=Snapshot(), feed=Feed(effective_at="changed_at", deletes="deleted")),
 )
+SALE = Fact(
+    FACT,
+    {"sale_id": "bigint"},
+    "sold_at",
+    {"customer": CUSTOMER},
+    Source("crm", feed=Feed()),
+    {"amount": "decimal(12,2)"},
+)
+DECLARED: dict[str, Dimension | Fact] = {DIMENSION: CUSTOMER, FACT: SALE}
 
 
 def warehouse(site: Site) -> Warehouse:
@@ -30,6 +45,17 @@ def deliveries(site: Site, files: Sequence[File]) -> list[Delivery]:
     return [Delivery("crm", file.name, file.channel, file.at, path=str(site.delivery(file))) for file in files]
 
 
+def sales_with_windows(sales: DataFrame, dimension: DataFrame) -> DataFrame:
+    """Return sales with the beginning of the version whose surrogate key they have, for the comparison."""
+    versions = dimension.where("version > 0").select(
+        F.col(SURROGATE_KEY), F.col(KEY).alias("version_id"), "effective_from"
+    )
+    joined = sales.join(versions, SURROGATE_KEY, "left")
+    # A key of another customer's version would be an error that its window alone may not show.
+    start = F.when(F.col("version_id") == F.col(KEY), F.col("effective_from")).alias("effective_from")
+    return joined.select(*SALE_COLUMNS[:-1], start)
+
+
 class Pipeline(Contestant):
     """Change log, dimension, audit, list of keys, and the checks before the commit."""
 
@@ -38,16 +64,34 @@ class Pipeline(Contestant):
     state_of = "scd_pipeline"
 
     def prepare(self, work: Work, site: Site) -> None:
-        if work.base:
-            load(warehouse(site), CUSTOMER, deliveries(site, work.base)).raise_if_rejected()
+        for table, files in groupby(work.base, key=lambda file: file.table):
+            listed = list(files)
+            for start in range(0, len(listed), work.base_chunk):
+                chunk = deliveries(site, listed[start : start + work.base_chunk])
+                load(warehouse(site), DECLARED[table], chunk).raise_if_rejected()
         # The capabilities of the server are probed once for each warehouse.
         _ = warehouse(site).capabilities
 
-    def load(self, work: Work, site: Site) -> None:
-        load(warehouse(site), CUSTOMER, deliveries(site, work.deliveries)).raise_if_rejected()
+    def load(self, work: Work, site: Site) -> Sequence[float] | None:
+        if not work.loaded_one_by_one:
+            self.load_files(work, site, work.deliveries)
+            return None
+        seconds = []
+        for file in work.deliveries:
+            start = time.perf_counter()
+            self.load_files(work, site, [file])
+            seconds.append(time.perf_counter() - start)
+        return seconds
 
-    def versions(self, work: Work, site: Site) -> DataFrame:
-        return warehouse(site).table(CUSTOMER.name).read().where("version > 0")
+    def load_files(self, work: Work, site: Site, files: Sequence[File]) -> None:
+        """Load some deliveries in one load."""
+        load(warehouse(site), DECLARED[work.table], deliveries(site, files)).raise_if_rejected()
+
+    def rows(self, work: Work, site: Site) -> DataFrame:
+        dimension = warehouse(site).table(DIMENSION).read()
+        if work.table == DIMENSION:
+            return dimension.where("version > 0").select(*VERSION_COLUMNS)
+        return sales_with_windows(warehouse(site).table(FACT).read(), dimension)
 
 
 class PipelineDimension(Pipeline):
@@ -56,5 +100,18 @@ class PipelineDimension(Pipeline):
     name = "scd_pipeline_dimension"
     description = "log and dimension, without audit and keys"
 
-    def load(self, work: Work, site: Site) -> None:
-        ingest_and_apply(warehouse(site), CUSTOMER, deliveries(site, work.deliveries)).raise_if_rejected()
+    def load_files(self, work: Work, site: Site, files: Sequence[File]) -> None:
+        ingest_and_apply(warehouse(site), CUSTOMER, deliveries(site, files)).raise_if_rejected()
+
+
+class PipelineReload(Pipeline):
+    """All facts loaded again, in place of re-keying those that a late change has moved."""
+
+    name = "scd_pipeline_reload"
+    description = "drop the facts and load all of them"
+
+    def load(self, work: Work, site: Site) -> Sequence[float] | None:
+        for folder in (site.state / "warehouse").glob(f"{FACT}*"):
+            shutil.rmtree(folder)
+        self.load_files(work, site, [file for file in work.base if file.table == FACT])
+        return None

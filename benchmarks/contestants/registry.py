@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from benchmarks.contestants.contestant import Contestant
 from benchmarks.contestants.floors import Comparison, EmptyAppend, KeyScan, PlainWrite
+from benchmarks.contestants.joins import PlainJoin, UnionWindow
 from benchmarks.contestants.merges import DocumentedMerge, PrefilteredMerge, TwoPassMerge
-from benchmarks.contestants.pipeline import Pipeline, PipelineDimension
+from benchmarks.contestants.pipeline import Pipeline, PipelineDimension, PipelineReload
+from benchmarks.contestants.processes import DbtSnapshot, DuckDbSql
 
 CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
     "first": (PlainWrite, Pipeline, PipelineDimension),
-    "a": (DocumentedMerge, PrefilteredMerge, TwoPassMerge, Comparison, Pipeline, PipelineDimension),
+    "a": (
+        DocumentedMerge,
+        PrefilteredMerge,
+        TwoPassMerge,
+        Comparison,
+        DuckDbSql,
+        DbtSnapshot,
+        Pipeline,
+        PipelineDimension,
+    ),
     "c": (DocumentedMerge, PrefilteredMerge, KeyScan, EmptyAppend, Pipeline, PipelineDimension),
     "d": (Pipeline, PipelineDimension),
+    "e": (Pipeline,),
+    "e1": (Pipeline,),
+    "f": (PlainJoin, UnionWindow, Pipeline),
+    "f-versions": (PlainJoin, UnionWindow, Pipeline),
+    "f-skew": (PlainJoin, UnionWindow, Pipeline),
+    "f-second": (Pipeline,),
+    "g": (Pipeline, PipelineReload),
     "h": (Comparison, Pipeline, PipelineDimension),
+    "i": (Pipeline,),
+    "i-after": (Pipeline,),
 }
 
 

@@ -1,0 +1,105 @@
+"""Contestants without Spark: each load is a process of its own, from its start to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
+
+import benchmarks
+from benchmarks.contestants.contestant import Contestant, Site
+from benchmarks.data import ATTRIBUTES, VERSION_COLUMNS
+from benchmarks.programs.request import Snapshot
+from benchmarks.work import File, Work
+
+_FOLDER = Path(benchmarks.__file__).parent
+
+
+class _Program(Contestant):
+    """A program of `benchmarks.programs` in the environment of a requirements file."""
+
+    program: ClassVar[str]
+    environment: ClassVar[str]
+
+    def prepare(self, work: Work, site: Site) -> None:
+        create_environment(site.environments, self.environment)
+        if work.base:
+            self._run(site, work.base)
+
+    def load(self, work: Work, site: Site) -> None:
+        self._run(site, work.deliveries)
+
+    def rows(self, work: Work, site: Site) -> DataFrame:
+        export = site.state / "export.parquet"
+        self._run(site, (), str(export))
+        return site.spark.read.parquet(str(export)).select(*VERSION_COLUMNS)
+
+    def _run(self, site: Site, files: Sequence[File], export: str = "") -> None:
+        request = {
+            "state": str(site.state),
+            "snapshots": [asdict(Snapshot(str(site.delivery(file)), str(file.at))) for file in files],
+            "export": export,
+            "attributes": ATTRIBUTES,
+            "threads": site.spark.sparkContext.defaultParallelism,
+        }
+        python = site.environments / self.environment / "bin" / "python"
+        _run([str(python), "-m", f"benchmarks.programs.{self.program}", json.dumps(request)], site.state)
+
+
+class DuckDbSql(_Program):
+    """Plain SQL on DuckDB."""
+
+    name = "duckdb_sql"
+    description = "plain SQL on DuckDB, a process"
+    state_of = "duckdb_sql"
+    program = "duckdb_sql"
+    environment = "duckdb"
+
+
+class DbtSnapshot(_Program):
+    """dbt snapshot on DuckDB."""
+
+    name = "dbt_snapshot"
+    description = "dbt snapshot on DuckDB, a process"
+    state_of = "dbt_snapshot"
+    program = "dbt_snapshot"
+    environment = "dbt"
+
+
+def create_environment(folder: Path, name: str) -> None:
+    """Create a Python environment with the packages of `environments/<name>.txt`; do nothing if it exists.
+
+    Raises:
+        RuntimeError: pip cannot install the packages.
+    """
+    target, requirements = folder / name, _FOLDER / "environments" / f"{name}.txt"
+    installed = target / "requirements.txt"
+    if installed.exists() and installed.read_text() == requirements.read_text():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    _run([sys.executable, "-m", "venv", str(target)], folder)
+    pip = [str(target / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "-r", str(requirements)], folder)
+    shutil.copyfile(requirements, installed)
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    """Run a program from the folder of its state.
+
+    Raises:
+        RuntimeError: The program failed; the last lines of its output are the message.
+    """
+    variables = {**os.environ, "PYTHONPATH": str(_FOLDER.parent), "TZ": "UTC", "DO_NOT_TRACK": "1"}
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        raise RuntimeError(f"{Path(command[0]).name} {' '.join(command[1:3])}: {' / '.join(lines[-3:])}")
