@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def unchanged(size: int, _changes: int) -> Work:
     """(h): the same snapshot with other files, another row order and another name."""
     rows = _first_snapshot(size).rows
     file = File("2024-01-02", "snapshot", data.SECOND, f"unchanged-{size}.parquet", rows, shuffled=True)
-    return _after_first("h", size, "unchanged snapshot, other files and row order", (file,), _first_events(size))
+    work = _after_first("h", size, "unchanged snapshot, other files and row order", (file,), _first_events(size))
+    return replace(work, is_unchanged=True)
 
 
 def feed(size: int, changes: int) -> Work:

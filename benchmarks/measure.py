@@ -41,9 +41,16 @@ class _Process:
     memory: int
 
 
-def measure(call: Callable[[], object], *, interval: float = 0.1) -> Measurement:
-    """Run the call and return its cost. Linux only; elsewhere all figures but the time are 0."""
-    sampler = _Sampler(interval)
+def measure(call: Callable[[], object], *, new_processes: bool = False, interval: float = 0.1) -> Measurement:
+    """Run the call and return its cost. Linux only; elsewhere all figures except the time are 0.
+
+    Args:
+        call: What is measured.
+        new_processes: Whether only the memory of processes that the call starts is measured.
+        interval: The seconds between two samples of the memory.
+    """
+    ignored = frozenset(process.id for process in _descendants()) if new_processes else frozenset()
+    sampler = _Sampler(interval, ignored)
     sampler.start()
     before, busy, start = _usage(), _busy_seconds(), time.perf_counter()
     try:
@@ -60,15 +67,17 @@ def measure(call: Callable[[], object], *, interval: float = 0.1) -> Measurement
 class _Sampler(threading.Thread):
     """Samples the memory of this process and its descendants until it is stopped."""
 
-    def __init__(self, interval: float) -> None:
+    def __init__(self, interval: float, ignored: frozenset[int]) -> None:
         super().__init__(daemon=True)
+        self._ignored = ignored
         self.peak = 0
         self._interval = interval
         self._ended = threading.Event()
 
     def run(self) -> None:
         while True:
-            self.peak = max(self.peak, sum(process.memory for process in _descendants()))
+            memory = sum(process.memory for process in _descendants() if process.id not in self._ignored)
+            self.peak = max(self.peak, memory)
             if self._ended.wait(self._interval):
                 return
 

@@ -92,7 +92,9 @@ class Runner:
             tables.copy_folder(self._prepared(work, contestant), run_folder)
             collect_garbage(self.spark)
             series: list[float] = []
-            measurement = measure(lambda: series.extend(contestant.load(work, site) or ()))
+            measurement = measure(
+                lambda: series.extend(contestant.load(work, site) or ()), new_processes=contestant.is_process
+            )
             outcome, rows = self._verify(work, contestant, site)
         except Exception as error:
             return replace(blank, error=_first_line(error))

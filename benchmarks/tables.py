@@ -79,7 +79,7 @@ def copy_folder(source: Path, target: Path) -> None:
             shutil.copyfile(file, to)
         return to
 
-    shutil.copytree(source, target, copy_function=copy)
+    shutil.copytree(source, target, symlinks=True, copy_function=copy)
 
 
 def files(folder: Path) -> Iterator[Path]:

@@ -60,6 +60,7 @@ class Work:
         table: The table that is loaded.
         loaded_one_by_one: Whether each delivery is a load of its own, whose seconds are compared.
         base_chunk: The number of deliveries before the measurement that one load has.
+        is_unchanged: Whether the load must make no commit of the dimension.
         write: Writes deliveries that have no rows of their own into the folder of the data.
     """
 
@@ -75,6 +76,7 @@ class Work:
     table: str = DIMENSION
     loaded_one_by_one: bool = False
     base_chunk: int = 1000
+    is_unchanged: bool = False
     write: Callable[[SparkSession, Path], None] | None = field(default=None, compare=False, repr=False)
 
     @property

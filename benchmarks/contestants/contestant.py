@@ -41,12 +41,17 @@ class Site:
 class Contestant(ABC):
     """One way to load deliveries.
 
-    `state_of` names the contestants that share one prepared state.
+    Attributes:
+        name: The name in the results.
+        description: What it does, in a few words.
+        state_of: The name of the prepared state, which contestants can share.
+        is_process: Whether the measured load is a process of its own.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     state_of: ClassVar[str]
+    is_process: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, work: Work, site: Site) -> None:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -56,12 +57,33 @@ def sales_with_windows(sales: DataFrame, dimension: DataFrame) -> DataFrame:
     return joined.select(*SALE_COLUMNS[:-1], start)
 
 
+def _commits(work: Work, site: Site) -> int:
+    """Return the number of commits of the table that a work item loads."""
+    return len(list((site.state / "warehouse" / work.table / "_delta_log").glob("*.json")))
+
+
+def _check_rekeyed_files(before: DataFrame, after: DataFrame) -> None:
+    """Check that re-keying has rewritten no file that has no moved fact.
+
+    Raises:
+        RuntimeError: It has.
+    """
+    new_keys = after.select("sale_id", F.col(SURROGATE_KEY).alias("new_key"))
+    stored = before.select("sale_id", SURROGATE_KEY, F.col("_metadata.file_name").alias("file"))
+    moved = stored.join(new_keys, "sale_id").where(f"{SURROGATE_KEY} <> new_key").select("file").distinct()
+    with_moved_facts = {row["file"] for row in moved.collect()}
+    files_before, files_after = ({Path(uri).name for uri in rows.inputFiles()} for rows in (before, after))
+    if others := files_before - files_after - with_moved_facts:
+        raise RuntimeError(f"{FACT}: {len(others)} files without a moved fact were rewritten")
+
+
 class Pipeline(Contestant):
     """Change log, dimension, audit, list of keys, and the checks before the commit."""
 
     name = "scd_pipeline"
     description = "log, dimension, audit, keys and checks"
     state_of = "scd_pipeline"
+    _commits_before = 0
 
     def prepare(self, work: Work, site: Site) -> None:
         for table, files in groupby(work.base, key=lambda file: file.table):
@@ -73,6 +95,7 @@ class Pipeline(Contestant):
         _ = warehouse(site).capabilities
 
     def load(self, work: Work, site: Site) -> Sequence[float] | None:
+        self._commits_before = _commits(work, site)
         if not work.loaded_one_by_one:
             self.load_files(work, site, work.deliveries)
             return None
@@ -83,11 +106,25 @@ class Pipeline(Contestant):
             seconds.append(time.perf_counter() - start)
         return seconds
 
+    def _check(self, work: Work, site: Site) -> None:
+        """Check what the rows do not show: commits and rewritten files.
+
+        Raises:
+            RuntimeError: A load of an unchanged delivery made a commit, or re-keying rewrote too many files.
+        """
+        commits = _commits(work, site)
+        if work.is_unchanged and commits != self._commits_before:
+            raise RuntimeError(f"{work.table}: {commits - self._commits_before} commits for an unchanged delivery")
+        if work.table == FACT and not work.deliveries and 0 < self._commits_before < commits:
+            table = warehouse(site).table(FACT)
+            _check_rekeyed_files(table.read(self._commits_before - 1), table.read())
+
     def load_files(self, work: Work, site: Site, files: Sequence[File]) -> None:
         """Load some deliveries in one load."""
         load(warehouse(site), DECLARED[work.table], deliveries(site, files)).raise_if_rejected()
 
     def rows(self, work: Work, site: Site) -> DataFrame:
+        self._check(work, site)
         dimension = warehouse(site).table(DIMENSION).read()
         if work.table == DIMENSION:
             return dimension.where("version > 0").select(*VERSION_COLUMNS)
@@ -113,5 +150,6 @@ class PipelineReload(Pipeline):
     def load(self, work: Work, site: Site) -> Sequence[float] | None:
         for folder in (site.state / "warehouse").glob(f"{FACT}*"):
             shutil.rmtree(folder)
+        self._commits_before = 0
         self.load_files(work, site, [file for file in work.base if file.table == FACT])
         return None

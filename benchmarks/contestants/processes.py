@@ -28,6 +28,7 @@ class _Program(Contestant):
 
     program: ClassVar[str]
     environment: ClassVar[str]
+    is_process = True
 
     def prepare(self, work: Work, site: Site) -> None:
         create_environment(site.environments, self.environment)
@@ -72,6 +73,36 @@ class DbtSnapshot(_Program):
     state_of = "dbt_snapshot"
     program = "dbt_snapshot"
     environment = "dbt"
+
+
+class DeltaRsMerge(_Program):
+    """MERGE of delta-rs."""
+
+    name = "deltars_merge"
+    description = "MERGE of delta-rs, a process"
+    state_of = "deltars_merge"
+    program = "deltars_merge"
+    environment = "deltars"
+
+
+class DltScd2(_Program):
+    """dlt's merge strategy scd2 on DuckDB."""
+
+    name = "dlt_scd2"
+    description = "dlt scd2 on DuckDB, a process"
+    state_of = "dlt_scd2"
+    program = "dlt_scd2"
+    environment = "dlt"
+
+
+class SqlMeshScd2(_Program):
+    """SQLMesh's SCD_TYPE_2_BY_COLUMN on DuckDB."""
+
+    name = "sqlmesh_scd2"
+    description = "SQLMesh SCD_TYPE_2_BY_COLUMN on DuckDB, a process"
+    state_of = "sqlmesh_scd2"
+    program = "sqlmesh_scd2"
+    environment = "sqlmesh"
 
 
 def create_environment(folder: Path, name: str) -> None:

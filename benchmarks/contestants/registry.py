@@ -7,7 +7,7 @@ from benchmarks.contestants.floors import Comparison, EmptyAppend, KeyScan, Plai
 from benchmarks.contestants.joins import PlainJoin, UnionWindow
 from benchmarks.contestants.merges import DocumentedMerge, PrefilteredMerge, TwoPassMerge
 from benchmarks.contestants.pipeline import Pipeline, PipelineDimension, PipelineReload
-from benchmarks.contestants.processes import DbtSnapshot, DuckDbSql
+from benchmarks.contestants.processes import DbtSnapshot, DeltaRsMerge, DltScd2, DuckDbSql, SqlMeshScd2
 
 CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
     "first": (PlainWrite, Pipeline, PipelineDimension),
@@ -18,6 +18,9 @@ CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
         Comparison,
         DuckDbSql,
         DbtSnapshot,
+        DeltaRsMerge,
+        DltScd2,
+        SqlMeshScd2,
         Pipeline,
         PipelineDimension,
     ),
