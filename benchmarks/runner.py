@@ -74,7 +74,11 @@ class Runner:
         return [run for run in runs if (*_work_key(run[0]), run[1].name, run[2]) not in done]
 
     def run(self, entries: Sequence[Entry], rounds: int) -> None:
-        """Run all contestants of all entries once in each round; runs that the results have are skipped."""
+        """Run all contestants of all entries once in each round; runs that the results have are skipped.
+
+        Raises:
+            Exception: A failed run has ended the session; the same command goes on with the run after it.
+        """
         for work, contestant, number in self.open_runs(entries, rounds):
             if time.monotonic() > self.deadline:
                 self.report(f"{work.id}: not run, because the time is up; run the same command again to go on")
@@ -82,6 +86,9 @@ class Runner:
             result = self._run(work, contestant, number)
             append_result(self.results, result)
             self.report(_line(result))
+            if result.outcome == "failed":
+                # Without a session every later run would fail too, and count as measured.
+                self.spark.range(1).count()
 
     def _run(self, work: Work, contestant: Contestant, number: int) -> Result:
         blank = Result(*_work_key(work), contestant.name, number, "failed")
