@@ -15,6 +15,8 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.utils import is_remote
 
+_BROADCAST_ROWS = 2_000_000
+
 
 def local_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
     """Return a frame of these rows.
@@ -58,6 +60,16 @@ def checkpoint(frame: DataFrame) -> DataFrame:
         return computed
     computed._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # an attribute of Connect plans
     return type(computed)(computed._plan, frame.sparkSession)
+
+
+def with_broadcast(frame: DataFrame, row_limit: int) -> DataFrame:
+    """Return the frame with the hint to broadcast it, if as many rows as it may have fit in the memory of each process.
+
+    Args:
+        frame: Rows of a few short columns, such as business keys.
+        row_limit: An upper bound of the number of its rows.
+    """
+    return F.broadcast(frame) if row_limit <= _BROADCAST_ROWS else frame
 
 
 def _fields(ddl: str) -> list[T.StructField]:

@@ -196,7 +196,7 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
     types = attribute_types(dimension)
     opening = {a.name: types[a.name] for a in dimension.attributes if a.opens_versions}
     repeats = F.col(ASSERTED_BEFORE) & ~_differs(types)
-    can_be_implied = _has_audit_texts_of_snapshot(batches, dimension) & ~F.col(_HAS_BAD_ROW)
+    can_be_implied = repeats_audit_texts(batches, dimension) & ~F.col(_HAS_BAD_ROW)
     is_implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == "bad", False)
@@ -213,7 +213,7 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
     return state.withColumns(flags).where(~is_implied).drop(_HAS_BAD_ROW, *before)
 
 
-def _has_audit_texts_of_snapshot(batches: BatchChanges, dimension: Dimension) -> Column:
+def repeats_audit_texts(batches: BatchChanges, dimension: Dimension) -> Column:
     """Return whether a row is of a new plain snapshot and has that snapshot's reason, actor and correlation id.
 
     A row with audit texts of its own cannot be derived from the log and is always stored.

@@ -164,9 +164,14 @@ def _time(batch: Batch) -> datetime:
     return to_utc(batch.position[0])
 
 
+def business_times(batch: Batch) -> list[datetime]:
+    """Return the time of a batch, and the earliest and the latest one of its rows; those that it has."""
+    return [to_utc(time) for time in (batch.at, batch.earliest, batch.latest) if time is not None]
+
+
 def _span(batch: Batch) -> tuple[datetime, datetime]:
     """Return the earliest and the latest business time of a batch; an empty span if it has none."""
-    times = [to_utc(t) for t in (batch.at, batch.earliest, batch.latest) if t is not None]
+    times = business_times(batch)
     if not times:
         return (datetime.max.replace(tzinfo=timezone.utc), to_utc(datetime.min))
     return (min(times), max(times))

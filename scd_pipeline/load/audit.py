@@ -27,8 +27,10 @@ from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mar
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, timestamp_literal
 from scd_pipeline.frames import checkpoint
-from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.batch import Batch, batches_in_effect
+from scd_pipeline.history.snapshots import business_times
 from scd_pipeline.history.transitions import (
+    CHANGE_TS,
     CHANGE_TYPE,
     INSERT,
     LOGICAL_DELETE,
@@ -39,7 +41,7 @@ from scd_pipeline.history.transitions import (
 )
 from scd_pipeline.instants import from_micros
 from scd_pipeline.load.keys import RecordedCommits, append_keys, open_keys
-from scd_pipeline.load.log import changed_entities, open_log, records_in_effect
+from scd_pipeline.load.log import changed_entities, changed_records, open_log, records_in_effect
 from scd_pipeline.load.retry import Progress
 
 _UNKNOWN_TIME = from_micros(0)
@@ -117,54 +119,126 @@ def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCom
     return [steps[number] for number in sorted(steps) if number > applied]
 
 
+@dataclass(frozen=True, slots=True)
+class StepRecords:
+    """What the rows of a step are computed from.
+
+    Attributes:
+        changed: The change records that the step adds to those in effect, or removes from them.
+        in_effect: The change records in effect after the step of at least the entities of `changed`.
+        row_timed: Whether records of row-timed snapshots are among them (S4).
+        since: No transition before this time differs from the recorded ones; None if any may.
+    """
+
+    changed: DataFrame
+    in_effect: DataFrame
+    row_timed: bool
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStep:
+    """The step of a load that has just committed, which the recording need not read from the log again.
+
+    Attributes:
+        commit: The last commit of the dimension.
+        log_commit: The last commit of the log.
+        dimension: The declaration, with every name that its attributes ever had.
+        records: What the rows of the step are computed from; None if they have to be read from the log.
+    """
+
+    commit: PipelineCommit
+    log_commit: PipelineCommit
+    dimension: Dimension
+    records: StepRecords | None
+
+
+def earliest_change(changed: Sequence[Batch], dimension: Dimension) -> datetime | None:
+    """Return the time before which no transition differs if these batches are added or removed; None if unknown.
+
+    A transition depends on no later record, apart from one thing: changes by a second source are transitions only if
+    the entity exists at any time.
+    """
+    times = [time for batch in changed for time in business_times(batch)]
+    return min(times) if times and len(dimension.sources) == 1 else None
+
+
 def record_from(
     warehouse: Warehouse,
     dimension: Dimension,
     run_id: str,
     progress: Progress,
     recorded: RecordedCommits,
-    commit: PipelineCommit | None,
-    log_commit: PipelineCommit | None,
+    loaded: LoadedStep | None,
 ) -> AuditResult:
     """Record from the last commits of the audit and the list of keys.
 
     Args:
         recorded: The last commits of the audit and of the list of keys.
-        commit: The last commit of the dimension, if it was read already.
-        log_commit: The last commit of the change log, if it was read already.
+        loaded: The step of a load that has just committed, if any.
     """
     table, log_table = (warehouse.table(name) for name in (dimension.name, dimension.name + LOG_SUFFIX))
     # The downstream tables are read before their upstream, which a load in between can only move ahead.
-    commit = commit or table.last_commit_or_zero()
-    log_commit = log_commit or log_table.last_commit_or_zero()
+    commit = loaded.commit if loaded else table.last_commit_or_zero()
+    log_commit = loaded.log_commit if loaded else log_table.last_commit_or_zero()
     last = recorded.audit
     raise_first(damage(log_commit, [last, commit]))
     applied = last.applied(log_commit.table).commit
     if log_commit.number <= applied or not commit.exists:
         return AuditResult(dimension.name, 0, {}, last.newest)
-    log = open_log(warehouse, dimension, log_commit)
-    dimension = log.dimension
+    if loaded is not None and loaded.records is not None and log_commit.number == applied + 1:
+        dimension = loaded.dimension
+        steps = [(step, loaded.records) for step in pending_steps([log_commit], [commit], applied)]
+    else:
+        steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
     audit, keys = _open_audit(warehouse, dimension, last), open_keys(warehouse, dimension, recorded.keys)
     # A table that was created just now has no row to read at its first version.
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
-    steps = _steps_to_record(table, log, last, commit, applied)
-    batches = log.committed_batches() if steps else []
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for step in steps:
-        rows, assigned = _step_rows(warehouse, audit.read(last.newest), log, batches, applied, step)
-        last_keys = append_keys(keys, last_keys, assigned, dimension, run_id)
-        for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
+    for step, records in steps:
+        rows, assigned = _step_rows(warehouse, audit.read(last.newest), dimension, step, records)
+        counts = rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect()
+        for row in counts:
             changes[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
+        last_keys = append_keys(keys, last_keys, assigned, sum(row["count"] for row in counts), dimension, run_id)
         marks = {
-            **log_mark(log.commit, step.log_commit),
+            **log_mark(log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
             **table_mark(last_keys),
         }
         last = audit.append(rows, last.next(high_water_marks=marks, run_id=run_id))
-        applied = step.log_commit
     result = AuditResult(dimension.name, len(steps), dict(changes), last.newest)
     progress(f"{audit.name}: appended {sum(result.rows.values())} rows")
     return result
+
+
+def _steps_of_log(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    audit: PipelineCommit,
+    commit: PipelineCommit,
+    log_commit: PipelineCommit,
+) -> tuple[list[tuple[Step, StepRecords]], Dimension]:
+    """Return the pending steps with their records as the log has them, and the declaration with its former names."""
+    log = open_log(warehouse, dimension, log_commit)
+    applied = audit.applied(log_commit.table).commit
+    steps = _steps_to_record(warehouse.table(dimension.name), log, audit, commit, applied)
+    batches = log.committed_batches() if steps else []
+    starts = [applied, *[step.log_commit for step in steps]]
+    pairs = zip(starts, steps, strict=False)
+    return [(step, _records_of_log(log, batches, after, step.log_commit)) for after, step in pairs], log.dimension
+
+
+def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after: int, upto: int) -> StepRecords:
+    known = [batch for number, batch in batches if number <= upto]
+    before = batches_in_effect([batch for number, batch in batches if number <= after])
+    now = batches_in_effect(known)
+    return StepRecords(
+        changed_records(log, batches, after=after, upto=upto),
+        records_in_effect(log.rows(), known).where(F.col(COMMIT) <= upto).drop(COMMIT),
+        any(batch.row_times for batch in known),
+        earliest_change([*(b for b in now if b not in before), *(b for b in before if b not in now)], log.dimension),
+    )
 
 
 def _steps_to_record(
@@ -197,31 +271,22 @@ def _open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit
 
 
 def _step_rows(
-    warehouse: Warehouse,
-    audit: DataFrame,
-    log: ChangeLog,
-    batches: Sequence[tuple[int, Batch]],
-    applied: int,
-    step: Step,
+    warehouse: Warehouse, audit: DataFrame, dimension: Dimension, step: Step, records: StepRecords
 ) -> tuple[DataFrame, DataFrame]:
     """Return the audit rows of a step, and the surrogate keys of the versions that it opens."""
-    dimension = log.dimension
     names = list(dimension.key_names)
-    known_batches = [batch for number, batch in batches if number <= step.log_commit]
-    causes = checkpoint(changed_entities(log, batches, dimension, after=applied, upto=step.log_commit))
-    causes = F.broadcast(causes)
-    records = records_in_effect(log, known_batches).where(F.col(COMMIT) <= step.log_commit).drop(COMMIT)
-    transitions = checkpoint(
-        build_transitions(
-            records.join(causes, names, "left_semi"),
-            dimension,
-            row_timed=any(batch.row_times for batch in known_batches),
-            key_hash=warehouse.key_hash,
-        )
+    causes = F.broadcast(checkpoint(changed_entities(records.changed, dimension)))
+    may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
+    transitions = build_transitions(
+        records.in_effect.join(causes, names, "left_semi"),
+        dimension,
+        row_timed=records.row_timed,
+        key_hash=warehouse.key_hash,
     )
+    transitions = checkpoint(transitions.where(may_differ))
     rows = checkpoint(
         audit_rows(
-            current_transitions(audit.join(causes, names, "left_semi"), dimension),
+            current_transitions(audit.where(may_differ).join(causes, names, "left_semi"), dimension),
             transitions,
             causes,
             dimension,

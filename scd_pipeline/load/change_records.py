@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,12 +12,14 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult
 from scd_pipeline.deliveries.conform import OUTSIDE_SCOPE
 from scd_pipeline.deliveries.result import ChangeCounts
+from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint
+from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
+from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change
 from scd_pipeline.history.snapshots import BatchChanges
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
@@ -33,52 +35,94 @@ _COMPARISON_COLUMNS = (
 )
 
 
-def compare_with_log(
-    warehouse: Warehouse, state: StoredState, intake: IntakeResult
-) -> tuple[DataFrame | None, IntakeResult]:
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The batches of a load compared with the log.
+
+    Attributes:
+        intake: The batches with their counts, without guarded snapshots.
+        records: The change records to append with the columns of the comparison; None if no batch is accepted or
+            removed.
+        log_rows: The rows of the log of every entity with such a record, and of every removed record.
+        entity_limit: As many entities or more have such a record.
+    """
+
+    intake: IntakeResult
+    records: DataFrame | None
+    log_rows: DataFrame
+    entity_limit: int = 0
+
+    def removed_records(self) -> DataFrame:
+        """Return the stored records of batches that are replaced or withdrawn."""
+        return records_in_batches(self.log_rows, {batch.records_batch_id for batch in self.intake.removed})
+
+
+def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> Comparison:
     """Return the change records to append, and the intake with its counts, without guarded snapshots (S27).
 
     Batches are compared in the order of their positions. A rejected batch changes what the later ones are compared
     with, so the others are compared again without it.
-
-    Returns:
-        The change records with the columns of the comparison; None if no batch is accepted or removed.
     """
     while intake.accepted or intake.removed:
-        records = _compare_once(warehouse, state, intake)
-        compared = intake.with_counts(_count_changes(records, state.dimension))
+        records, log_rows = _compare_once(warehouse, state, intake)
+        counts, record_count = _count_changes(records, state.dimension)
+        compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
-            return records, compared
+            limit = record_count + sum(batch.rows for batch in compared.removed)
+            return Comparison(compared, records, log_rows, limit)
         intake = compared.without(rejections)
-    return None, intake
+    return Comparison(intake, None, state.log.rows())
 
 
-def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> DataFrame:
+def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> tuple[DataFrame, DataFrame]:
+    """Return the change records to append, and the rows of the log of the entities that were compared."""
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
     removed_ids = {batch.records_batch_id for batch in intake.removed}
-    stored = records_in_effect(state.log, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     in_effect = batches_in_effect(list(state.batches))
-    compared = BatchChanges(
+    batches = BatchChanges(
         new=intake.accepted,
         removed=intake.removed,
         stored_snapshots=tuple(b for b in in_effect if b.is_snapshot and b.records_batch_id not in removed_ids),
     )
-    delivered = intake.change_records()
+    log_rows, delivered = state.log.rows(), intake.change_records()
     if delivered is None:
-        delivered = stored.limit(0)
-    if not compared.new_snapshots:
+        delivered = log_rows.drop(COMMIT).limit(0)
+    entities = _entities_that_may_change(state, intake, batches, delivered)
+    if entities is not None:
         names = list(state.dimension.key_names)
-        keys = [col(name) for name in names]
-        concerned = (
-            delivered.select(*keys).unionByName(records_in_batches(stored, removed_ids).select(*keys)).distinct()
-        )
-        stored = stored.join(F.broadcast(concerned), names, "left_semi")
-    return checkpoint(records_to_store(warehouse.spark, stored, delivered, compared, state.dimension, checkpoint))
+        log_rows = checkpoint(log_rows.join(entities, names, "left_semi"))
+        delivered = delivered.join(entities, names, "left_semi") if batches.new_snapshots else delivered
+    stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
+    records = records_to_store(warehouse.spark, stored, delivered, batches, state.dimension, checkpoint)
+    return checkpoint(records), log_rows
 
 
-def _count_changes(records: DataFrame, dimension: Dimension) -> dict[str, ChangeCounts]:
-    """Return the counts of each batch, by its id (`ChangeCounts`)."""
+def _entities_that_may_change(
+    state: StoredState, intake: IntakeResult, batches: BatchChanges, delivered: DataFrame
+) -> DataFrame | None:
+    """Return the business keys of all entities that the batches may change; None if that is as costly to find out.
+
+    Without snapshots they are the delivered entities, and those of removed records.
+    """
+    dimension, log_rows = state.dimension, state.log.rows()
+    if not state.log.exists:
+        return None
+    if not batches.new_snapshots:
+        keys = [col(name) for name in dimension.key_names]
+        removed = records_in_batches(log_rows, {batch.records_batch_id for batch in intake.removed})
+        entities = delivered.select(*keys).unionByName(removed.select(*keys)).distinct()
+        return with_broadcast(entities, intake.row_count + sum(batch.rows for batch in intake.removed))
+    in_effect = batches_in_effect(list(state.batches))
+    if state.rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
+        return None
+    rows = to_declared_columns(state.rows, dimension)
+    entities = checkpoint(entities_that_may_change(delivered, rows, log_rows, batches, in_effect, dimension))
+    return with_broadcast(entities, entities.count())
+
+
+def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, ChangeCounts], int]:
+    """Return the counts of each batch by its id (`ChangeCounts`), and the number of all records."""
     delivered = F.col(ORIGIN) == "raw"
     existed, asserted = F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
     upserts, deletes = delivered & (F.col(KIND) == "upsert"), F.col(KIND) == "delete"
@@ -99,6 +143,7 @@ def _count_changes(records: DataFrame, dimension: Dimension) -> dict[str, Change
         F.max(upserts).alias("_upserts"),
         F.coalesce(present, F.lit(False)).alias("_present"),
         F.coalesce(bad, F.lit(False)).alias("_bad"),
+        F.count("*").alias("_records"),
     )
     by_entity = {
         "asserted_present": F.col("_present"),
@@ -107,8 +152,9 @@ def _count_changes(records: DataFrame, dimension: Dimension) -> dict[str, Change
     sums = [F.sum(f"_{name}").cast("bigint").alias(name) for name in flags]
     sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in by_entity.items()]
     names = [field.name for field in fields(ChangeCounts)]
-    rows = entities.groupBy(BATCH).agg(*sums).collect()
-    return {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
+    rows = entities.groupBy(BATCH).agg(*sums, F.sum("_records").alias("_records")).collect()
+    counts = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
+    return counts, sum(row["_records"] for row in rows)
 
 
 def rows_to_append(records: DataFrame | None, intake: IntakeResult) -> DataFrame:

@@ -41,7 +41,7 @@ from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.invariants.facts import Versions, keys_outside_window
-from scd_pipeline.load.log import changed_entities, log_high_water_mark, open_log
+from scd_pipeline.load.log import changed_entities, changed_records, log_high_water_mark, open_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
 
@@ -194,7 +194,8 @@ def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> 
     if pinned.rows is None or pinned.applied <= used:
         return None
     log = open_log(warehouse, pinned.dimension)
-    return changed_entities(log, log.committed_batches(), pinned.dimension, after=used, upto=pinned.applied)
+    records = changed_records(log, log.committed_batches(), after=used, upto=pinned.applied)
+    return changed_entities(records, pinned.dimension)
 
 
 def _grain_in_entities(rows: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:

@@ -21,7 +21,7 @@ from scd_pipeline.delta.upstream import foreign_problems, is_other_table, raise_
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint
+from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.transitions import assigned_keys
 from scd_pipeline.load.retry import Progress
 
@@ -104,14 +104,21 @@ def _append_missing(
 
 
 def append_keys(
-    keys: Table, last: PipelineCommit, assigned: DataFrame, dimension: Dimension, run_id: str
+    keys: Table, last: PipelineCommit, assigned: DataFrame, row_limit: int, dimension: Dimension, run_id: str
 ) -> PipelineCommit:
     """Append the keys that the list lacks, and return its last commit.
 
-    This precedes the commit of the audit, so that a step of a killed run is repeated (S14).
+    This precedes the commit of the audit, so that a step of a killed run is repeated (S14). The cost is a scan of one
+    column of the list.
+
+    Args:
+        assigned: The columns of `keys_schema`, one row for each key.
+        row_limit: An upper bound of the number of these rows.
     """
+    names = [dimension.surrogate_key]
     stored = keys.read(last.newest).select(col(dimension.surrogate_key))
-    new = checkpoint(assigned.join(stored, dimension.surrogate_key, "left_anti"))
+    known = with_broadcast(stored.join(with_broadcast(assigned, row_limit), names, "left_semi"), row_limit)
+    new = checkpoint(assigned.join(known, names, "left_anti"))
     if new.isEmpty():
         return last
     return keys.append(new.select(*[col(name) for name, _ in keys_schema(dimension)]), last.next(run_id=run_id))

@@ -17,13 +17,14 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep, declaration_properties
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import readable_key
+from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.load.change_records import compare_with_log, rows_to_append
+from scd_pipeline.load.audit import StepRecords, earliest_change
+from scd_pipeline.load.change_records import Comparison, compare_with_log, rows_to_append
 from scd_pipeline.load.retry import Progress, ignore_progress
-from scd_pipeline.load.rows import Extension, plan_row_actions
+from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
 from scd_pipeline.load.schema_steps import execute, schema_steps
-from scd_pipeline.load.state import read_state
+from scd_pipeline.load.state import StoredState, read_state
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class LoadPlan:
         roles: The checksum of the roles of a fact.
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones.
+        step_records: What the audit of this load is computed from; None if its commits have more than this load.
     """
 
     dimension: Dimension
@@ -63,6 +65,7 @@ class LoadPlan:
     high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
     roles: int = 0
     unknown_members: Mapping[str, int] = field(default_factory=dict)
+    step_records: StepRecords | None = None
 
     @property
     def log_name(self) -> str:
@@ -162,8 +165,9 @@ def build_plan(
     """
     state = read_state(warehouse, dimension, downstream)
     intake = accept(warehouse.spark, state.dimension, deliveries, state.batches, run_id=run_id, progress=progress)
-    records, intake = compare_with_log(warehouse, state, intake)
-    actions = plan_row_actions(warehouse, state, intake, records, extension)
+    comparison = compare_with_log(warehouse, state, intake)
+    actions = plan_row_actions(warehouse, state, comparison, extension)
+    intake = comparison.intake
     return LoadPlan(
         dimension=state.dimension,
         run_id=run_id,
@@ -173,11 +177,26 @@ def build_plan(
         schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns)),
         results=intake.results,
         batches=intake.batches_to_append,
-        change_records=rows_to_append(records, intake),
+        change_records=rows_to_append(comparison.records, intake),
         actions=actions.rows,
         delivered=intake.rows,
         rows=actions.counts,
         high_water_marks=extension.high_water_marks if extension else {},
         roles=extension.roles if extension else 0,
         unknown_members=actions.unknown_members,
+        step_records=_step_records(state, comparison, actions),
+    )
+
+
+def _step_records(state: StoredState, comparison: Comparison, actions: RowActions) -> StepRecords | None:
+    intake, records = comparison.intake, comparison.records
+    if records is None or actions.records is None or state.has_pending_commits:
+        return None
+    appended = rows_to_append(records, intake)
+    removed = comparison.removed_records()
+    return StepRecords(
+        changed=appended.unionByName(removed.select(*[col(name) for name in appended.columns])),
+        in_effect=actions.records,
+        row_timed=any(batch.row_times for batch in (*state.batches, *intake.batches_to_append)),
+        since=earliest_change([*intake.batches_to_append, *intake.removed], state.dimension),
     )

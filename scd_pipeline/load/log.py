@@ -59,11 +59,10 @@ def log_high_water_mark(log: PipelineCommit, dimension: PipelineCommit) -> int:
     return applied
 
 
-def records_in_effect(log: ChangeLog, batches: Sequence[Batch]) -> DataFrame:
-    """Return the change records of the batches in effect (S34)."""
+def records_in_effect(rows: DataFrame, batches: Sequence[Batch]) -> DataFrame:
+    """Return the change records of the batches in effect, of rows of the log (S34)."""
     in_effect = {batch.records_batch_id for batch in batches_in_effect(list(batches))}
     ignored = sorted({batch.records_batch_id for batch in batches} - in_effect)
-    rows = log.rows()
     return rows.where(~F.col(BATCH).isin(ignored)) if ignored else rows
 
 
@@ -72,27 +71,28 @@ def records_in_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
     return rows.where(F.col(BATCH).isin(sorted(ids))) if ids else rows.limit(0)
 
 
-def changed_entities(
-    log: ChangeLog, batches: Sequence[tuple[int, Batch]], dimension: Dimension, *, after: int, upto: int
-) -> DataFrame:
-    """Return the entities whose change records in effect were added or removed by a range of the log's commits.
+def changed_records(log: ChangeLog, batches: Sequence[tuple[int, Batch]], *, after: int, upto: int) -> DataFrame:
+    """Return the change records that a range of the log's commits added to those in effect, or removed from them.
 
     Args:
         log: The change log.
         batches: All its batches, each with the number of its commit.
-        dimension: The declaration.
         after: The last commit before the range.
         upto: The last commit of the range.
-
-    Returns:
-        The business key, and `source_batch_id`, a delivery with such a change record.
     """
     before = batches_in_effect([batch for number, batch in batches if number <= after])
     now = batches_in_effect([batch for number, batch in batches if number <= upto])
     removed = {batch.records_batch_id for batch in before} - {batch.records_batch_id for batch in now}
     is_changed = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
+    return log.rows().where((F.col(COMMIT) <= upto) & is_changed)
+
+
+def changed_entities(records: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the entities of changed records.
+
+    Returns:
+        The business key, and `source_batch_id`, a delivery with such a change record.
+    """
     names = [col(name) for name in dimension.key_names]
     readable = reduce(and_, [name.isNotNull() for name in names])
-    delivery = delivery_id(F.min(BATCH))
-    records = log.rows().where((F.col(COMMIT) <= upto) & is_changed & readable)
-    return records.groupBy(*names).agg(delivery.alias(SOURCE_BATCH))
+    return records.where(readable).groupBy(*names).agg(delivery_id(F.min(BATCH)).alias(SOURCE_BATCH))

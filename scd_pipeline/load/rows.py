@@ -11,13 +11,12 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
-from scd_pipeline.deliveries.accept import IntakeResult
 from scd_pipeline.delta.commits import HighWaterMark
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint, empty_frame, union_all
+from scd_pipeline.frames import checkpoint, empty_frame, union_all, with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE, row_actions
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
@@ -26,10 +25,10 @@ from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
+from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
-_BROADCAST_KEYS = 2_000_000
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """Invariants that a result violates if its surrogate keys are not distinct."""
 _SHOWN_VIOLATIONS = 20
@@ -61,26 +60,23 @@ class Extension:
 class RowActions:
     """The rows of a table that change, each with its row action, and their number by action.
 
-    `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact.
+    `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact. `records`
+    are the change records in effect of the affected entities; None if the log affects none.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
     unknown_members: Mapping[str, int]
+    records: DataFrame | None = None
 
 
 def plan_row_actions(
     warehouse: Warehouse,
     state: StoredState,
-    intake: IntakeResult,
-    records: DataFrame | None,
+    comparison: Comparison,
     extension: Extension | None,
 ) -> RowActions:
     """Recompute the versions of the affected entities, and return the rows that differ from the stored ones.
-
-    Args:
-        intake: The accepted batches.
-        records: The change records to append, None if no batch changes anything.
 
     Raises:
         KeyCollision: Two versions have the same surrogate key.
@@ -88,16 +84,18 @@ def plan_row_actions(
     """
     dimension = state.dimension
     stored = _stored_rows(warehouse, state)
-    keys = _affected_keys(state, intake, records)
+    keys = _affected_keys(state, comparison)
     recomputed = extension.rows_to_recompute(stored) if extension and state.rows is not None else None
     key_columns = extension.key_columns if extension else {}
     if keys is None and recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
     names = list(dimension.key_names)
-    before, after = stored.limit(0), stored.limit(0)
+    before, after, records = stored.limit(0), stored.limit(0), None
     if keys is not None:
         before = stored.join(keys, names, "left_semi") if state.rows is not None else stored
-        after = _versions(warehouse, state, intake, records, keys)
+        records = _records_of(state, comparison, keys)
+        row_timed = any(batch.row_times for batch in (*state.batches, *comparison.intake.batches_to_append))
+        after = build_timeline(records, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
     if recomputed is not None:
         others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
         others = checkpoint(others)
@@ -107,7 +105,7 @@ def plan_row_actions(
     counts, unknown_members = _counts(actions, key_columns)
     assigned = _assigned_keys(warehouse, stored, dimension) if state.rows is not None else None
     _check(after, actions, assigned, dimension, extension)
-    return RowActions(actions, counts, unknown_members)
+    return RowActions(actions, counts, unknown_members, records)
 
 
 def _counts(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -119,20 +117,15 @@ def _counts(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[dict[st
     return {action: count for action, count, *_ in groups}, sums
 
 
-def _versions(
-    warehouse: Warehouse, state: StoredState, intake: IntakeResult, records: DataFrame | None, keys: DataFrame
-) -> DataFrame:
-    """Return the versions of the affected entities, from all change records in effect."""
-    log, dimension, batches = state.log, state.dimension, [*state.batches, *intake.batches_to_append]
-    stored = records_in_effect(log, batches).drop(COMMIT)
-    if log.exists:
-        in_effect = stored.join(keys, list(dimension.key_names), "left_semi")
-        if records is not None:
-            in_effect = in_effect.unionByName(_timeline_records(records, in_effect))
-    else:
-        in_effect = _timeline_records(records, stored) if records is not None else stored
-    row_timed = any(batch.row_times for batch in batches)
-    return build_timeline(in_effect, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
+def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:
+    """Return the change records in effect of the affected entities, with those that the load appends."""
+    log, appended, batches = state.log, comparison.records, [*state.batches, *comparison.intake.batches_to_append]
+    log_rows = log.rows() if state.has_pending_commits else comparison.log_rows
+    stored = records_in_effect(log_rows, batches).drop(COMMIT)
+    if not log.exists:
+        return _timeline_records(appended, stored) if appended is not None else stored
+    in_effect = stored.join(keys, list(state.dimension.key_names), "left_semi")
+    return in_effect if appended is None else in_effect.unionByName(_timeline_records(appended, in_effect))
 
 
 def _assigned_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
@@ -154,23 +147,21 @@ def _timeline_records(records: DataFrame, like: DataFrame) -> DataFrame:
     return records.where(~F.col(KIND).isin("presence", "bad")).select(*[col(name) for name in like.columns])
 
 
-def _affected_keys(state: StoredState, intake: IntakeResult, records: DataFrame | None) -> DataFrame | None:
+def _affected_keys(state: StoredState, comparison: Comparison) -> DataFrame | None:
     """Return the keys of the entities that may change: of the new records, and of log commits not applied yet."""
     log, keys = state.log, [col(name) for name in state.dimension.key_names]
     frames = []
-    if records is not None:
-        removed = records_in_batches(log.rows(), {batch.records_batch_id for batch in intake.removed})
-        frames.append(affected_keys(records, removed, state.dimension))
-    if state.applied < log.commit.number:
+    if comparison.records is not None:
+        frames.append(affected_keys(comparison.records, comparison.removed_records(), state.dimension))
+    if state.has_pending_commits:
         pending = log.rows().where(F.col(COMMIT) > state.applied)
-        frames.append(pending.select(*keys))
         in_effect = {batch.records_batch_id for batch in batches_in_effect(list(state.batches))}
         replaced = {batch.records_batch_id for batch in state.batches} - in_effect
-        frames.append(records_in_batches(log.rows(), replaced).select(*keys))
+        frames += [pending.select(*keys), records_in_batches(log.rows(), replaced).select(*keys)]
     if not frames:
         return None
     distinct = union_all(frames).distinct()
-    return F.broadcast(distinct) if intake.row_count < _BROADCAST_KEYS else distinct
+    return distinct if state.has_pending_commits else with_broadcast(distinct, comparison.entity_limit)
 
 
 def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:

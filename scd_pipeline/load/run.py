@@ -30,7 +30,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, REMOVE
-from scd_pipeline.load.audit import AuditResult, record_from
+from scd_pipeline.load.audit import AuditResult, LoadedStep, record_from
 from scd_pipeline.load.facts import add_reserved_member, fact_extension
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
@@ -54,6 +54,7 @@ class LoadResult:
         log_commit: The last pipeline commit of the change log.
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
+        step: The commits, and what the audit is computed from.
     """
 
     dimension: str
@@ -67,6 +68,7 @@ class LoadResult:
     log_commit: PipelineCommit | None = None
     audit: AuditResult | None = None
     unknown_members: Mapping[str, int] = field(default_factory=dict)
+    step: LoadedStep | None = field(default=None, repr=False, compare=False)
 
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
@@ -161,8 +163,7 @@ def _load_dimension(
         examples=examples,
         downstream=[recorded.audit],
     )
-    loaded = (recorded, result.commit, result.log_commit) if result.commit and result.log_commit else None
-    return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, loaded))
+    return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, recorded, result.step))
 
 
 def record(
@@ -179,10 +180,7 @@ def record(
         RetriesExhausted: Every attempt met a write conflict.
         PipelineCommitMissing: The history of a table has no pipeline commit left.
     """
-    return _record(warehouse, dimension, run_id, retry or Retry(), progress, None)
-
-
-_LoadedCommits = tuple[RecordedCommits, PipelineCommit, PipelineCommit]
+    return _record(warehouse, dimension, run_id, retry or Retry(), progress)
 
 
 def _record(
@@ -191,16 +189,16 @@ def _record(
     run_id: str,
     retry: Retry,
     progress: Progress,
-    loaded: _LoadedCommits | None,
+    recorded: RecordedCommits | None = None,
+    loaded: LoadedStep | None = None,
 ) -> AuditResult:
-    """Record; the first attempt goes on from the commits that a load has read or made, if any."""
+    """Record; the first attempt goes on from what a load has read and committed, if any."""
 
     def attempt(number: int) -> AuditResult:
-        if loaded is not None and number == 0:
-            recorded, commit, log_commit = loaded
-            return record_from(warehouse, dimension, run_id, progress, recorded, commit, log_commit)
-        recorded = restore_keys(warehouse, dimension, run_id, progress)
-        return record_from(warehouse, dimension, run_id, progress, recorded, None, None)
+        if number == 0 and recorded is not None:
+            return record_from(warehouse, dimension, run_id, progress, recorded, loaded)
+        newest = restore_keys(warehouse, dimension, run_id, progress)
+        return record_from(warehouse, dimension, run_id, progress, newest, None)
 
     return with_retries(dimension.name + AUDIT_SUFFIX, attempt, retry, progress)
 
@@ -282,6 +280,7 @@ def ingest_and_apply(
             commit,
             log,
             unknown_members=load_plan.unknown_members,
+            step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records if load_plan.batches else None),
         )
 
     return with_retries(dimension.name, apply, retry, progress)

@@ -45,6 +45,11 @@ class StoredState:
     batches: tuple[Batch, ...]
     applied: int
 
+    @property
+    def has_pending_commits(self) -> bool:
+        """Whether the table has not applied every commit of the log."""
+        return self.applied < self.log.commit.number
+
 
 def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[PipelineCommit] = ()) -> StoredState:
     """Read the state of a dimension's tables, and check that a load may go on from it.

@@ -74,7 +74,7 @@ def assert_standing_are_those_of_the_log(ground: Ground) -> None:
     """S14: whatever came in which order, what stands is a function of the batches that count."""
     log = open_log(ground.warehouse, ground.dimension)
     batches = log.batches()
-    statements = records_in_effect(log, batches).drop(COMMIT)
+    statements = records_in_effect(log.rows(), batches).drop(COMMIT)
     row_timed = any(batch.row_times for batch in batches)
     wanted = build_transitions(statements, ground.dimension, row_timed=row_timed).drop("effective_from")
     audit = reading.audit(ground.warehouse, ground.dimension)

@@ -1,0 +1,177 @@
+"""Narrow a load to the entities that it may change, before their change records are compared exactly.
+
+Most rows of a snapshot repeat what its source had asserted. If the snapshot is newer than everything else of its
+source, the current rows of the dimension show what the source had asserted, and one join finds the entities of which
+anything may be new. The exact comparison (`differences.records_to_store`) then reads only their change records.
+
+The result may contain entities that do not change. It never lacks one that does: of an entity that it lacks, each new
+snapshot that covers the entity has exactly one row, which repeats the asserted values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import CURRENT_FLAG, DELETED_AT, KIND, attribute_types
+from scd_pipeline.declaration import Dimension, ScdType
+from scd_pipeline.expressions import col, key_text, to_comparable
+from scd_pipeline.frames import union_all
+from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.differences import repeats_audit_texts
+from scd_pipeline.history.snapshots import BatchChanges, business_times
+
+_CURRENT = "_current"
+_CAN_REPEAT = "_can_repeat"
+_IS_NEW = "_is_new"
+_DELIVERED = "_delivered"
+_MOST_SCOPE_VALUES = 1000
+"""Up to how many scope values are literals of the query."""
+
+
+def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dimension) -> bool:
+    """Return whether the current rows of the dimension show what the source of the new snapshots has asserted.
+
+    This is decided from the batches alone.
+
+    Args:
+        batches: The batches of the load.
+        in_effect: The stored batches in effect.
+        dimension: The declaration.
+    """
+    snapshots = batches.new_snapshots
+    source = dimension.existence_source.name
+    is_plain = not (batches.removed or batches.row_timed) and {b.source for b in snapshots} == {source}
+    return (
+        is_plain
+        and _shows_existence(dimension)
+        and not _shares_attributes(dimension, source)
+        and sum(len(b.scope or ()) for b in snapshots) <= _MOST_SCOPE_VALUES
+        and _are_newest(snapshots, [b for b in in_effect if b.source == source])
+    )
+
+
+def _shows_existence(dimension: Dimension) -> bool:
+    """Return whether a row of the table shows if its entity exists."""
+    return dimension.has_windows or dimension.deleted_at or dimension.deleted_rows == "remove"
+
+
+def _shares_attributes(dimension: Dimension, source: str) -> bool:
+    """Return whether another source provides an attribute of this one, so that its current value may be the other's."""
+    others = {a.name for s in dimension.sources if s.name != source for a in dimension.source_attributes(s.name)}
+    return not others.isdisjoint(a.name for a in dimension.source_attributes(source))
+
+
+def _are_newest(snapshots: Sequence[Batch], stored: Sequence[Batch]) -> bool:
+    """Return whether all snapshots are later than everything that is stored of their source."""
+    last = max((time for batch in stored for time in business_times(batch)), default=None)
+    return last is None or all(time > last for batch in snapshots for time in business_times(batch))
+
+
+def entities_that_may_change(
+    delivered: DataFrame,
+    rows: DataFrame,
+    log_rows: DataFrame,
+    batches: BatchChanges,
+    in_effect: Sequence[Batch],
+    dimension: Dimension,
+) -> DataFrame:
+    """Return the business keys of all entities of which the new batches may have a record to store.
+
+    The cost is one join of the delivered with the current rows.
+
+    Args:
+        delivered: The change records of the new batches, one per batch, key, time and sequence.
+        rows: The stored rows of the dimension.
+        log_rows: The change records of the log.
+        batches: The batches of the load, for which `can_narrow` is true.
+        in_effect: The stored batches in effect.
+        dimension: The declaration.
+
+    Returns:
+        The columns of the business key, one row per entity.
+    """
+    names = list(dimension.key_names)
+    keys = [col(name) for name in names]
+    types = attribute_types(dimension)
+    can_repeat = (F.col(KIND) == "upsert") & repeats_audit_texts(batches, dimension)
+    new = delivered.select(*keys, *[col(name) for name in types], can_repeat.alias(_CAN_REPEAT))
+    values = F.struct(*[col(name) for name in types]).alias(_CURRENT)
+    current = rows.where(_exists(dimension)).dropna(subset=names).select(*keys, values)
+    # Without the flag of the delivered row, the row has only a current one.
+    is_new = F.col(_CAN_REPEAT).isNotNull() & (
+        ~F.col(_CAN_REPEAT) | F.col(_CURRENT).isNull() | _differs(in_effect, dimension)
+    )
+    compared = new.join(current, names, "full_outer").select(
+        *keys, is_new.alias(_IS_NEW), F.col(_CAN_REPEAT).isNotNull().alias(_DELIVERED)
+    )
+    # One snapshot has no second row of an entity, so that its row alone shows whether the entity may change.
+    undecided = F.lit(len(batches.new_snapshots) > 1) | ~F.col(_DELIVERED)
+    entities = compared.where(F.col(_IS_NEW) | undecided).groupBy(*keys)
+    counted = entities.agg(F.max(_IS_NEW).alias(_IS_NEW), F.sum(F.col(_DELIVERED).cast("int")).alias(_DELIVERED))
+    changing = counted.where(F.col(_IS_NEW) | (F.col(_DELIVERED) < _covering_snapshots(batches))).select(*keys)
+    return union_all([changing, *_with_refused_values(log_rows, batches, dimension)]).distinct()
+
+
+def _exists(dimension: Dimension) -> Column:
+    if dimension.has_windows:
+        return F.col(CURRENT_FLAG)
+    return F.col(DELETED_AT).isNull() if dimension.deleted_at else F.lit(True)
+
+
+def _differs(in_effect: Sequence[Batch], dimension: Dimension) -> Column:
+    """Return whether a delivered row may provide a value that its source had not asserted.
+
+    NULL in the current row may mean that no value was provided yet, which the log tells apart from NULL (S8).
+    """
+    differs = F.lit(False)
+    always_provided = _always_provided(in_effect, dimension)
+    for name, data_type in attribute_types(dimension).items():
+        value = to_comparable(col(name)["v"], data_type)
+        other = ~value.eqNullSafe(to_comparable(F.col(_CURRENT)[name], data_type))
+        if name not in always_provided:
+            other = other | value.isNull()
+        differs = differs | (col(name).isNotNull() & other)
+    return differs
+
+
+def _always_provided(in_effect: Sequence[Batch], dimension: Dimension) -> Collection[str]:
+    """Return the attributes of which every stored row of the existence source provides a value or NULL.
+
+    Rows of a feed may lack attributes, also if the present declaration says that they do not.
+    """
+    provided = set(dimension.attribute_names)
+    for batch in in_effect:
+        if batch.source == dimension.existence_source.name:
+            provided &= set(batch.columns) if batch.is_snapshot else set()
+    return provided
+
+
+def _covering_snapshots(batches: BatchChanges) -> Column:
+    """Return how many of the new snapshots cover a key."""
+    number = F.lit(0)
+    for snapshot in batches.new_snapshots:
+        if snapshot.scope is None:
+            number = number + 1
+        else:
+            number = number + key_text(snapshot.scope_columns).isin(list(snapshot.scope)).cast("int")
+    return number
+
+
+def _with_refused_values(log_rows: DataFrame, batches: BatchChanges, dimension: Dimension) -> list[DataFrame]:
+    """Return the entities with several asserted values of a type 0 attribute: their rows show only the first (S6)."""
+    provided = {name for batch in batches.new_snapshots for name in batch.columns}
+    names = [a.name for a in dimension.of_type(ScdType.RETAIN_ORIGINAL) if a.name in provided]
+    if not names:
+        return []
+    types = attribute_types(dimension)
+    has_several = F.lit(False)
+    for name in names:
+        value = to_comparable(col(name)["v"], types[name])
+        has_null = F.max(col(name).isNotNull() & value.isNull())
+        has_several = has_several | (F.min(value) != F.max(value)) | (has_null & F.max(value).isNotNull())
+    keys = [col(name) for name in dimension.key_names]
+    entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(has_several.alias(_IS_NEW))
+    return [entities.where(_IS_NEW).select(*keys)]
