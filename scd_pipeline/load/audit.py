@@ -230,13 +230,13 @@ def _steps_of_log(
 
 
 def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after: int, upto: int) -> StepRecords:
-    known = [batch for number, batch in batches if number <= upto]
+    delivered_until = [batch for number, batch in batches if number <= upto]
     before = batches_in_effect([batch for number, batch in batches if number <= after])
-    now = batches_in_effect(known)
+    now = batches_in_effect(delivered_until)
     return StepRecords(
         changed_records(log, batches, after=after, upto=upto),
-        records_in_effect(log.rows(), known).where(F.col(COMMIT) <= upto).drop(COMMIT),
-        any(batch.row_times for batch in known),
+        records_in_effect(log.rows(), delivered_until).where(F.col(COMMIT) <= upto).drop(COMMIT),
+        any(batch.row_times for batch in delivered_until),
         earliest_change([*(b for b in now if b not in before), *(b for b in before if b not in now)], log.dimension),
     )
 

@@ -117,8 +117,8 @@ def append_keys(
     """
     names = [dimension.surrogate_key]
     stored = keys.read(last.newest).select(col(dimension.surrogate_key))
-    known = with_broadcast(stored.join(with_broadcast(assigned, row_limit), names, "left_semi"), row_limit)
-    new = checkpoint(assigned.join(known, names, "left_anti"))
+    existing = with_broadcast(stored.join(with_broadcast(assigned, row_limit), names, "left_semi"), row_limit)
+    new = checkpoint(assigned.join(existing, names, "left_anti"))
     if new.isEmpty():
         return last
     return keys.append(new.select(*[col(name) for name, _ in keys_schema(dimension)]), last.next(run_id=run_id))

@@ -108,7 +108,7 @@ def test_what_a_load_would_leave_out_is_told_with_its_reason(told: dict[str, Sta
     crm, _ = told["rejected"].sources
     (text,) = crm.rejected
     assert crm.pending == ("2024-01-03",)
-    assert text.startswith("2024-01-03 (bad_rows): 1 of 3 rows cannot be taken; at most ")
+    assert text.startswith("2024-01-03 [BAD_ROWS]: 1 of 3 rows ")
 
 
 def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(

@@ -64,12 +64,11 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     assert (len(exists), retired) == (538, 438)
     rejected = scd("load", declaration, remote=remote, warehouse=warehouse)
     assert rejected.returncode == 3
-    assert (
-        "would retire 438 of 538 entities that its source had asserted to exist; at most 25% may be" in rejected.stderr
-    )
-    assert 'let it through by allow "retire_guard": `scd load --allow`' in rejected.stderr
+    assert "[RETIRE_GUARD] congress/snapshot/2014-07-02/" in rejected.stderr
+    assert "438 of the 538" in rejected.stderr
+    assert "`scd load --allow retire-guard`" in rejected.stderr
     assert "Traceback" not in rejected.stderr
-    assert "deliveries: 2 unchanged, 1 stopped; rows: none changed" in rejected.stdout
+    assert "deliveries: 2 unchanged, 1 rejected; rows: none changed" in rejected.stdout
     assert [versions(store, name) for name in TABLES] == before
     assert reading.current(store, "dim_legislator").count() == 538
 

@@ -556,7 +556,7 @@ _LOG = (
         "earlier_records_ignored",
         "S14",
         "customer halves, country halves",
-        _in("rows._versions", replaced(call("join"), "_receiver.limit(0)")),
+        _in("rows._records_of", replaced(call("join"), "_receiver.limit(0)")),
     ),
     _fault(
         "vanished_versions_stay",

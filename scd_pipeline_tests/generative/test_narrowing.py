@@ -1,0 +1,125 @@
+"""A load that is narrowed to the entities that may change appends and writes the same rows as one that compares all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import Attribute, Delivery, Dimension, Feed, Snapshot, Source, Warehouse
+from scd_pipeline.history.narrowing import can_narrow
+from scd_pipeline.load import change_records
+from scd_pipeline.load.run import load
+
+ENTITIES = 40
+START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+VALUES = ("a", "b", "c", None)
+SNAPSHOT = Snapshot(path="crm/{date}.csv")
+FEED = Feed(path="crm/feed/{delivery}.csv", effective_at="at", deletes="gone")
+ATTRIBUTES = {
+    "birthplace": Attribute(0, missing="not_provided"),
+    "phone": Attribute(1, missing="not_provided"),
+    "city": Attribute(2, missing="not_provided"),
+    "url": Attribute(3, missing="not_provided"),
+    "tier": Attribute(6, missing="not_provided", previous=True),
+}
+
+
+def dimension(sources: Sequence[Source], **options: Any) -> Dimension:
+    attributes = options.pop("attributes", ATTRIBUTES)
+    return Dimension("dim_person", {"region": "string", "id": "int"}, attributes, sources, "person_key", **options)
+
+
+def crm(**options: Any) -> Source:
+    return Source("crm", bad_row_limit=1.0, retire_guard=1.0, **{"snapshot": SNAPSHOT, **options})
+
+
+TWO_SOURCES = [
+    crm(attributes=["birthplace", "phone", "city", "url"], existence=True),
+    Source("web", feed=Feed(path="web/{delivery}.csv", effective_at="at"), attributes=["tier"]),
+]
+WITHOUT_WINDOWS = {name: Attribute(1, missing="not_provided") for name in ("phone", "city")}
+SHAPES = {
+    "one source": dimension([crm()]),
+    "snapshots and a feed": dimension([crm(feed=FEED)]),
+    "snapshots by region": dimension([crm(snapshot=Snapshot(path="crm/{date}.csv", scope=["region"]))]),
+    "two sources": dimension(TWO_SOURCES),
+    "without windows": dimension([crm()], attributes=WITHOUT_WINDOWS, deleted_at=True),
+}
+
+
+def row(number: int, names: Sequence[str], draw: random.Random, stable: bool) -> dict[str, Any]:
+    """Return the row of an entity; a stable one has the same values in each delivery."""
+    values = random.Random(number) if stable else draw
+    return {"region": f"r{number % 3}", "id": str(number), **{name: values.choice(VALUES) for name in names}}
+
+
+def snapshot(day: int, dim: Dimension, draw: random.Random) -> Delivery:
+    """Return a snapshot that omits some entities, changes some, and has bad and doubled rows."""
+    names = [attribute.name for attribute in dim.source_attributes("crm")]
+    delivered = names[: len(names) - (day == 1)]  # one snapshot lacks an attribute
+    numbers = [n for n in range(ENTITIES) if draw.random() < 0.9]
+    rows = [row(n, delivered, draw, stable=draw.random() < 0.8) for n in numbers]
+    rows.append(dict(rows[0]))
+    if day % 2:
+        rows.append({**rows[1], "id": "none"})
+    at, scope = START + timedelta(days=day), None
+    if dim.source("crm").channel("snapshot").scope:  # type: ignore[union-attr]
+        regions = draw.sample(["r0", "r1", "r2"], 2)
+        rows, scope = [r for r in rows if r["region"] in regions], [[region] for region in regions]
+    return Delivery("crm", f"2024-01-{day + 1:02d}", "snapshot", at=at, frame=rows, scope=scope)
+
+
+def feed(day: int, source: str, dim: Dimension, draw: random.Random) -> Delivery:
+    """Return some changes before or after the last snapshot."""
+    names = [attribute.name for attribute in dim.source_attributes(source)]
+    rows = []
+    for number in draw.sample(range(ENTITIES), 6):
+        at = START + timedelta(days=day, hours=draw.choice([-30, 6]))
+        change = {**row(number, names, draw, stable=False), "at": at.isoformat()}
+        rows.append({**change, "gone": draw.random() < 0.3} if source == "crm" else change)
+    return Delivery(source, f"f{day}", "feed", frame=rows)
+
+
+def loads(dim: Dimension, seed: int) -> Iterator[list[Delivery]]:
+    draw = random.Random(seed)
+    for days in ([0], [1], [2, 3], [4]):
+        deliveries = [snapshot(day, dim, draw) for day in days]
+        deliveries += [feed(days[0], source.name, dim, draw) for source in dim.sources if source.feed is not None]
+        yield deliveries
+
+
+def contents(warehouse: Warehouse, dim: Dimension) -> dict[str, list[str]]:
+    """Return the rows of all tables as sorted texts, without the times and versions of commits."""
+    ignored = ("recorded_at", "recorded_version")
+    tables = [dim.name, f"{dim.name}_changes", f"{dim.name}_audit", f"{dim.name}_keys"]
+    frames = {name: warehouse.table(name).read().drop(*ignored).toArrow().to_pylist() for name in tables}
+    return {name: sorted(map(repr, rows)) for name, rows in frames.items()}
+
+
+QUICK = ("one source", "snapshots by region")
+CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SHAPES]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_narrowed_load_writes_the_same_rows(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    dim, decisions = SHAPES[name], []
+
+    def spied(*args: Any) -> bool:
+        decisions.append(can_narrow(*args))
+        return decisions[-1]
+
+    narrowed, exact = Warehouse(spark, tmp_path / "narrowed"), Warehouse(spark, tmp_path / "exact")
+    for deliveries in loads(dim, seed=7):
+        with patch.object(change_records, "can_narrow", spied):
+            load(narrowed, dim, deliveries).raise_if_rejected()
+        with patch.object(change_records, "can_narrow", lambda *args: False):
+            load(exact, dim, deliveries).raise_if_rejected()
+    assert sum(decisions) >= 2
+    assert contents(narrowed, dim) == contents(exact, dim)
