@@ -141,7 +141,7 @@ def test_nothing_planted_is_written(
     ]
     assert not leaks, "\n".join(leaks)
     assert done.returncode == 0, done.stderr
-    shown = ["missing column", "unreadable", "CAST_INVALID_INPUT", "unordered changes", "$ load: 3"]
+    shown = ["COLUMN_MISSING", "UNREADABLE_DELIVERY", "CAST_INVALID_INPUT", "UNORDERED_CHANGES", "$ load: 3"]
     if "dagster" in commands:
         shown += ["$ check: 0", "$ alert: run ", "webhook failed: ConnectionRefusedError"]
     assert [text for text in shown if text not in done.stdout + done.stderr] == [], f"{done.stdout}\n{done.stderr}"
