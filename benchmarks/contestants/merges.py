@@ -35,6 +35,14 @@ def insert_values(alias: str = "s") -> str:
     return f"({', '.join(values)}) VALUES ({', '.join(values.values())})"
 
 
+def close_omitted(file: File) -> str:
+    """Return the clause of a MERGE that closes the entities that a snapshot omits; empty for a feed."""
+    if file.channel != "snapshot":
+        return ""
+    close = f"t.effective_to = TIMESTAMP'{file.at}', t.current_flag = false"
+    return f"WHEN NOT MATCHED BY SOURCE AND t.current_flag THEN UPDATE SET {close}"
+
+
 class _Merge(Contestant):
     """A table of versions, written from the expected rows before the measured load."""
 
@@ -76,16 +84,10 @@ class DocumentedMerge(_Merge):
         staged = changed.selectExpr("CAST(NULL AS BIGINT) AS merge_key", "s.*").unionByName(
             changes.withColumn("merge_key", F.col(KEY))
         )
-        omitted = (
-            f"WHEN NOT MATCHED BY SOURCE AND t.current_flag THEN UPDATE SET "
-            f"t.effective_to = TIMESTAMP'{file.at}', t.current_flag = false"
-            if file.channel == "snapshot"
-            else ""
-        )
         site.spark.sql(
             f"MERGE INTO {identifier(site.state / 'dim')} t USING {{staged}} s ON t.{KEY} = s.merge_key "
             f"WHEN MATCHED AND t.current_flag AND (s.deleted OR {_DIFFERS}) THEN {_CLOSE} "
-            f"WHEN NOT MATCHED AND NOT s.deleted THEN INSERT {insert_values()} {omitted}",
+            f"WHEN NOT MATCHED AND NOT s.deleted THEN INSERT {insert_values()} {close_omitted(file)}",
             staged=staged,
         )
 
@@ -132,15 +134,9 @@ class TwoPassMerge(_Merge):
         table = identifier(site.state / "dim")
         changes = as_changes(site, file)
         differs = f"{_hash('s')} <> {_hash('t')}"
-        omitted = (
-            f"WHEN NOT MATCHED BY SOURCE AND t.current_flag THEN UPDATE SET "
-            f"t.effective_to = TIMESTAMP'{file.at}', t.current_flag = false"
-            if file.channel == "snapshot"
-            else ""
-        )
         site.spark.sql(
             f"MERGE INTO {table} t USING {{changes}} s ON t.{KEY} = s.{KEY} AND t.current_flag "
-            f"WHEN MATCHED AND (s.deleted OR {differs}) THEN {_CLOSE} {omitted}",
+            f"WHEN MATCHED AND (s.deleted OR {differs}) THEN {_CLOSE} {close_omitted(file)}",
             changes=changes,
         )
         columns, values = insert_values().split(" VALUES ")

@@ -46,11 +46,7 @@ def load(request: Request, snapshot: Snapshot) -> None:
 def export(request: Request) -> None:
     """Write the rows as Parquet."""
     start, end = request.business_time("dbt_valid_from"), request.business_time("dbt_valid_to")
-    columns = ", ".join(request.columns)
-    duckdb.connect(str(_database(request))).execute(
-        f"COPY (SELECT {columns}, {start} AS effective_from, {end} AS effective_to FROM dim) "
-        f"TO '{request.export}' (FORMAT parquet)"
-    )
+    duckdb.connect(str(_database(request))).execute(request.export_statement("dim", start, end))
 
 
 def _database(request: Request) -> Path:

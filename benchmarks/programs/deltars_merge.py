@@ -46,8 +46,7 @@ def export(request: Request) -> None:
     """Write the rows as Parquet."""
     connection = duckdb.connect()
     connection.register("dim", DeltaTable(str(request.state / "dim")).to_pyarrow_table())
-    columns = ", ".join([*request.columns, "effective_from", "effective_to"])
-    connection.execute(f"COPY (SELECT {columns} FROM dim) TO '{request.export}' (FORMAT parquet)")
+    connection.execute(request.export_statement("dim"))
 
 
 if __name__ == "__main__":

@@ -40,12 +40,9 @@ def load(request: Request, snapshot: Snapshot) -> None:
 
 def export(request: Request) -> None:
     """Write the rows as Parquet."""
-    columns = ", ".join(request.columns)
     end = f"coalesce(_dlt_valid_to, TIMESTAMPTZ '{OPEN_END}+00')"
-    duckdb.connect(str(_database(request))).execute(
-        f"COPY (SELECT {columns}, _dlt_valid_from AS effective_from, {end} AS effective_to FROM benchmark.dim) "
-        f"TO '{request.export}' (FORMAT parquet)"
-    )
+    statement = request.export_statement("benchmark.dim", "_dlt_valid_from", end)
+    duckdb.connect(str(_database(request))).execute(statement)
 
 
 def _database(request: Request) -> Path:

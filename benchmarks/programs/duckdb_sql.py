@@ -44,8 +44,7 @@ def load(request: Request, snapshot: Snapshot) -> None:
 
 def export(request: Request) -> None:
     """Write the rows as Parquet."""
-    columns = ", ".join([*request.columns, "effective_from", "effective_to"])
-    connect(request).execute(f"COPY (SELECT {columns} FROM dim) TO '{request.export}' (FORMAT parquet)")
+    connect(request).execute(request.export_statement("dim"))
 
 
 if __name__ == "__main__":

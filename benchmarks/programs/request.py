@@ -48,6 +48,18 @@ class Request:
         """The business key and the attributes."""
         return ["id", *self.attributes]
 
+    def export_statement(self, table: str, start: str = "effective_from", end: str = "effective_to") -> str:
+        """Return the SQL of DuckDB that writes the versions in a table as Parquet.
+
+        Args:
+            table: The table.
+            start: The SQL expression for the start of a version.
+            end: The SQL expression for its end.
+        """
+        columns = ", ".join(self.columns)
+        versions = f"SELECT {columns}, {start} AS effective_from, {end} AS effective_to FROM {table}"
+        return f"COPY ({versions}) TO '{self.export}' (FORMAT parquet)"
+
     def business_time(self, column: str) -> str:
         """Return an SQL expression for the business time of the load in which a column was set.
 

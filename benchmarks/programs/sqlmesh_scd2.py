@@ -53,12 +53,9 @@ def load(request: Request, snapshot: Snapshot) -> None:
 
 def export(request: Request) -> None:
     """Write the rows as Parquet."""
-    columns = ", ".join(request.columns)
     end = f"coalesce(valid_to, TIMESTAMPTZ '{OPEN_END}+00')"
-    duckdb.connect(str(_database(request))).execute(
-        f"COPY (SELECT {columns}, valid_from AS effective_from, {end} AS effective_to FROM benchmark.dim) "
-        f"TO '{request.export}' (FORMAT parquet)"
-    )
+    statement = request.export_statement("benchmark.dim", "valid_from", end)
+    duckdb.connect(str(_database(request))).execute(statement)
 
 
 def _database(request: Request) -> Path:

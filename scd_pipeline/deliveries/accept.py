@@ -93,6 +93,16 @@ class IntakeResult:
         return (*self.accepted, *(delivery.batch for delivery in self.decisions.repeated))
 
     @property
+    def all_batches(self) -> tuple[Batch, ...]:
+        """Every batch of the log after the load."""
+        return (*self.stored, *self.batches_to_append)
+
+    @property
+    def is_row_timed(self) -> bool:
+        """Whether the log has row-timed snapshots after the load (S4)."""
+        return any(batch.row_times for batch in self.all_batches)
+
+    @property
     def results(self) -> tuple[BatchResult, ...]:
         """The result of each delivery, in their order."""
         return tuple(self._result_with_counts(result) for result in self.decisions.results)

@@ -7,7 +7,7 @@ the audit as known at a time is what could be read at that time. The next load c
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -27,7 +27,7 @@ from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mar
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, timestamp_literal
 from scd_pipeline.frames import checkpoint
-from scd_pipeline.history.batch import Batch, batches_in_effect
+from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.snapshots import business_times
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
@@ -41,7 +41,7 @@ from scd_pipeline.history.transitions import (
 )
 from scd_pipeline.instants import from_micros
 from scd_pipeline.load.keys import RecordedCommits, append_keys, open_keys
-from scd_pipeline.load.log import changed_entities, changed_records, open_log, records_in_effect
+from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, open_log, records_in_effect
 from scd_pipeline.load.retry import Progress
 
 _UNKNOWN_TIME = from_micros(0)
@@ -153,7 +153,7 @@ class LoadedStep:
     records: StepRecords | None
 
 
-def earliest_change(changed: Sequence[Batch], dimension: Dimension) -> datetime | None:
+def earliest_change(changed: Collection[Batch], dimension: Dimension) -> datetime | None:
     """Return the time before which no transition differs if these batches are added or removed; None if unknown.
 
     A transition depends on no later record, apart from one thing: changes by a second source are transitions only if
@@ -231,13 +231,12 @@ def _steps_of_log(
 
 def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after: int, upto: int) -> StepRecords:
     delivered_until = [batch for number, batch in batches if number <= upto]
-    before = batches_in_effect([batch for number, batch in batches if number <= after])
-    now = batches_in_effect(delivered_until)
+    changed = set(in_effect_at(batches, after)) ^ set(in_effect_at(batches, upto))
     return StepRecords(
         changed_records(log, batches, after=after, upto=upto),
         records_in_effect(log.rows(), delivered_until).where(F.col(COMMIT) <= upto).drop(COMMIT),
         any(batch.row_times for batch in delivered_until),
-        earliest_change([*(b for b in now if b not in before), *(b for b in before if b not in now)], log.dimension),
+        earliest_change(changed, log.dimension),
     )
 
 

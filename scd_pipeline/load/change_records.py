@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from pyspark.sql import DataFrame
@@ -16,7 +17,7 @@ from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, with_broadcast
-from scd_pipeline.history.batch import batches_in_effect
+from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
 from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change
@@ -88,7 +89,7 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
     log_rows, delivered = state.log.rows(), intake.change_records()
     if delivered is None:
         delivered = log_rows.drop(COMMIT).limit(0)
-    entities = _entities_that_may_change(state, intake, batches, delivered)
+    entities = _entities_that_may_change(state, intake, batches, in_effect, delivered)
     if entities is not None:
         names = list(state.dimension.key_names)
         log_rows = checkpoint(log_rows.join(entities, names, "left_semi"))
@@ -99,7 +100,11 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
 
 
 def _entities_that_may_change(
-    state: StoredState, intake: IntakeResult, batches: BatchChanges, delivered: DataFrame
+    state: StoredState,
+    intake: IntakeResult,
+    batches: BatchChanges,
+    in_effect: Sequence[Batch],
+    delivered: DataFrame,
 ) -> DataFrame | None:
     """Return the business keys of all entities that the batches may change; None if that is as costly to find out.
 
@@ -113,7 +118,6 @@ def _entities_that_may_change(
         removed = records_in_batches(log_rows, {batch.records_batch_id for batch in intake.removed})
         entities = delivered.select(*keys).unionByName(removed.select(*keys)).distinct()
         return with_broadcast(entities, intake.row_count + sum(batch.rows for batch in intake.removed))
-    in_effect = batches_in_effect(list(state.batches))
     if state.rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None
     rows = to_declared_columns(state.rows, dimension)

@@ -197,6 +197,6 @@ def _step_records(state: StoredState, comparison: Comparison, actions: RowAction
     return StepRecords(
         changed=appended.unionByName(removed.select(*[col(name) for name in appended.columns])),
         in_effect=actions.records,
-        row_timed=any(batch.row_times for batch in (*state.batches, *intake.batches_to_append)),
+        row_timed=intake.is_row_timed,
         since=earliest_change([*intake.batches_to_append, *intake.removed], state.dimension),
     )

@@ -71,6 +71,11 @@ def records_in_batches(rows: DataFrame, ids: set[str]) -> DataFrame:
     return rows.where(F.col(BATCH).isin(sorted(ids))) if ids else rows.limit(0)
 
 
+def in_effect_at(batches: Sequence[tuple[int, Batch]], commit: int) -> list[Batch]:
+    """Return the batches in effect after a commit of the log; `batches` have the numbers of their commits."""
+    return batches_in_effect([batch for number, batch in batches if number <= commit])
+
+
 def changed_records(log: ChangeLog, batches: Sequence[tuple[int, Batch]], *, after: int, upto: int) -> DataFrame:
     """Return the change records that a range of the log's commits added to those in effect, or removed from them.
 
@@ -80,8 +85,7 @@ def changed_records(log: ChangeLog, batches: Sequence[tuple[int, Batch]], *, aft
         after: The last commit before the range.
         upto: The last commit of the range.
     """
-    before = batches_in_effect([batch for number, batch in batches if number <= after])
-    now = batches_in_effect([batch for number, batch in batches if number <= upto])
+    before, now = in_effect_at(batches, after), in_effect_at(batches, upto)
     removed = {batch.records_batch_id for batch in before} - {batch.records_batch_id for batch in now}
     is_changed = (F.col(COMMIT) > after) | F.col(BATCH).isin(sorted(removed))
     return log.rows().where((F.col(COMMIT) <= upto) & is_changed)

@@ -94,7 +94,7 @@ def plan_row_actions(
     if keys is not None:
         before = stored.join(keys, names, "left_semi") if state.rows is not None else stored
         records = _records_of(state, comparison, keys)
-        row_timed = any(batch.row_times for batch in (*state.batches, *comparison.intake.batches_to_append))
+        row_timed = comparison.intake.is_row_timed
         after = build_timeline(records, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
     if recomputed is not None:
         others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
@@ -119,9 +119,9 @@ def _counts(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[dict[st
 
 def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:
     """Return the change records in effect of the affected entities, with those that the load appends."""
-    log, appended, batches = state.log, comparison.records, [*state.batches, *comparison.intake.batches_to_append]
+    log, appended = state.log, comparison.records
     log_rows = log.rows() if state.has_pending_commits else comparison.log_rows
-    stored = records_in_effect(log_rows, batches).drop(COMMIT)
+    stored = records_in_effect(log_rows, comparison.intake.all_batches).drop(COMMIT)
     if not log.exists:
         return _timeline_records(appended, stored) if appended is not None else stored
     in_effect = stored.join(keys, list(state.dimension.key_names), "left_semi")

@@ -50,8 +50,6 @@ class LoadResult:
         log_version: The newest version of the change log.
         seconds: The duration.
         examples: Some of the changed rows as text, with their row action and without personal attributes.
-        commit: The last pipeline commit of the table.
-        log_commit: The last pipeline commit of the change log.
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
         step: The commits, and what the audit is computed from.
@@ -64,8 +62,6 @@ class LoadResult:
     log_version: int
     seconds: float
     examples: tuple[Mapping[str, str | None], ...] = ()
-    commit: PipelineCommit | None = None
-    log_commit: PipelineCommit | None = None
     audit: AuditResult | None = None
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     step: LoadedStep | None = field(default=None, repr=False, compare=False)
@@ -277,8 +273,6 @@ def ingest_and_apply(
             log.newest,
             clock() - start,
             _examples(load_plan, examples),
-            commit,
-            log,
             unknown_members=load_plan.unknown_members,
             step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records if load_plan.batches else None),
         )

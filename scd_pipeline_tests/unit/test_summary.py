@@ -26,7 +26,7 @@ def test_a_dimension_has_no_count_of_unknown_members() -> None:
 
 def test_a_plan_counts_them_too() -> None:
     unused = dict.fromkeys(("log", "dimension_commit", "change_records", "actions", "delivered"))
-    told = LoadPlan(
+    load_plan = LoadPlan(
         dimension=PLAY.as_dimension(),
         run_id="",
         applied=0,
@@ -37,7 +37,7 @@ def test_a_plan_counts_them_too() -> None:
         unknown_members={"player": 2, "partner": 0},
         **unused,
     )
-    assert told.explain().splitlines()[-1] == "  rows of fct_play: 6 to open; unknown members: player 2"
+    assert load_plan.explain().splitlines()[-1] == "  rows of fct_play: 6 to open; unknown members: player 2"
 
 
 def test_bad_values_that_were_set_to_null_are_counted() -> None:
