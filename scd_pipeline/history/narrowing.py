@@ -47,7 +47,7 @@ def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dim
     return (
         is_plain
         and _shows_existence(dimension)
-        and not _shares_attributes(dimension, source)
+        and not _shows_other_sources(snapshots, [b for b in in_effect if b.source != source])
         and sum(len(b.scope or ()) for b in snapshots) <= _MOST_SCOPE_VALUES
         and _are_newest(snapshots, [b for b in in_effect if b.source == source])
     )
@@ -58,10 +58,13 @@ def _shows_existence(dimension: Dimension) -> bool:
     return dimension.has_windows or dimension.deleted_at or dimension.deleted_rows == "remove"
 
 
-def _shares_attributes(dimension: Dimension, source: str) -> bool:
-    """Return whether another source provides an attribute of this one, so that its current value may be the other's."""
-    others = {a.name for s in dimension.sources if s.name != source for a in dimension.source_attributes(s.name)}
-    return not others.isdisjoint(a.name for a in dimension.source_attributes(source))
+def _shows_other_sources(snapshots: Sequence[Batch], others: Sequence[Batch]) -> bool:
+    """Return whether a current value of a delivered attribute may be another source's.
+
+    Several sources may provide an attribute, at a time or one after the other.
+    """
+    delivered = {name for batch in snapshots for name in batch.columns}
+    return not delivered.isdisjoint(name for batch in others for name in batch.columns)
 
 
 def _are_newest(snapshots: Sequence[Batch], stored: Sequence[Batch]) -> bool:
@@ -124,7 +127,7 @@ def _exists(dimension: Dimension) -> Column:
 def _differs(in_effect: Sequence[Batch], dimension: Dimension) -> Column:
     """Return whether a delivered row may provide a value that its source had not asserted.
 
-    NULL in the current row may mean that no value was provided yet, which the log tells apart from NULL (S8).
+    NULL in the current row may mean that no value was provided yet, which the log distinguishes from NULL (S8).
     """
     differs = F.lit(False)
     always_provided = _always_provided(in_effect, dimension)

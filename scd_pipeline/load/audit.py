@@ -26,7 +26,7 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, timestamp_literal
-from scd_pipeline.frames import checkpoint
+from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.snapshots import business_times
 from scd_pipeline.history.transitions import (
@@ -197,10 +197,9 @@ def record_from(
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step, records in steps:
         rows, assigned = _step_rows(warehouse, audit.read(last.newest), dimension, step, records)
-        counts = rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect()
-        for row in counts:
+        last_keys = append_keys(keys, last_keys, assigned, dimension, run_id)
+        for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
             changes[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
-        last_keys = append_keys(keys, last_keys, assigned, sum(row["count"] for row in counts), dimension, run_id)
         marks = {
             **log_mark(log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
@@ -274,7 +273,8 @@ def _step_rows(
 ) -> tuple[DataFrame, DataFrame]:
     """Return the audit rows of a step, and the surrogate keys of the versions that it opens."""
     names = list(dimension.key_names)
-    causes = F.broadcast(checkpoint(changed_entities(records.changed, dimension)))
+    causes = checkpoint(changed_entities(records.changed, dimension))
+    causes = with_broadcast(causes, causes.count())
     may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
     transitions = build_transitions(
         records.in_effect.join(causes, names, "left_semi"),
