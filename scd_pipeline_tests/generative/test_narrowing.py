@@ -54,18 +54,24 @@ SHAPES = {
 }
 
 
-def row(number: int, names: Sequence[str], draw: random.Random, stable: bool) -> dict[str, Any]:
-    """Return the row of an entity; a stable one has the same values in each delivery."""
-    values = random.Random(number) if stable else draw
-    return {"region": f"r{number % 3}", "id": str(number), **{name: values.choice(VALUES) for name in names}}
+def row(number: int, names: Sequence[str], draw: random.Random, changes: float) -> dict[str, Any]:
+    """Return the row of an entity with the values that it always has, one of which may change for this delivery.
+
+    A single change shows whether each attribute by itself makes an entity one that may change.
+    """
+    usual = random.Random(number)
+    values = {name: usual.choice(VALUES) for name in ATTRIBUTES}
+    if draw.random() < changes:
+        values[draw.choice(names)] = draw.choice(VALUES)
+    return {"region": f"r{number % 3}", "id": str(number), **{name: values[name] for name in names}}
 
 
 def snapshot(day: int, dim: Dimension, draw: random.Random) -> Delivery:
     """Return a snapshot that omits some entities, changes some, and has bad and doubled rows."""
     names = [attribute.name for attribute in dim.source_attributes("crm")]
-    delivered = names[: len(names) - (day == 1)]  # one snapshot lacks an attribute
+    delivered = names[: len(names) - (day == 0)]  # the first snapshot lacks an attribute
     numbers = [n for n in range(ENTITIES) if draw.random() < 0.9]
-    rows = [row(n, delivered, draw, stable=draw.random() < 0.8) for n in numbers]
+    rows = [row(n, delivered, draw, changes=0.4) for n in numbers]
     rows.append(dict(rows[0]))
     if day % 2:
         rows.append({**rows[1], "id": "none"})
@@ -82,7 +88,7 @@ def feed(day: int, source: str, dim: Dimension, draw: random.Random) -> Delivery
     rows = []
     for number in draw.sample(range(ENTITIES), 6):
         at = START + timedelta(days=day, hours=draw.choice([-30, 6]))
-        change = {**row(number, names, draw, stable=False), "at": at.isoformat()}
+        change = {**row(number, names, draw, changes=1.0), "at": at.isoformat()}
         rows.append({**change, "gone": draw.random() < 0.3} if source == "crm" else change)
     return Delivery(source, f"f{day}", "feed", frame=rows)
 
