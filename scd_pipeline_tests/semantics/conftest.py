@@ -46,9 +46,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _case_of(item: pytest.Item) -> Case | None:
-    """The case of a test: its own, or the one that it is parametrized with."""
+    """The case of a test: its own, or the one that it is parametrized with; None for a test of another folder."""
     callspec = getattr(item, "callspec", None)
-    return getattr(item.obj, "case", None) or (callspec.params.get("case") if callspec else None)
+    candidate = getattr(item.obj, "case", None) or (callspec.params.get("case") if callspec else None)
+    return candidate if isinstance(candidate, Case) else None
 
 
 @pytest.fixture
