@@ -104,11 +104,10 @@ def key_text(key_names: Sequence[str]) -> Column:
     return F.concat(*parts)
 
 
-def readable_key(key_names: Sequence[str]) -> Column:
-    """Return the business key as text for messages, such as `id=7, region=EU`."""
-    return F.concat_ws(
-        ", ", *[F.concat(F.lit(f"{n}="), F.coalesce(col(n).cast("string"), F.lit("NULL"))) for n in key_names]
-    )
+def readable_key(key_names: Sequence[str], prefix: str = "") -> Column:
+    """Return the business key as text for messages, such as `id=7, region=EU`; its columns may have a prefix."""
+    texts = {name: F.coalesce(col(prefix + name).cast("string"), F.lit("NULL")) for name in key_names}
+    return F.concat_ws(", ", *[F.concat(F.lit(f"{name}="), text) for name, text in texts.items()])
 
 
 def delivery_id(batch: str | Column) -> Column:

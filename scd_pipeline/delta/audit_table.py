@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.schema import renamed_columns
@@ -24,7 +25,7 @@ from scd_pipeline.history.transitions import (
 
 AUDIT_ID, RECORDED_AT, RECORDED_VERSION, WITHDRAWS = "audit_id", "recorded_at", "recorded_version", "withdraws"
 APPEND_ONLY = {"delta.appendOnly": "true"}
-_CONTENT = "_content"
+_CONTENT, _CAUSE, _RECORDED_TS = "_content", "_cause", "_recorded_ts"
 _NO_LONGER = "no_longer_true"
 
 
@@ -61,7 +62,7 @@ def recorded_until(audit: DataFrame, moment: Column) -> DataFrame:
 
 
 def audit_rows(
-    recorded: DataFrame,
+    audit: DataFrame,
     current: DataFrame,
     causes: DataFrame,
     dimension: Dimension,
@@ -73,8 +74,8 @@ def audit_rows(
     """Return the rows to append to the audit, so that its transitions become the current ones.
 
     Args:
-        recorded: The transitions in the audit that are not withdrawn: `audit_id`, business key, `transition_schema`.
-        current: The transitions of the present history: business key, `transition_schema`.
+        audit: The rows of the audit; those of transitions that may no longer be current, with what withdrew them.
+        current: The transitions of the present history: business key, `transition_schema`, `effective_from`.
         causes: For each business key the batch that changed its history (`source_batch_id`).
         dimension: The declaration.
         step: The number of the commit that records the rows.
@@ -82,36 +83,46 @@ def audit_rows(
         version: The version of the dimension's table that has the current history.
 
     Returns:
-        `audit_schema`, with a WITHDRAWN row for each recorded transition that is not current.
+        `audit_schema`, with a WITHDRAWN row for each recorded transition that is not current; and `effective_from` of
+        the version that the new key identifies, NULL for a WITHDRAWN row.
     """
-    keys = [col(name) for name in dimension.key_names]
+    names = list(dimension.key_names)
     transition_columns = [col(name) for name, _ in transition_schema(dimension)]
-    before = recorded.select(*keys, AUDIT_ID, CHANGE_TS, _content(dimension).alias(_CONTENT))
-    after = current.select(*keys, *transition_columns, _content(dimension).alias(_CONTENT))
-    joint = [*dimension.key_names, _CONTENT]
-    new = after.join(before.select(*keys, _CONTENT), joint, "left_anti").withColumn(
-        WITHDRAWS, F.lit(None).cast("bigint")
+    after = current.select(
+        *[col(name) for name in names], EFFECTIVE_FROM, *transition_columns, _content(dimension).alias(_CONTENT)
     )
-    outdated = before.join(after.select(*keys, _CONTENT), joint, "left_anti").join(
-        causes, list(dimension.key_names), "left"
-    )
+    pairs = after.join(_recorded_contents(audit, dimension), [*names, _CONTENT], "full_outer")
+    # Every transition has a type, and every recorded one an id.
+    differing = pairs.where(F.col(CHANGE_TYPE).isNull() | F.col(WITHDRAWS).isNull())
+    differing = differing.join(causes.withColumnRenamed(SOURCE_BATCH, _CAUSE), names, "left")
+    is_withdrawn = F.col(WITHDRAWS).isNotNull()
     values = {
         CHANGE_TYPE: F.lit(WITHDRAWN),
         AUDIT_ACTOR: F.lit(f"pipeline:{dimension.name}"),
         AUDIT_REASON: F.lit(_NO_LONGER),
-        CHANGE_TS: F.col(CHANGE_TS),
-        SOURCE_BATCH: F.col(SOURCE_BATCH),
+        CHANGE_TS: F.col(_RECORDED_TS),
+        SOURCE_BATCH: F.col(_CAUSE),
     }
-    withdrawn = outdated.select(
-        *keys,
-        *[values.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl in transition_schema(dimension)],
-        _CONTENT,
-        F.col(AUDIT_ID).alias(WITHDRAWS),
-    )
-    rows = new.select(*withdrawn.columns).unionByName(withdrawn)
-    number = F.xxhash64(key_text(dimension.key_names), F.lit(step), F.col(CHANGE_TYPE), F.col(_CONTENT))
+    rows = differing.withColumns({name: F.when(is_withdrawn, v).otherwise(col(name)) for name, v in values.items()})
+    number = F.xxhash64(key_text(names), F.lit(step), F.col(CHANGE_TYPE), F.col(_CONTENT))
     numbered = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
-    return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)])
+    return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)], EFFECTIVE_FROM)
+
+
+def _recorded_contents(audit: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the recorded transitions that were not withdrawn, each with its content; the audit is scanned once.
+
+    Returns:
+        The business key, `withdraws` (the id of the transition), `_recorded_ts` and `_content`.
+    """
+    is_withdrawal = F.col(CHANGE_TYPE) == WITHDRAWN
+    content = F.when(~is_withdrawal, _content(dimension))
+    transition = F.coalesce(F.col(WITHDRAWS), F.col(AUDIT_ID)).alias(WITHDRAWS)
+    rows = _with_current_names(audit, dimension).groupBy(*[col(name) for name in dimension.key_names], transition)
+    contents = rows.agg(
+        F.max(CHANGE_TS).alias(_RECORDED_TS), F.max(content).alias(_CONTENT), F.max(is_withdrawal).alias("_withdrawn")
+    )
+    return contents.where(~F.col("_withdrawn")).drop("_withdrawn")
 
 
 def _content(dimension: Dimension) -> Column:

@@ -49,6 +49,7 @@ _INFO_FIELDS = (
     "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, closed bigint, "
     "run_id string, reason string, actor string, correlation_id string"
 )
+_TIMES = ("at", "earliest", "latest")
 CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 
 
@@ -99,7 +100,7 @@ class ChangeLog:
             return []
         rows = self.stored.where(F.col(KIND) == "batch")
         keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
-        batch_rows = rows.select(*keys, _info_with_microseconds()).collect()
+        batch_rows = rows.select(*keys, INFO, *_microseconds()).collect()
         return [(row[COMMIT], self._with_current_names(_batch(row))) for row in batch_rows]
 
     def _with_current_names(self, batch: Batch) -> Batch:
@@ -204,17 +205,13 @@ def _info(batch: Batch) -> tuple[object, ...]:
     )
 
 
-def _info_with_microseconds() -> Column:
-    """Return the details of a batch with times in microseconds, which the time zone of this process cannot change."""
-    times = {name: F.unix_micros(F.col(INFO)[name]) for name in ("at", "earliest", "latest")}
-    info = F.col(INFO)
-    for name, value in times.items():
-        info = info.withField(name, value)
-    return info.alias(INFO)
+def _microseconds() -> list[Column]:
+    """Return the times of a batch in microseconds, which the time zone of this process cannot change."""
+    return [F.unix_micros(F.col(INFO)[name]).alias(name) for name in _TIMES]
 
 
 def _batch(row: Row) -> Batch:
-    info = row[INFO].asDict()
+    info = row[INFO].asDict() | {name: row[name] for name in _TIMES}
     return Batch(
         source=row[SOURCE],
         channel=row[CHANNEL],

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -117,20 +119,16 @@ def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> Da
     Returns:
         `rule`, and `key`, which names both versions.
     """
-    surrogate = dimension.surrogate_key
     names = [*dimension.key_names, *([EFFECTIVE_FROM] if dimension.has_windows else [])]
-
-    def identified(frame: DataFrame, alias: str) -> DataFrame:
-        key = readable_key(dimension.key_names)
-        start = F.concat(F.lit(" from "), F.col(EFFECTIVE_FROM).cast("string")) if dimension.has_windows else F.lit("")
-        return frame.select(
-            col(surrogate).alias(f"_{alias}"),
-            F.struct(*[col(n) for n in names]).alias(f"_{alias}_version"),
-            F.concat(key, start).alias(f"_{alias}_text"),
-        )
-
-    pairs = identified(stored, "old").join(F.broadcast(identified(opened, "new")), F.col("_old") == F.col("_new"))
-    return pairs.where(F.col("_old_version") != F.col("_new_version")).select(
-        F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE),
-        F.concat(F.col("_old_text"), F.lit(" and "), F.col("_new_text")).alias(KEY),
+    surrogate, new = col(dimension.surrogate_key), "_new_"
+    pairs = stored.select(surrogate, *[col(name) for name in names]).join(
+        opened.select(surrogate, *[col(name).alias(new + name) for name in names]), dimension.surrogate_key
     )
+    is_same = reduce(and_, [col(name).eqNullSafe(col(new + name)) for name in names])
+
+    def version(prefix: str) -> Column:
+        start = [F.lit(" from "), col(prefix + EFFECTIVE_FROM).cast("string")] if dimension.has_windows else []
+        return F.concat(readable_key(dimension.key_names, prefix), *start)
+
+    text = F.concat(version(""), F.lit(" and "), version(new))
+    return pairs.where(~is_same).select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE), text.alias(KEY))

@@ -18,7 +18,7 @@ from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.delta.audit_table import APPEND_ONLY, audit_rows, audit_schema, current_transitions
+from scd_pipeline.delta.audit_table import APPEND_ONLY, audit_rows, audit_schema
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import FORMAT
@@ -45,6 +45,8 @@ from scd_pipeline.load.log import changed_entities, changed_records, in_effect_a
 from scd_pipeline.load.retry import Progress
 
 _UNKNOWN_TIME = from_micros(0)
+_OPENING = (INSERT, UPDATE)
+"""The types of the changes that open a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +198,20 @@ def record_from(
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step, records in steps:
-        rows, assigned = _step_rows(warehouse, audit.read(last.newest), dimension, step, records)
-        last_keys = append_keys(keys, last_keys, assigned, dimension, run_id)
-        for row in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
-            changes[row[SOURCE_BATCH]][row[CHANGE_TYPE]] += row["count"]
+        rows = _step_rows(warehouse, audit.read(last.newest), dimension, step, records)
+        counts: Counter[str] = Counter()
+        for delivery, change_type, count in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
+            changes[delivery][change_type] += count
+            counts[change_type] += count
+        # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
+        opened = sum(counts[change_type] for change_type in _OPENING)
+        last_keys = append_keys(keys, last_keys, _opened_keys(rows, dimension), opened, dimension, run_id)
         marks = {
             **log_mark(log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
             **table_mark(last_keys),
         }
-        last = audit.append(rows, last.next(high_water_marks=marks, run_id=run_id))
+        last = audit.append(rows.drop(EFFECTIVE_FROM), last.next(high_water_marks=marks, run_id=run_id))
     result = AuditResult(dimension.name, len(steps), dict(changes), last.newest)
     progress(f"{audit.name}: appended {sum(result.rows.values())} rows")
     return result
@@ -270,8 +276,8 @@ def _open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit
 
 def _step_rows(
     warehouse: Warehouse, audit: DataFrame, dimension: Dimension, step: Step, records: StepRecords
-) -> tuple[DataFrame, DataFrame]:
-    """Return the audit rows of a step, and the surrogate keys of the versions that it opens."""
+) -> DataFrame:
+    """Return the audit rows of a step, each with the `effective_from` of the version that it opens."""
     names = list(dimension.key_names)
     causes = checkpoint(changed_entities(records.changed, dimension))
     causes = with_broadcast(causes, causes.count())
@@ -282,18 +288,20 @@ def _step_rows(
         row_timed=records.row_timed,
         key_hash=warehouse.key_hash,
     )
-    transitions = checkpoint(transitions.where(may_differ))
-    rows = checkpoint(
-        audit_rows(
-            current_transitions(audit.where(may_differ).join(causes, names, "left_semi"), dimension),
-            transitions,
-            causes,
-            dimension,
-            step=step.log_commit,
-            at=timestamp_literal(step.at),
-            version=F.lit(step.version if step.version >= 0 else None),
-        )
+    rows = audit_rows(
+        audit.where(may_differ).join(causes, names, "left_semi"),
+        transitions.where(may_differ),
+        causes,
+        dimension,
+        step=step.log_commit,
+        at=timestamp_literal(step.at),
+        version=F.lit(step.version if step.version >= 0 else None),
     )
-    opens = transitions.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
+    return checkpoint(rows)
+
+
+def _opened_keys(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the surrogate keys of the versions that audit rows with `effective_from` open, with their versions."""
+    opens = rows.where(F.col(CHANGE_TYPE).isin(*_OPENING))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
-    return rows, opens.select(new_key, *[col(name) for name in names], EFFECTIVE_FROM).distinct()
+    return opens.select(new_key, *[col(name) for name in dimension.key_names], EFFECTIVE_FROM).distinct()

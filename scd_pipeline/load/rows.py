@@ -103,8 +103,9 @@ def plan_row_actions(
     after = checkpoint(extension.add_columns(after) if extension else after)
     actions = checkpoint(row_actions(before, after, dimension))
     counts, unknown_members = _counts(actions, key_columns)
-    assigned = _assigned_keys(warehouse, stored, dimension) if state.rows is not None else None
-    _check(after, actions, assigned, dimension, extension)
+    assigned = _assigned_keys(warehouse, state, stored) if counts.get(OPEN) and state.rows is not None else None
+    opened = with_broadcast(actions.where(F.col(ACTION) == OPEN), counts.get(OPEN, 0))
+    _check(after, opened, assigned, dimension, extension)
     return RowActions(actions, counts, unknown_members, records)
 
 
@@ -128,15 +129,17 @@ def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> 
     return in_effect if appended is None else in_effect.unionByName(_timeline_records(appended, in_effect))
 
 
-def _assigned_keys(warehouse: Warehouse, stored: DataFrame, dimension: Dimension) -> DataFrame:
+def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
     """Return every surrogate key that is stored or was ever assigned, with its version (S14)."""
+    dimension = state.dimension
     names = [dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM]
     if not dimension.has_windows:
         return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])
     current = stored.select(*[col(name) for name in names])
     keys = warehouse.table(dimension.name + KEYS_SUFFIX)
-    if keys.exists():
-        return current.unionByName(keys.read().select(*[col(name) for name in names]))
+    if state.keys_are_listed or keys.exists():
+        listed = keys.read().select(*[col(name) for name in names])
+        return listed if state.keys_are_listed else current.unionByName(listed)
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     if audit.exists() and audit.last_commit().number > 0:
         raise HighWaterMarkError("KEYS_LOST", f"table {keys.name}", audit=audit.name)
@@ -173,17 +176,25 @@ def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
 
 def _check(
     after: DataFrame,
-    actions: DataFrame,
+    opened: DataFrame,
     assigned: DataFrame | None,
     dimension: Dimension,
     extension: Extension | None,
 ) -> None:
-    """Check the invariants of the recomputed rows before anything is written."""
+    """Check the invariants of the recomputed rows before anything is written.
+
+    Args:
+        after: The recomputed rows.
+        opened: Those of them that open a version.
+        assigned: Every surrogate key that was ever assigned, with its version; None if no version is opened.
+        dimension: The declaration.
+        extension: The columns that the rows have in addition to those of the log.
+    """
     violating = violations(after, dimension)
     if extension is not None:
         violating = violating.unionByName(extension.violations(after))
     if assigned is not None:
-        violating = violating.unionByName(collisions(actions.where(F.col(ACTION) == OPEN), assigned, dimension))
+        violating = violating.unionByName(collisions(opened, assigned, dimension))
     rows = violating.limit(_SHOWN_VIOLATIONS).collect()
     if not rows:
         return

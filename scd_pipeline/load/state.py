@@ -35,6 +35,7 @@ class StoredState:
         log: The change log.
         batches: Every batch of the log.
         applied: The last log commit that the table has applied.
+        keys_are_listed: Whether the list of surrogate keys is known to have the key of every row of the table.
     """
 
     dimension: Dimension
@@ -44,6 +45,7 @@ class StoredState:
     log: ChangeLog
     batches: tuple[Batch, ...]
     applied: int
+    keys_are_listed: bool
 
     @property
     def has_pending_commits(self) -> bool:
@@ -85,6 +87,15 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         log=log,
         batches=tuple(batches),
         applied=log_high_water_mark(log.commit, commit),
+        keys_are_listed=_keys_are_listed(log.commit, dimension.name, downstream),
+    )
+
+
+def _keys_are_listed(log: PipelineCommit, name: str, downstream: Sequence[PipelineCommit]) -> bool:
+    """Return whether the audit, whose commits follow those of the list of keys, has applied the whole log."""
+    return any(
+        commit.table == name + AUDIT_SUFFIX and commit.applied(log.table).commit == log.number > 0
+        for commit in downstream
     )
 
 
