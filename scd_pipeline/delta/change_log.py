@@ -100,7 +100,7 @@ class ChangeLog:
             return []
         rows = self.stored.where(F.col(KIND) == "batch")
         keys = [COMMIT, SOURCE, CHANNEL, _DELIVERY, _REVISION]
-        batch_rows = rows.select(*keys, INFO, *_microseconds()).collect()
+        batch_rows = rows.select(*keys, *_info_with_microseconds()).collect()
         return [(row[COMMIT], self._with_current_names(_batch(row))) for row in batch_rows]
 
     def _with_current_names(self, batch: Batch) -> Batch:
@@ -205,9 +205,13 @@ def _info(batch: Batch) -> tuple[object, ...]:
     )
 
 
-def _microseconds() -> list[Column]:
-    """Return the times of a batch in microseconds, which the time zone of this process cannot change."""
-    return [F.unix_micros(F.col(INFO)[name]).alias(name) for name in _TIMES]
+def _info_with_microseconds() -> list[Column]:
+    """Return the details of a batch, and its times in microseconds, which the time zone of this process cannot change.
+
+    A time of year 1 cannot be collected at all in a zone west of UTC.
+    """
+    times = [F.unix_micros(F.col(INFO)[name]).alias(name) for name in _TIMES]
+    return [F.col(INFO).dropFields(*_TIMES).alias(INFO), *times]
 
 
 def _batch(row: Row) -> Batch:
