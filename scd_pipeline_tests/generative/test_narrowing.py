@@ -109,7 +109,7 @@ def contents(warehouse: Warehouse, dim: Dimension) -> dict[str, list[str]]:
     return {name: sorted(map(repr, rows)) for name, rows in frames.items()}
 
 
-QUICK = ("one source", "snapshots by region")
+QUICK = ("one source",)
 CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SHAPES]
 
 
