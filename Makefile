@@ -12,8 +12,7 @@ PYTEST_ARGS ?=
 # One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
 # In the order of the folders the quick tests without Spark come last, so that both processes end at the same time.
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=20
-# The tests of what is written, and not of how it is called. Their slow ones compare many random scenarios, or kill
-# processes; another session or another way to write would repeat the same cases for an hour.
+# The tests of what is written, and not of how it is called.
 ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative facts)
 
 .PHONY: help
@@ -61,8 +60,8 @@ test: lint ## Lint, then all tests except the slow ones (PYTEST_ARGS=... is pass
 .PHONY: test-all
 test-all: lint ## Lint, then all tests over Spark Connect; the engine's embedded, and without replaceUsing
 	$(PYTEST) $(PYTEST_ARGS)
-	SCD_TEST_SPARK=embedded $(PYTEST) -m "not slow" $(ENGINE_TESTS) $(PYTEST_ARGS)
-	SCD_TEST_WRITES=merge $(PYTEST) -m "not slow" $(ENGINE_TESTS) $(PYTEST_ARGS)
+	SCD_TEST_SPARK=embedded $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
+	SCD_TEST_WRITES=merge $(PYTEST) $(ENGINE_TESTS) $(PYTEST_ARGS)
 
 .PHONY: soak
 soak: setup ## Compare 1,008 random scenarios on Spark with the oracle, in parts: run it until it reports that all are done

@@ -104,7 +104,7 @@ def _append_missing(
 
 
 def append_keys(
-    keys: Table, last: PipelineCommit, assigned: DataFrame, limit: int, dimension: Dimension, run_id: str
+    keys: Table, last: PipelineCommit, assigned: DataFrame, row_limit: int, dimension: Dimension, run_id: str
 ) -> PipelineCommit:
     """Append the keys that the list lacks, and return its last commit.
 
@@ -113,13 +113,13 @@ def append_keys(
 
     Args:
         assigned: The columns of `keys_schema`, one row for each key.
-        limit: An upper bound of the number of its rows.
+        row_limit: An upper bound of the number of its rows.
     """
-    if not limit:
+    if not row_limit:
         return last
     names = [dimension.surrogate_key]
     stored = keys.read(last.newest).select(col(dimension.surrogate_key))
-    existing = with_broadcast(stored.join(with_broadcast(assigned, limit), names, "left_semi"), limit)
+    existing = with_broadcast(stored.join(with_broadcast(assigned, row_limit), names, "left_semi"), row_limit)
     new = checkpoint(assigned.join(existing, names, "left_anti"))
     if new.isEmpty():
         return last

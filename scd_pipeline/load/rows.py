@@ -186,7 +186,7 @@ def _check(
     Args:
         after: The recomputed rows.
         opened: Those of them that open a version.
-        assigned: Every surrogate key that was ever assigned, with its version; None if no version is opened.
+        assigned: Every surrogate key that was ever assigned, with its version; None if none can be assigned twice.
         dimension: The declaration.
         extension: The columns that the rows have in addition to those of the log.
     """
