@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
@@ -52,7 +52,7 @@ _PLAIN_OPTIONS = {"sep", "delimiter", "header"}
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """The layout of a CSV file, or of a folder of CSV files.
+    """The layout of a CSV file, or of several CSV files that are one delivery.
 
     Attributes:
         header: The first record as text.
@@ -152,7 +152,10 @@ class CsvDialect(TextOptions):
 
 
 def scan_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]) -> dict[str, CsvLayout]:
-    """Return the layout of each CSV file or folder, by one job, and by one more if quoted fields span lines.
+    """Return the layout of each path, by one job, and by one more if quoted fields span lines.
+
+    Args:
+        paths: The paths of CSV files or folders, or one glob pattern.
 
     Returns:
         An empty layout for files without lines, and for an encoding of wide characters, which Spark's reader parses.
@@ -164,12 +167,19 @@ def scan_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]
     if dialect.is_wide:
         return dict.fromkeys(paths, CsvLayout())
     layouts = _scan_files(spark, dialect, paths)
-    by_path = {normalize_path(path): path for path in paths}
-    owners = {file: owning_path(file, by_path) for file in layouts}
+    owners = _owners(layouts, paths)
     return {
         path: _delivery_layout(dialect, {file: layouts[file] for file in sorted(layouts) if owners[file] == path})
         for path in paths
     }
+
+
+def _owners(files: Iterable[str], paths: Sequence[str]) -> dict[str, str | None]:
+    """Return the path that each file was read from; with one path, which may be a pattern, that one."""
+    if len(paths) == 1:
+        return dict.fromkeys(files, paths[0])
+    by_path = {normalize_path(path): path for path in paths}
+    return {file: owning_path(file, by_path) for file in files}
 
 
 def _scan_files(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) -> dict[str, CsvLayout]:
@@ -223,7 +233,7 @@ def _file_layout(dialect: CsvDialect, row: Row) -> CsvLayout:
 
 
 def _delivery_layout(dialect: CsvDialect, files: Mapping[str, CsvLayout]) -> CsvLayout:
-    """Return the layout of a delivery: one file, or a folder of files with one header."""
+    """Return the layout of a delivery: one file, or several files with one header."""
     if not files:
         return CsvLayout()
     (first, layout), *others = files.items()
@@ -231,7 +241,7 @@ def _delivery_layout(dialect: CsvDialect, files: Mapping[str, CsvLayout]) -> Csv
     if dialect.is_on("header", "true"):
         problems += [
             f"{_display(file)}, line 1: its header is not that of {_display(first)}; expected the same columns in the "
-            "same order in all files of a folder"
+            "same order in all files of a delivery"
             for file, other in others
             if other.header != layout.header
         ]

@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.deliveries.row_columns import FILE
 
+_GLOB_CHARACTER = re.compile(r"([\[\]{}*?\\])")
+
 
 def normalize_path(path: str) -> str:
     """Return a path or URL in one spelling: local ones absolute without a scheme, no slash doubled or at the end."""
@@ -53,6 +55,11 @@ def owning_path(uri: str, paths: Mapping[str, str]) -> str | None:
     return next((paths[str(path)] for path in (file, *file.parents) if str(path) in paths), None)
 
 
+def is_pattern(path: str) -> bool:
+    """Return whether Spark reads a path as a glob pattern: it has glob characters, and nothing here has that name."""
+    return bool(_GLOB_CHARACTER.search(path)) and not os.path.lexists(path)
+
+
 def escape_glob(path: str) -> str:
-    """Return a path that Spark reads literally if it exists here; a path that does not exist may be a glob pattern."""
-    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path) if os.path.lexists(path) else path
+    """Return a path that Spark reads literally unless it is a pattern."""
+    return path if is_pattern(path) else _GLOB_CHARACTER.sub(r"\\\1", path)

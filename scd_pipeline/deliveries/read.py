@@ -30,7 +30,7 @@ from scd_pipeline.deliveries.conform import conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, scan_csv
 from scd_pipeline.deliveries.expressions import analyze_expressions
 from scd_pipeline.deliveries.json_files import infer_json_fields
-from scd_pipeline.deliveries.paths import file_column, normalize_uri, row_order_column
+from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_columns
 from scd_pipeline.deliveries.result import BatchResult
@@ -170,11 +170,13 @@ class _Part:
 
 
 def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tuple[dict[int, CsvLayout], _Failures]:
-    """Return the layouts of CSV deliveries by their numbers; those of one channel are read together."""
-    channels: dict[tuple[str, str], list[PendingDelivery]] = {}
+    """Return the layouts of CSV deliveries by their numbers; files and folders of one channel are read together."""
+    channels: dict[tuple[str, ...], list[PendingDelivery]] = {}
     for delivery in pending:
         if delivery.channel.format == "csv" and _is_read_by_path(delivery):
-            channels.setdefault((delivery.batch.source, delivery.batch.channel), []).append(delivery)
+            path = str(delivery.delivery.path)
+            key = (delivery.batch.source, delivery.batch.channel, *([path] if is_pattern(path) else []))
+            channels.setdefault(key, []).append(delivery)
 
     def read(members: Sequence[PendingDelivery]) -> dict[int, CsvLayout]:
         with _rejecting("UNREADABLE_DELIVERY"):
@@ -347,7 +349,7 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
     """Return what the delivery has in common with those that one frame can read: the channel, and its columns.
 
     The file of a row identifies its delivery. So a file or a folder that is delivered twice is read twice, each time by
-    a separate frame.
+    a separate frame. A pattern is read alone: it does not name its files.
 
     Raises:
         _Unreadable: The file cannot be read.
@@ -357,7 +359,7 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
     if not _is_read_by_path(delivery):
         return _Shape((*key, number))
     path = str(delivery.delivery.path)
-    alone = (number,) if Path(path).is_dir() else ()
+    alone = (number,) if Path(path).is_dir() or is_pattern(path) else ()
     with _rejecting("UNREADABLE_DELIVERY", path):
         if layout is not None:
             if layout.problem:

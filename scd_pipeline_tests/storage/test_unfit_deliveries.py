@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -540,6 +541,50 @@ def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
         ("rejected", "UNREADABLE_DELIVERY"),
     ]
     assert "c_2024-02-01.csv/part-" in rejected(made)[0].problem
+
+
+@pytest.mark.rule("S26")
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_each_pattern_is_read_by_itself(spark: SparkSession, tmp_path: Path, format: str) -> None:
+    """Two deliveries of one channel whose paths are glob patterns of several files."""
+    write = {"csv": _write_csv, "json": _write_json, "parquet": pq.write_table}[format]
+    for month in (1, 2):
+        (tmp_path / str(month)).mkdir()
+        for part, city in enumerate(("Graz", "Linz")):
+            rows = pa.table({"id": [str(part)], "city": [f"{city} {month}"]})
+            write(rows, tmp_path / str(month) / f"part-{part}.{format}")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(format=format)))
+    made = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, format) for month in (1, 2)])
+    assert [(batch.outcome, batch.rows) for batch in made.results] == [("accepted", 2), ("accepted", 2)]
+    cities = made.actions.orderBy("id", "effective_from").select("city").collect()
+    assert [row["city"] for row in cities] == ["Graz 1", "Graz 2", "Linz 1", "Linz 2"]
+
+
+@pytest.mark.rule("S26")
+def test_the_files_of_a_pattern_have_one_header(spark: SparkSession, tmp_path: Path) -> None:
+    """A pattern of files with different headers is rejected as a folder of them is; a second pattern is loaded."""
+    for month, header in ((1, "id,city,email"), (2, "id,email,city")):
+        (tmp_path / str(month)).mkdir()
+        (tmp_path / str(month) / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
+        (tmp_path / str(month) / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
+    dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot(format="csv")))
+    made = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, "csv") for month in (1, 2)])
+    outcomes = [(batch.outcome, batch.code) for batch in made.results]
+    assert outcomes == [("accepted", ""), ("rejected", "UNREADABLE_DELIVERY")]
+    assert "2/part-1.csv" in rejected(made)[0].problem
+
+
+def _pattern(folder: Path, month: int, format: str) -> Delivery:
+    path = str(folder / str(month) / f"*.{format}")
+    return Delivery("crm", f"2024-0{month}-01", "snapshot", path=path, at=utc(2024, month, 1))
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="none"))
+
+
+def _write_json(table: pa.Table, path: Path) -> None:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
 
 
 @pytest.mark.rule("S34")
