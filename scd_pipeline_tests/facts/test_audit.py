@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.delta.audit_table import audit_rows, audit_schema
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.frames import checkpoint, empty_frame
+from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline_tests.facts.given import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import rule
@@ -135,6 +140,42 @@ def test_a_transition_that_a_late_batch_invalidates_is_withdrawn(recorded: Wareh
         for moment in (before, after)
     ]
     assert tiers == [None, "Silver"]
+
+
+@rule("S21")
+def test_a_withdrawn_transition_can_become_current_again(spark: SparkSession) -> None:
+    """A correction replaces Bronze by Silver, a second one Silver by Bronze, and a third one changes nothing."""
+    recorded = empty_frame(spark, {name: ddl for name, ddl, _ in audit_schema(PLAYER)})
+    steps = []
+    for step, tier in enumerate(("Bronze", "Silver", "Bronze", "Bronze"), 1):
+        current = spark.sql(
+            f"SELECT 'p' AS player_id, 7L AS player_key_new, 'INSERT' AS change_type, array('tier') AS changed_columns,"
+            f" map('tier', '{tier}') AS new_values, timestamp'2019-03-01' AS change_ts, 'ann' AS actor,"
+            " timestamp'2019-03-01' AS effective_from"
+        )
+        missing = {
+            name: F.lit(None).cast(ddl) for name, ddl in transition_schema(PLAYER) if name not in current.columns
+        }
+        causes = spark.sql(f"SELECT 'p' AS player_id, 'loyalty/feed/{step}' AS source_batch_id")
+        new = audit_rows(
+            recorded,
+            current.withColumns(missing),
+            causes,
+            PLAYER,
+            step=step,
+            at=F.current_timestamp(),
+            version=F.lit(step),
+        )
+        recorded = checkpoint(recorded.unionByName(new.drop("effective_from")))
+        rows = recorded.where(F.col("recorded_version") == step).orderBy("change_type").collect()
+        steps.append([(row["change_type"], (row["new_values"] or {}).get("tier")) for row in rows])
+    withdrawn = ("WITHDRAWN", None)
+    assert steps == [
+        [("INSERT", "Bronze")],
+        [("INSERT", "Silver"), withdrawn],
+        [("INSERT", "Bronze"), withdrawn],
+        [],
+    ]
 
 
 @pytest.mark.slow
