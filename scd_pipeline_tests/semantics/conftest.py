@@ -16,20 +16,26 @@ from scd_pipeline_tests.semantics.specification import Case, Declaration, expect
 from scd_pipeline_tests.text_tables import assert_same_rows, header
 
 Check = Callable[[Case], None]
+_ALL_CASES = pytest.StashKey[list[Case]]()
 
 
 @pytest.fixture(scope="session")
 def grounds(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Callable[[Declaration], Ground]:
-    """The ground of a declaration, with all cases of it that are asked for in this run; made at the first use."""
+    """The ground of a declaration with its cases that this run selects, or with all if it selects none.
+
+    Loaded at the first use.
+    """
     folder: Path = tmp_path_factory.mktemp("semantics")
     made: dict[int, Ground] = {}
     asked = {id(case): case for item in request.session.items if (case := _case_of(item))}
 
     def ground(declaration: Declaration) -> Ground:
         if id(declaration) not in made:
-            cases = [case for case in asked.values() if case.declaration is declaration]
+            candidates = [list(asked.values()), request.config.stash[_ALL_CASES]]
+            selected, every = ([case for case in cases if case.declaration is declaration] for cases in candidates)
+            cases = selected or every
             warehouse = Warehouse(spark, folder / "warehouse")
             made[id(declaration)] = Ground(warehouse, declaration, cases, folder)
         return made[id(declaration)]
@@ -38,11 +44,14 @@ def grounds(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The cases of a declaration run in one process, as they share their loads."""
+    cases = {}
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and (case := _case_of(item)):
             item.add_marker(pytest.mark.xdist_group(case.declaration.dimension.name))
+            cases[id(case)] = case
+    config.stash[_ALL_CASES] = list(cases.values())
 
 
 def _case_of(item: pytest.Item) -> Case | None:

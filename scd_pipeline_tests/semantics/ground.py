@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,8 +27,11 @@ from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, 
 from scd_pipeline_tests.servers import several_partitions
 
 Records = list[dict[str, Any]]
+_Item = TypeVar("_Item")
 
 _FIRST_DAY, _MOST_CASES = dt.date(2020, 1, 1), 500
+_MOST_LOADS = 3
+"""A case of more deliveries has the others in its last load; a load of all cases of a declaration is dear."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -95,8 +98,15 @@ def _scope(batch: Delivered, dimension: Dimension, number: int | None) -> Sequen
     return [shared] if shared and not channel.scope else None
 
 
+def _in_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
+    """The deliveries of a case in loads of one each; the last load has several if all are accepted in any order."""
+    most = _MOST_LOADS if case.accepts_all else len(queue)
+    alone, others = queue[: most - 1], queue[most - 1 :]
+    return [[item] for item in alone] + ([others] if others else [])
+
+
 class Ground:
-    """Some cases of one declaration, loaded into one warehouse: the k-th delivery of each, for every k."""
+    """Some cases of one declaration, loaded into one warehouse: the first delivery of each, then the second, ..."""
 
     def __init__(self, warehouse: Warehouse, declaration: Declaration, cases: Sequence[Case], files: Path) -> None:
         self.warehouse, self.declaration, self.cases, self.files = warehouse, declaration, list(cases), files
@@ -126,8 +136,8 @@ class Ground:
     def _steps(self) -> list[list[tuple[int, Delivery]]]:
         queues = [[(number, d) for d in self.deliveries(number)] for number, _ in enumerate(self.cases)]
         whole = [pair for case, queue in zip(self.cases, queues, strict=True) if case.together for pair in queue]
-        single = [queue for case, queue in zip(self.cases, queues, strict=True) if not case.together]
-        rounds = [[pair for pair in pairs if pair is not None] for pairs in zip_longest(*single)]
+        single = [_in_loads(case, q) for case, q in zip(self.cases, queues, strict=True) if not case.together]
+        rounds = [[pair for load in loads for pair in load] for loads in zip_longest(*single, fillvalue=())]
         rounds = rounds or [[]]
         return [whole + rounds[0], *rounds[1:]]
 

@@ -290,6 +290,11 @@ class Case:
         return any(row["code"] for row in expected(self.results or "| code |"))
 
     @property
+    def accepts_all(self) -> bool:
+        """Whether no delivery is rejected, or found to be loaded or superseded already."""
+        return all(row["outcome"] == "accepted" for row in expected(self.results or "| outcome |"))
+
+    @property
     def oracle_batches(self) -> list[o.Batch]:
         """The batches for the oracle, but for those that are stopped by what it does not know of."""
         told = expected(self.results or "| code |")
