@@ -1,1 +1,1 @@
-"""The specification: each rule of the semantics as text tables, held against the oracle and against the engine."""
+"""The specification: each rule of the semantics as text tables, compared with the oracle and with the engine."""

@@ -1,4 +1,4 @@
-"""How the cases are held against the oracle and the engine: the cases of one declaration share their loads."""
+"""Compare the cases with the oracle and the engine; the cases of one declaration share their loads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests.semantics.ground import Ground, OwnTables
+from scd_pipeline_tests.semantics.engine import OwnTables, SharedTables
 from scd_pipeline_tests.semantics.specification import Case, Declaration, expected
 from scd_pipeline_tests.text_tables import assert_same_rows, header
 
@@ -20,27 +20,27 @@ _ALL_CASES = pytest.StashKey[list[Case]]()
 
 
 @pytest.fixture(scope="session")
-def grounds(
+def shared_tables(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Callable[[Declaration], Ground]:
-    """The ground of a declaration with its cases that this run selects, or with all if it selects none.
+) -> Callable[[Declaration], SharedTables]:
+    """The loaded cases of a declaration: those that this run selects, or all if it selects none.
 
-    Loaded at the first use.
+    They are loaded at the first use.
     """
     folder: Path = tmp_path_factory.mktemp("semantics")
-    made: dict[int, Ground] = {}
-    asked = {id(case): case for item in request.session.items if (case := _case_of(item))}
+    loaded: dict[int, SharedTables] = {}
+    selected_cases = {id(case): case for item in request.session.items if (case := _case_of(item))}
 
-    def ground(declaration: Declaration) -> Ground:
-        if id(declaration) not in made:
-            candidates = [list(asked.values()), request.config.stash[_ALL_CASES]]
-            selected, every = ([case for case in cases if case.declaration is declaration] for cases in candidates)
-            cases = selected or every
+    def load(declaration: Declaration) -> SharedTables:
+        if id(declaration) not in loaded:
+            candidates = [list(selected_cases.values()), request.config.stash[_ALL_CASES]]
+            selected, all_cases = ([case for case in cases if case.declaration is declaration] for cases in candidates)
+            cases = selected or all_cases
             warehouse = Warehouse(spark, folder / "warehouse")
-            made[id(declaration)] = Ground(warehouse, declaration, cases, folder)
-        return made[id(declaration)]
+            loaded[id(declaration)] = SharedTables(warehouse, declaration, cases, folder)
+        return loaded[id(declaration)]
 
-    return ground
+    return load
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -76,39 +76,39 @@ def check_oracle() -> Check:
     def check(case: Case) -> None:
         dim, batches = case.declaration.dim, case.oracle_batches
         assert_same_rows(expected(case.becomes), o.oracle(dim, batches), header(case.becomes))
-        if not case.goes_by_arrival:
+        if not case.depends_on_arrival:
             shuffled = random.Random(14).sample(batches * 2, 2 * len(batches))
             assert_same_rows(expected(case.becomes), o.oracle(dim, shuffled), header(case.becomes))
         if case.quarantine is not None:
-            found = [{"batch": batch, "key": _readable(dim, key)} for batch, key, _ in o.quarantine(dim, batches)]
-            stands = [row for row in expected(case.quarantine) if row.get("state") != "superseded"]
-            told = [row for row in stands if "NULL" not in row["key"]]
-            assert_same_rows(told, [row for row in found if row["key"]], ("batch", "key"))
+            bad_rows = [{"batch": batch, "key": _format_key(dim, key)} for batch, key, _ in o.quarantine(dim, batches)]
+            current_rows = [row for row in expected(case.quarantine) if row.get("state") != "superseded"]
+            rows_with_key = [row for row in current_rows if "NULL" not in row["key"]]
+            assert_same_rows(rows_with_key, [row for row in bad_rows if row["key"]], ("batch", "key"))
         if case.results is not None:
-            rules = {row["batch"]: row["code"] for row in expected(case.results)}
-            wanted = {batch: rule for batch, rule in rules.items() if rule in (o.UNORDERED, o.RETIRE_GUARD)}
-            assert o.accepted(dim, batches)[1] == wanted
+            codes = {row["batch"]: row["code"] for row in expected(case.results)}
+            expected_codes = {batch: code for batch, code in codes.items() if code in (o.UNORDERED, o.RETIRE_GUARD)}
+            assert o.accepted(dim, batches)[1] == expected_codes
 
     return check
 
 
-def _readable(dim: o.Dim, key: o.Key | None) -> str:
-    return ", ".join(f"{name}={part}" for name, part in zip(dim.key, key, strict=True)) if key else ""
+def _format_key(dim: o.Dim, key: o.Key | None) -> str:
+    return ", ".join(f"{name}={value}" for name, value in zip(dim.key, key, strict=True)) if key else ""
 
 
 @pytest.fixture
-def check_engine(grounds: Callable[[Declaration], Ground]) -> Check:
-    """Holds a case against the engine."""
+def check_engine(shared_tables: Callable[[Declaration], SharedTables]) -> Check:
+    """Compare a case with the engine."""
 
     def check(case: Case) -> None:
-        ground = grounds(case.declaration)
-        _same(case.becomes, ground.own("dimension", case))
+        tables = shared_tables(case.declaration)
+        _same(case.becomes, tables.case_rows("dimension", case))
         if case.quarantine is not None:
-            _same(case.quarantine, ground.own("quarantine", case))
+            _same(case.quarantine, tables.case_rows("quarantine", case))
         if case.log is not None:
-            _same(case.log, ground.own("log", case))
+            _same(case.log, tables.case_rows("log", case))
         if case.results is not None:
-            _same(case.results, ground.own_results(case))
+            _same(case.results, tables.case_results(case))
 
     return check
 

@@ -1,20 +1,20 @@
-"""The declarations that most cases share, as their owners write them.
+"""The declarations that most cases share, as a user writes them.
 
-Their attributes are optional, so that a table shows only the columns that it is about: a column that a table does
-not have is not delivered, and what is not delivered is not stated (S20).
+Their attributes are optional, so that a table has only the columns that it is about: a column that a table does
+not have is not delivered, and its attribute is not provided (S20).
 """
 
 from __future__ import annotations
 
-from scd_pipeline_tests.semantics.specification import declared
+from scd_pipeline_tests.semantics.specification import declare
 
-CUSTOMER = declared(
+CUSTOMER = declare(
     """
     dimension: dim_customer
     business_key: {id: int}
     sources:
       crm:
-        snapshot: {}                       # its rows are stated at the time of the delivery
+        snapshot: {}                       # its rows have the time of the delivery
         feed: {effective_at: time, sequence: seq, reason: reason, deletes: "op = 'D'"}
         bad_row_limit: 0.5
     attributes:
@@ -27,14 +27,14 @@ CUSTOMER = declared(
     """
 )
 
-CONTRACT = declared(
+CONTRACT = declare(
     """
     dimension: dim_contract
     business_key: {id: int}
     sources:
       crm:
         existence: true
-        snapshot: {effective_at: time, sequence: seq}      # its rows have times of their own
+        snapshot: {effective_at: time, sequence: seq}      # its rows have their own times
         feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
         bad_row_limit: 0.5
       erp:
@@ -47,13 +47,13 @@ CONTRACT = declared(
     """
 )
 
-ACCOUNT = declared(
+ACCOUNT = declare(
     """
     dimension: dim_account
     business_key: {id: int}
     sources:
       crm:
-        existence: true                    # it alone decides who exists
+        existence: true                    # it alone decides whether an account exists
         snapshot: {}
         feed: {effective_at: time, sequence: seq, deletes: "op = 'D'"}
       erp:
@@ -71,13 +71,13 @@ ACCOUNT = declared(
     """
 )
 
-STORE = declared(
+STORE = declare(
     """
     dimension: dim_store
     business_key: {region: string, id: string}
     sources:
       pos:
-        snapshot: {scope: region}          # a delivery speaks of some regions
+        snapshot: {scope: region}          # a delivery covers some regions
         feed: {effective_at: time, deletes: "op = 'D'"}
         bad_row_limit: 0.5
     attributes:
@@ -86,7 +86,7 @@ STORE = declared(
     """
 )
 
-PRODUCT = declared(
+PRODUCT = declare(
     """
     dimension: dim_product
     business_key: {id: int}
@@ -103,14 +103,14 @@ PRODUCT = declared(
     """
 )
 
-COUNTRY = declared(
+COUNTRY = declare(
     """
     dimension: dim_country
     business_key: {id: int}
     sources:
       iso:
         snapshot: {}
-        feed: {deletes: "op = 'D'"}        # no times of its own: the delivery's
+        feed: {deletes: "op = 'D'"}        # without row times: at the time of the delivery
     attributes:
       founded: {scd: 0, type: int, missing: not_provided}
       name: {scd: 1, missing: not_provided}
@@ -119,7 +119,7 @@ COUNTRY = declared(
     """
 )
 
-PARTNER = declared(
+PARTNER = declare(
     """
     dimension: dim_partner
     business_key: {id: int}

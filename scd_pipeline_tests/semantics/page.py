@@ -14,14 +14,14 @@ from types import FunctionType
 import scd_pipeline_tests.facts as facts
 import scd_pipeline_tests.semantics as semantics
 from scd_pipeline_tests.semantics.rules import INTRODUCTION, RULES, SECTIONS, Rule
-from scd_pipeline_tests.semantics.specification import Case, Told
+from scd_pipeline_tests.semantics.specification import Case, DeliveryTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A test as the page shows it."""
+class RuleTest:
+    """A test of a rule, as it is listed on the page."""
 
     file: str
     name: str
@@ -35,29 +35,29 @@ class Shown:
         return words[0].upper() + words[1:]
 
 
-def collected() -> list[Shown]:
-    """The tests that show a rule, file by file."""
-    found = []
+def collect_tests() -> list[RuleTest]:
+    """The tests that have a rule, in order of their files."""
+    tests = []
     for package in (semantics, facts):
         names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
         files = [name for name in names if name.startswith("test_")]
-        found += [test for file in files for test in _tests_of(package.__name__, file)]
-    return found
+        tests += [test for file in files for test in _tests_of(package.__name__, file)]
+    return tests
 
 
-def _tests_of(package: str, file: str) -> Iterator[Shown]:
+def _tests_of(package: str, file: str) -> Iterator[RuleTest]:
     module = importlib.import_module(f"{package}.{file}")
     folder = package.replace(".", "/")
     for name, function in vars(module).items():
         marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
         rules = tuple(number for mark in marks if mark.name == "rule" for number in mark.args)
         if name.startswith("test_") and rules:
-            yield Shown(f"../{folder}/{file}.py", name, rules, getattr(function, "case", None))
+            yield RuleTest(f"../{folder}/{file}.py", name, rules, getattr(function, "case", None))
 
 
-def page() -> str:
+def render_page() -> str:
     """The text of the page."""
-    tests = collected()
+    tests = collect_tests()
     parts = [INTRODUCTION.strip(), _not_built()]
     for section, numbers in SECTIONS.items():
         parts += [f"## {section}", *(_rule(number, tests) for number in numbers)]
@@ -76,40 +76,40 @@ def _in_order() -> list[tuple[str, Rule]]:
     return [(number, RULES[number]) for numbers in SECTIONS.values() for number in numbers]
 
 
-def _rule(number: str, tests: list[Shown]) -> str:
-    rule, mine = RULES[number], [test for test in tests if number in test.rules]
+def _rule(number: str, tests: list[RuleTest]) -> str:
+    rule, own_tests = RULES[number], [test for test in tests if number in test.rules]
     parts = [f'<a id="{number.lower()}"></a>', f"### {number}. {rule.title}"]
     parts += [] if rule.built else ["*Not built yet.*"]
     parts.append(inspect.cleandoc(rule.text))
     parts += ["Details:\n\n" + "\n".join(f"- {text}" for text in rule.decided)] if rule.decided else []
     parts += [f"*{rule.missing}*"] if rule.missing else []
-    parts += [_example(test.title, test.case) for test in mine if _is_example(number, test) and test.case]
-    parts += [_tests(mine)] if mine else []
+    parts += [_example(test.title, test.case) for test in own_tests if _is_example(number, test) and test.case]
+    parts += [_tests(own_tests)] if own_tests else []
     return "\n\n".join(parts)
 
 
-def _is_example(number: str, test: Shown) -> bool:
+def _is_example(number: str, test: RuleTest) -> bool:
     return test.case is not None and test.case.on_page and test.rules[0] == number
 
 
 def _example(title: str, case: Case) -> str:
-    tables = [*(f"-- {_words(told)}\n{told.table}" for told in case.told), f"-- becomes\n{case.becomes}"]
+    tables = [*(f"-- {_caption(table)}\n{table.table}" for table in case.tables), f"-- becomes\n{case.becomes}"]
     tables += [f"-- quarantine\n{case.quarantine}"] if case.quarantine else []
     return f"Example: {title[0].lower()}{title[1:]}\n\n```text\n" + "\n\n".join(tables) + "\n```"
 
 
-def _words(told: Told) -> str:
-    return f"{told.source} delivers by {'snapshots' if told.channel == 'snapshot' else 'a feed'}"
+def _caption(table: DeliveryTable) -> str:
+    return f"{table.source} delivers by {'snapshots' if table.channel == 'snapshot' else 'a feed'}"
 
 
-def _tests(tests: list[Shown]) -> str:
+def _tests(tests: list[RuleTest]) -> str:
     lines = [f"- [{test.title}]({test.file})" for test in tests]
     return "\n".join(["Tests:", "", *lines])
 
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(render_page(), encoding="utf-8")
     print(f"wrote {PAGE}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""What a specification is made of: a declaration, deliveries as text tables, and what has to come of them.
+"""The parts of a specification: a declaration, deliveries as text tables, and the expected rows.
 
     @rule("S7")
     @case
@@ -18,11 +18,11 @@
         )
 
 Deliveries arrive in the order of the tables and of their lines; lines that follow each other with one delivery and
-one revision are one batch. Beside `delivery` a table has what is needed of `revision` (default 1), `at` (the batch's
-time), `scope` (the values that a snapshot speaks of), `allow` (what is let through) and the columns that the source
-delivers. In place of the key, `nobody` is a batch without rows, `withdrawn` one that is withdrawn, and `1..24` a row
-for each number. Everything is delivered as text, NULL where a cell is empty; a column that a table does not have is
-not delivered, but for the op, seq and reason that the channel declares.
+one revision are one batch. In addition to `delivery`, a table can have `revision` (default 1), `at` (the batch's
+time), `scope` (the values that a snapshot covers), `allow` (the rules to override) and the columns that the source
+delivers. In place of the key, `no row` is a batch without rows, `withdrawn` is a withdrawal, and `1..24` is a row for
+each number. All values are delivered as text, and an empty cell as NULL. A column that a table does not have is not
+delivered, except for op, seq and reason if the channel declares them.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ rule = pytest.mark.rule
 CASE = "case"
 """The key column that lets many cases share the tables of one declaration."""
 
-_OF_THE_BATCH = ("delivery", "revision", "at", "scope", "allow")
-_NO_ROW = ("nobody", "withdrawn")
-_UNKNOWN_TO_THE_ORACLE = ("BAD_ROWS", "COLUMN_MISSING", "REVISION_CONTENT")
+_BATCH_COLUMNS = ("delivery", "revision", "at", "scope", "allow")
+_PLACEHOLDERS = ("no row", "withdrawn")
+_CODES_THE_ORACLE_LACKS = ("BAD_ROWS", "COLUMN_MISSING", "REVISION_CONTENT")
 _RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
 
@@ -61,36 +61,36 @@ _RANGE = re.compile(r"([a-z]*)(\d+)\.\.(\d+)")
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declaration in YAML, which cases share."""
+    """A declaration in YAML that cases share."""
 
     text: str
 
     @cached_property
     def dimension(self) -> Dimension:
-        """As its owner means it."""
+        """The dimension as declared."""
         (dimension,) = parse(inspect.cleandoc(self.text))
         return dimension
 
     @cached_property
     def shared(self) -> Dimension:
-        """The same with one more key column, by which every snapshot is scoped: one table for many cases."""
+        """The same with an additional key column, which is the scope of every snapshot: one table for many cases."""
         dimension = by_files(self.dimension)
         key = (KeyColumn(CASE, "int"), *dimension.business_key)
         return replace(dimension, business_key=key, sources=tuple(map(_scoped_by_case, dimension.sources)))
 
     @cached_property
     def dim(self) -> o.Dim:
-        """As the oracle knows it."""
+        """The dimension in the oracle's terms."""
         return oracle_dim(self.dimension)
 
 
-def declared(text: str) -> Declaration:
-    """A declaration, from its YAML."""
+def declare(text: str) -> Declaration:
+    """A declaration from its YAML."""
     return Declaration(text)
 
 
 def by_files(dimension: Dimension) -> Dimension:
-    """The declaration with the format of the files in which these tests deliver."""
+    """The declaration with the format of the files that these tests deliver."""
     return replace(dimension, sources=tuple(map(_by_files, dimension.sources)))
 
 
@@ -123,8 +123,8 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
 
 
 def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:
-    of = next(s.name for s in dimension.sources if attribute in dimension.source_attributes(s.name))
-    return o.Attr(attribute.name, int(attribute.scd), of, attribute.previous, attribute.former_names)
+    source = next(s.name for s in dimension.sources if attribute in dimension.source_attributes(s.name))
+    return o.Attr(attribute.name, int(attribute.scd), source, attribute.previous, attribute.former_names)
 
 
 def _src(source: Source, decides: bool) -> o.Src:
@@ -142,8 +142,8 @@ Texts = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
-class Delivered:
-    """One batch as its source delivers it: `columns` and `rows` hold text alone."""
+class DeliveredBatch:
+    """One batch as its source delivers it: all values in `rows` are text or NULL."""
 
     source: str
     channel: str
@@ -163,7 +163,7 @@ class Delivered:
 
 
 @dataclass(frozen=True)
-class Told:
+class DeliveryTable:
     """The deliveries of one table."""
 
     source: str
@@ -171,53 +171,53 @@ class Told:
     table: str
     reason: str | None = None
 
-    def batches(self, dimension: Dimension) -> Iterator[Delivered]:
+    def batches(self, dimension: Dimension) -> Iterator[DeliveredBatch]:
         """The batches in order of their lines."""
         key = dimension.key_names
-        names = tuple(name for name in header(self.table) if name not in _OF_THE_BATCH)
+        names = tuple(name for name in header(self.table) if name not in _BATCH_COLUMNS)
         lines = expected(self.table)
         for (delivery, revision), group in groupby(lines, key=lambda c: (c["delivery"], c.get("revision") or 1)):
             rows = list(group)
             first = rows[0]
-            yield Delivered(
+            yield DeliveredBatch(
                 self.source,
                 self.channel,
                 str(delivery),
                 str(revision),
                 _moment(first.get("at")),
                 names,
-                tuple({n: as_text(row[n]) for n in names} for row in rows if _word(row, key) is None),
-                _words(first.get("scope")),
-                frozenset(_words(first.get("allow")) or ()),
-                _word(first, key) == "withdrawn",
+                tuple({n: as_text(row[n]) for n in names} for row in rows if _placeholder(row, key) is None),
+                _split(first.get("scope")),
+                frozenset(_split(first.get("allow")) or ()),
+                _placeholder(first, key) == "withdrawn",
                 self.reason,
             )
 
 
-def snapshots(table: str, source: str = "crm", *, reason: str | None = None) -> Told:
+def snapshots(table: str, source: str = "crm", *, reason: str | None = None) -> DeliveryTable:
     """Deliveries of the source's snapshot channel."""
-    return Told(source, "snapshot", inspect.cleandoc(table), reason)
+    return DeliveryTable(source, "snapshot", inspect.cleandoc(table), reason)
 
 
-def feed(table: str, source: str = "crm", *, reason: str | None = None) -> Told:
+def feed(table: str, source: str = "crm", *, reason: str | None = None) -> DeliveryTable:
     """Deliveries of the source's change feed."""
-    return Told(source, "feed", inspect.cleandoc(table), reason)
+    return DeliveryTable(source, "feed", inspect.cleandoc(table), reason)
 
 
-def _word(cells: Mapping[str, Any], key: Sequence[str]) -> str | None:
-    """What stands in place of a row, if anything does."""
-    return next((word for name in key if (word := cells[name]) in _NO_ROW), None)
+def _placeholder(cells: Mapping[str, Any], key: Sequence[str]) -> str | None:
+    """The placeholder that a line has instead of a key, if any."""
+    return next((text for name in key if (text := cells[name]) in _PLACEHOLDERS), None)
 
 
 def expected(table: str) -> list[dict[str, Any]]:
-    """The rows of a table; one with a range, as `1..24` or `s1..4`, is a row for each of its numbers."""
+    """The rows of a table; a line with a range, as `1..24` or `s1..4`, is a row for each number of the range."""
     return [row for cells in parse_table(table) for row in _expanded(cells)]
 
 
 def _expanded(cells: dict[str, Any]) -> list[dict[str, Any]]:
     for name, value in cells.items():
-        if isinstance(value, str) and (found := _RANGE.fullmatch(value)):
-            prefix, numbers = found[1], range(int(found[2]), int(found[3]) + 1)
+        if isinstance(value, str) and (match := _RANGE.fullmatch(value)):
+            prefix, numbers = match[1], range(int(match[2]), int(match[3]) + 1)
             return [{**cells, name: f"{prefix}{number}" if prefix else number} for number in numbers]
     return [cells]
 
@@ -226,8 +226,8 @@ def _moment(value: Any) -> dt.datetime | None:
     return None if value is None else dt.datetime.fromisoformat(str(value))
 
 
-def _words(value: Any) -> tuple[str, ...] | None:
-    return None if value is None else tuple(word.strip() for word in str(value).split(","))
+def _split(value: Any) -> tuple[str, ...] | None:
+    return None if value is None else tuple(text.strip() for text in str(value).split(","))
 
 
 def as_text(value: Any) -> str | None:
@@ -242,18 +242,18 @@ def as_text(value: Any) -> str | None:
 
 @dataclass(frozen=True, init=False)
 class Case:
-    """What is delivered, and what comes of it, as text tables.
+    """Deliveries and the expected rows, as text tables.
 
     - `becomes`: rows of the dimension
     - `quarantine`: its bad rows, with `batch`, `key` and `reason`
-    - `results`: what the loads told of each batch (`arrives` counts them): `batch`, `outcome`, `rule`, counts
-    - `log`: the statements that the change log keeps, with `batch`, key, `kind`, `time` and attributes
-    - `together`: everything arrives in one load; else each delivery in a load of its own, in the tables' order
-    - `on_page`: shown as the example of its first rule
+    - `results`: the result of each batch: `arrives` (its number), `batch`, `outcome`, `code`, counts
+    - `log`: the change records in the change log, with `batch`, key, `kind`, `time` and attributes
+    - `together`: all deliveries are in one load; otherwise each has its own load, in the order of the tables
+    - `on_page`: the page has the case as an example of its first rule
     """
 
     declaration: Declaration
-    told: tuple[Told, ...]
+    tables: tuple[DeliveryTable, ...]
     becomes: str
     quarantine: str | None
     results: str | None
@@ -264,7 +264,7 @@ class Case:
     def __init__(
         self,
         declaration: Declaration,
-        *told: Told,
+        *tables: DeliveryTable,
         becomes: str,
         quarantine: str | None = None,
         results: str | None = None,
@@ -272,42 +272,42 @@ class Case:
         together: bool = False,
         on_page: bool = False,
     ) -> None:
-        given = {"declaration": declaration, "told": told, "becomes": becomes}
-        given |= {"together": together, "on_page": on_page}
-        tables = {"quarantine": quarantine, "results": results, "log": log}
-        for name, value in {**given, **tables}.items():
+        fields = {"declaration": declaration, "tables": tables, "becomes": becomes}
+        fields |= {"together": together, "on_page": on_page}
+        fields |= {"quarantine": quarantine, "results": results, "log": log}
+        for name, value in fields.items():
             cleaned = inspect.cleandoc(value) if isinstance(value, str) else value
             object.__setattr__(self, name, cleaned)
 
     @property
-    def delivered(self) -> tuple[Delivered, ...]:
+    def batches(self) -> tuple[DeliveredBatch, ...]:
         """The batches in order of arrival."""
-        return tuple(batch for told in self.told for batch in told.batches(self.declaration.dimension))
+        return tuple(batch for table in self.tables for batch in table.batches(self.declaration.dimension))
 
     @property
-    def goes_by_arrival(self) -> bool:
-        """Whether something is stopped that another order would not stop."""
+    def depends_on_arrival(self) -> bool:
+        """Whether a batch is rejected that might be accepted in another order of arrival."""
         return any(row["code"] for row in expected(self.results or "| code |"))
 
     @property
     def accepts_all(self) -> bool:
-        """Whether no delivery is rejected, or found to be loaded or superseded already."""
+        """Whether each delivery is accepted: none is rejected, unchanged or superseded."""
         return all(row["outcome"] == "accepted" for row in expected(self.results or "| outcome |"))
 
     @property
     def oracle_batches(self) -> list[o.Batch]:
-        """The batches for the oracle, but for those that are stopped by what it does not know of."""
-        told = expected(self.results or "| code |")
-        rejected = {row.get("arrives") for row in told if row["code"] in _UNKNOWN_TO_THE_ORACLE}
+        """The batches for the oracle, without those that are rejected by a rule that the oracle lacks."""
+        results = expected(self.results or "| code |")
+        rejected = {row.get("arrives") for row in results if row["code"] in _CODES_THE_ORACLE_LACKS}
         dimension = self.declaration.dimension
-        return [oracle_batch(b, dimension) for i, b in enumerate(self.delivered, 1) if i not in rejected]
+        return [oracle_batch(b, dimension) for i, b in enumerate(self.batches, 1) if i not in rejected]
 
 
 # ----------------------------------------------------------------------- the oracle
 
 
-def oracle_batch(batch: Delivered, dimension: Dimension) -> o.Batch:
-    """The batch as the oracle takes it."""
+def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
+    """The batch in the oracle's terms."""
     source = dimension.source(batch.source)
     channel = source.channel(batch.channel)
     scope = channel.scope if isinstance(channel, Snapshot) else ()
@@ -329,7 +329,7 @@ def oracle_batch(batch: Delivered, dimension: Dimension) -> o.Batch:
     )
 
 
-def _scope_values(batch: Delivered, dimension: Dimension, scope: Sequence[str]) -> tuple[o.Key, ...] | None:
+def _scope_values(batch: DeliveredBatch, dimension: Dimension, scope: Sequence[str]) -> tuple[o.Key, ...] | None:
     if batch.scope is None:
         return None
     types = {key.name: key.type for key in dimension.business_key}
@@ -366,7 +366,7 @@ _CASTS: Mapping[str, Callable[[str], Any]] = {
 
 
 def cast(text: str | None, kind: str) -> Any:
-    """The value of a delivered text; BAD where it does not cast."""
+    """The value of a delivered text; BAD if it cannot be cast."""
     if text is None:
         return None
     try:
@@ -379,7 +379,7 @@ def cast(text: str | None, kind: str) -> Any:
 
 
 def case(build: Callable[[], Case]) -> Callable[..., None]:
-    """Make a function that returns a case a test of the oracle and one of the engine."""
+    """Turn a function that returns a case into a test of the oracle and a test of the engine."""
 
     @pytest.mark.parametrize("side", ["oracle", "engine"])
     @functools.wraps(build)
@@ -389,6 +389,6 @@ def case(build: Callable[[], Case]) -> Callable[..., None]:
         else:
             request.getfixturevalue("check_engine")(test.case)
 
-    del test.__wrapped__  # pytest would take the arguments of the function that was wrapped
+    del test.__wrapped__  # otherwise pytest uses the signature of the wrapped function
     test.case = build()
     return test

@@ -6,36 +6,36 @@ import re
 
 import pytest
 
-from scd_pipeline_tests.semantics.page import PAGE, collected, page
+from scd_pipeline_tests.semantics.page import PAGE, collect_tests, render_page
 from scd_pipeline_tests.semantics.rules import RULES, SECTIONS
 
-SHOWN = {number for test in collected() for number in test.rules}
+TESTED_RULES = {number for test in collect_tests() for number in test.rules}
 
 
-def test_the_page_is_fresh() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "docs/semantics.md is stale; run `make docs`"
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render_page(), "docs/semantics.md is stale; run `make docs`"
 
 
-def test_every_rule_has_its_place() -> None:
-    placed = [number for numbers in SECTIONS.values() for number in numbers]
-    assert sorted(placed, key=lambda number: int(number[1:])) == [f"S{i}" for i in range(1, 36)]
-    assert set(placed) == set(RULES)
+def test_every_rule_is_in_one_section() -> None:
+    numbers_in_sections = [number for numbers in SECTIONS.values() for number in numbers]
+    assert sorted(numbers_in_sections, key=lambda number: int(number[1:])) == [f"S{i}" for i in range(1, 36)]
+    assert set(numbers_in_sections) == set(RULES)
 
 
 @pytest.mark.parametrize("number", [number for number, rule in RULES.items() if rule.built])
 def test_every_rule_that_is_built_has_tests(number: str) -> None:
-    assert number in SHOWN
+    assert number in TESTED_RULES
 
 
-def test_no_test_shows_a_rule_that_is_not_built() -> None:
-    assert {number for number, rule in RULES.items() if rule.built} >= SHOWN
+def test_no_test_has_a_rule_that_is_not_built() -> None:
+    assert {number for number, rule in RULES.items() if rule.built} >= TESTED_RULES
 
 
-def test_every_link_leads_to_a_file() -> None:
-    for target in set(re.findall(r"\]\(([^)#]+)\)", page())):
+def test_every_link_points_to_a_file() -> None:
+    for target in set(re.findall(r"\]\(([^)#]+)\)", render_page())):
         assert (PAGE.parent / target).exists(), target
 
 
-def test_titles_tell_tests_apart() -> None:
-    names = [test.name for test in collected()]
+def test_titles_are_unique() -> None:
+    names = [test.name for test in collect_tests()]
     assert len(set(names)) == len(names)

@@ -17,17 +17,17 @@ from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline_tests.semantics.ground import OwnTables, once
-from scd_pipeline_tests.semantics.specification import by_files, declared, feed, rule
+from scd_pipeline_tests.semantics.engine import OwnTables, load_once
+from scd_pipeline_tests.semantics.specification import by_files, declare, feed, rule
 from scd_pipeline_tests.text_tables import assert_same_rows, parse
 
-EVENT = declared(
+EVENT = declare(
     """
     dimension: dim_event
     business_key: {id: int}
     sources:
       oslo:
-        timezone: Europe/Oslo                # of times that have no zone
+        timezone: Europe/Oslo                # the zone of times without one
         feed: {effective_at: time}
         columns:
           day: {format: dd.MM.yyyy}
@@ -154,17 +154,21 @@ def test_times_without_a_zone_are_read_in_the_time_zone_of_the_source(
     dimension = EVENT.dimension
     rows = "\n".join(f"| times | {row['id']} | '{row['time']}' |" for row in parse(TIMES))
     times = feed(f"| delivery | id | time |\n{rows}", "oslo")
-    others = [feed(_at_new_year(name, of), "oslo") for name, of in (("attributes", ATTRIBUTES), ("clocks", CLOCKS))]
-    told = own_tables.deliveries(dimension, times, *others)
-    told += [Delivery("oslo", f"{i}", frame=_with_id(make(spark), i)) for i, (_, make) in FRAMES.items()]
-    once(own_tables.warehouse, by_files(dimension), told).raise_if_rejected()
-    found = own_tables.rows(dimension)
+    others = [
+        feed(_at_new_year(name, table), "oslo") for name, table in (("attributes", ATTRIBUTES), ("clocks", CLOCKS))
+    ]
+    deliveries = own_tables.deliveries(dimension, times, *others)
+    deliveries += [
+        Delivery("oslo", f"{i}", frame=_with_id(create_frame(spark), i)) for i, (_, create_frame) in FRAMES.items()
+    ]
+    load_once(own_tables.warehouse, by_files(dimension), deliveries).raise_if_rejected()
+    dimension_rows = own_tables.rows(dimension)
 
-    several = [row for row in found if row["id"] < 31]
-    titled = [{**row, "frame": FRAMES[row["id"]][0]} for row in found if row["id"] in FRAMES]
+    several = [row for row in dimension_rows if row["id"] < 31]
+    titled = [{**row, "frame": FRAMES[row["id"]][0]} for row in dimension_rows if row["id"] in FRAMES]
     assert_same_rows(TIMES, [{**row, "time": _time(row["id"])} for row in several])
-    assert_same_rows(ATTRIBUTES_BECOME, [row for row in found if row["id"] in (31, 32)])
-    assert_same_rows(CLOCKS_BECOME, [row for row in found if row["id"] == 41])
+    assert_same_rows(ATTRIBUTES_BECOME, [row for row in dimension_rows if row["id"] in (31, 32)])
+    assert_same_rows(CLOCKS_BECOME, [row for row in dimension_rows if row["id"] == 41])
     assert_same_rows(FRAMES_BECOME, titled)
 
 
@@ -183,14 +187,14 @@ def _time(number: int) -> str:
 @rule("S1", "S26")
 def test_a_time_of_day_without_a_date_is_a_bad_value(own_tables: OwnTables) -> None:
     """Spark would read it as a time of today, so that the result would depend on the clock."""
-    told = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad_rows |", "oslo")
-    result = own_tables.load(EVENT.dimension, told)
+    delivery = feed("| delivery | id | time | allow |\n| times | 1 | '12:30:00' | bad_rows |", "oslo")
+    result = own_tables.load(EVENT.dimension, delivery)
     assert [(batch.outcome, batch.bad_rows) for batch in result.batches] == [("accepted", 1)]
     assert own_tables.rows(EVENT.dimension) == []
 
 
 @rule("S1")
-def test_a_session_whose_time_zone_is_not_utc_is_rejected(spark: SparkSession, warehouse: Path) -> None:
+def test_a_session_in_another_time_zone_than_utc_is_rejected(spark: SparkSession, warehouse: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Oslo")
     try:
         with pytest.raises(SetupError, match="SESSION_TIME_ZONE"):
@@ -232,8 +236,10 @@ def test_times_in_nested_values_are_read_in_the_time_zone_of_the_source(
         arrow(8, "12:30:00", pa.string()),
     ]
     day = dt.datetime(2024, 7, 2, tzinfo=dt.timezone.utc)
-    once(own_tables.warehouse, dimension, [Delivery("oslo", f"{n}", at=day, frame=f) for n, f in enumerate(frames)])
-    found = sorted(own_tables.rows(dimension), key=lambda row: row["id"])
+    load_once(
+        own_tables.warehouse, dimension, [Delivery("oslo", f"{n}", at=day, frame=f) for n, f in enumerate(frames)]
+    )
+    rows = sorted(own_tables.rows(dimension), key=lambda row: row["id"])
     at = dt.datetime(2024, 6, 30, 22, tzinfo=dt.timezone.utc)
-    told = [(row["id"], row["seen"], row["last"], dict(row["by"])) for row in found]
-    assert told == [(str(number), [at], {"at": at}, {"a": at}) for number in range(1, 7)]
+    values = [(row["id"], row["seen"], row["last"], dict(row["by"])) for row in rows]
+    assert values == [(str(number), [at], {"at": at}, {"a": at}) for number in range(1, 7)]

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from scd_pipeline import reading
 from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.ground import Ground, records
+from scd_pipeline_tests.semantics.engine import SharedTables, records
 from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, case, feed, rule
 
-Grounds = Callable[[Declaration], Ground]
+GetSharedTables = Callable[[Declaration], SharedTables]
 
 
 @rule("S2", "S3")
@@ -158,17 +158,19 @@ def test_a_version_dated_in_the_future_is_current() -> Case:
     ],
 )
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
-def test_a_query_as_of_a_time_returns_the_version_in_force(grounds: Grounds, time: str, cities: list[str]) -> None:
-    ground = grounds(CUSTOMER)
-    number = ground.number(test_a_delete_and_a_return_leave_a_gap_between_windows.case)
-    frame = reading.as_of(ground.warehouse, ground.dimension, dt.datetime.fromisoformat(time))
+def test_a_query_as_of_a_time_returns_the_version_in_force(
+    shared_tables: GetSharedTables, time: str, cities: list[str]
+) -> None:
+    tables = shared_tables(CUSTOMER)
+    number = tables.number(test_a_delete_and_a_return_leave_a_gap_between_windows.case)
+    frame = reading.as_of(tables.warehouse, tables.dimension, dt.datetime.fromisoformat(time))
     assert [row["city"] for row in records(frame.where(F.col(CASE) == number))] == cities
 
 
 @rule("S2", "S3")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
-def test_no_test_case_violates_an_invariant(grounds: Grounds) -> None:
+def test_no_test_case_violates_an_invariant(shared_tables: GetSharedTables) -> None:
     """The rows of all cases of this declaration."""
-    ground = grounds(CUSTOMER)
-    rows = ground.warehouse.table(ground.dimension.name).read()
-    assert records(violations(rows, ground.dimension)) == []
+    tables = shared_tables(CUSTOMER)
+    rows = tables.warehouse.table(tables.dimension.name).read()
+    assert records(violations(rows, tables.dimension)) == []

@@ -14,7 +14,7 @@ from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, s
 
 @rule("S4")
 @case
-def test_a_row_with_a_time_takes_effect_at_that_time() -> Case:
+def test_a_row_with_a_time_is_in_effect_from_that_time() -> Case:
     """The time of the delivery then has no effect on the rows of a feed."""
     return Case(
         CUSTOMER,
@@ -35,7 +35,7 @@ def test_a_row_with_a_time_takes_effect_at_that_time() -> Case:
 
 @rule("S4")
 @case
-def test_a_row_without_a_time_takes_effect_at_the_delivery_time() -> Case:
+def test_a_row_without_a_time_is_in_effect_from_the_delivery_time() -> Case:
     return Case(
         CUSTOMER,
         snapshots(
@@ -134,7 +134,7 @@ def test_a_deleted_entity_that_is_present_returns_at_the_time_of_the_snapshot() 
             """
             | delivery | at         | id     | time       | city |
             | 1        | 2024-01-10 | 1      | 2024-01-01 | Bonn |
-            | 2        | 2024-02-10 | nobody |            |      |
+            | 2        | 2024-02-10 | no row |            |      |
             | 3        | 2024-03-10 | 1      | 2024-01-01 | Bonn |
             """
         ),
@@ -192,7 +192,7 @@ def test_a_row_committed_late_becomes_one_version_in_any_order_of_arrival() -> C
             """
             | delivery | at         | id     | time       | city |
             | 2        | 2024-03-01 | 7      | 2024-01-15 | Kiel |
-            | 1        | 2024-02-01 | nobody |            |      |
+            | 1        | 2024-02-01 | no row |            |      |
             """
         ),
         becomes="""
@@ -211,7 +211,7 @@ def test_a_late_assertion_of_existence_makes_a_later_absence_a_delete() -> Case:
         snapshots(
             """
             | delivery | at         | id     | time       | city |
-            | 2        | 2024-02-01 | nobody |            |      |
+            | 2        | 2024-02-01 | no row |            |      |
             | 3        | 2024-03-01 | 7      | 2024-01-15 | Kiel |
             | 3        | 2024-03-01 | 8      | 2024-01-15 | Ulm  |
             | 1        | 2024-01-20 | 7      | 2024-01-15 | Kiel |
@@ -254,7 +254,7 @@ def test_an_absence_deletes_nothing_after_the_assertion_of_existence_is_withdraw
             | delivery | revision | at         | id        | time       | city |
             | 1        | 1        | 2024-01-20 | 7         | 2024-01-15 | Kiel |
             | 1        | 1        | 2024-01-20 | 8         | 2024-01-15 | Ulm  |
-            | 2        | 1        | 2024-02-01 | nobody    |            |      |
+            | 2        | 1        | 2024-02-01 | no row    |            |      |
             | 3        | 1        | 2024-03-01 | 7         | 2024-01-15 | Kiel |
             | 3        | 1        | 2024-03-01 | 8         | 2024-01-15 | Ulm  |
             | 1        | 2        | 2024-01-20 | withdrawn |            |      |
@@ -280,8 +280,8 @@ def test_an_assertion_of_existence_stays_in_effect_until_the_source_asserts_othe
             """
             | delivery | at         | id     | time       | city |
             | 1        | 2024-01-10 | 7      | 2024-01-01 | Bonn |
-            | 2        | 2024-02-01 | nobody |            |      |
-            | 3        | 2024-03-01 | nobody |            |      |
+            | 2        | 2024-02-01 | no row |            |      |
+            | 3        | 2024-03-01 | no row |            |      |
             | 4        | 2024-04-01 | 7      | 2024-02-15 | Kiel |
             """
         ),
@@ -325,7 +325,7 @@ def test_an_entity_returns_with_the_values_of_its_row_with_the_highest_position(
             """
             | delivery | at         | id     | time       | seq | city |
             | 1        | 2024-01-10 | 1      | 2024-01-01 |     | Bonn |
-            | 2        | 2024-03-10 | nobody |            |     |      |
+            | 2        | 2024-03-10 | no row |            |     |      |
             | 3        | 2024-04-10 | 1      | 2024-02-01 | 2   | Ulm  |
             | 3        | 2024-04-10 | 1      | 2024-02-01 | 1   | Jena |
             | 3        | 2024-04-10 | 1      | 2024-01-20 | 9   | Kiel |
@@ -395,7 +395,7 @@ def test_after_a_late_delete_the_entity_returns_with_the_next_snapshot_with_row_
 
 @rule("S4")
 @case
-def test_an_entity_whose_row_is_dated_after_its_snapshot_exists_from_the_time_of_the_snapshot() -> Case:
+def test_an_entity_with_a_row_dated_after_its_snapshot_exists_from_the_time_of_the_snapshot() -> Case:
     """The snapshot asserts presence at its own time, and no earlier values exist: the row's values are used."""
     return Case(
         CONTRACT,
@@ -479,7 +479,7 @@ def test_presence_has_no_effect_in_a_source_that_does_not_decide_existence() -> 
             """
             | delivery | at         | id     | time       | limit |
             | 2        | 2024-02-01 | 1      | 2024-01-01 | 10    |
-            | 4        | 2024-04-01 | nobody |            |       |
+            | 4        | 2024-04-01 | no row |            |       |
             | 5        | 2024-05-01 | 1      | 2024-01-01 | 10    |
             """,
             source="erp",

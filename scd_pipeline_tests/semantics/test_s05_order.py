@@ -1,7 +1,7 @@
 """S5: the order of changes, in a batch and between batches."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, declared, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, rule, snapshots
 
 
 @rule("S5")
@@ -283,7 +283,7 @@ def test_a_delete_and_an_upsert_at_the_same_time_leave_no_gap() -> Case:
     )
 
 
-BY_DELETES = declared(
+BY_DELETES = declare(
     """
     dimension: dim_ordered_by_deletes
     business_key: {id: int}
@@ -294,7 +294,7 @@ BY_DELETES = declared(
     """
 )
 
-BY_ROWS = declared(
+BY_ROWS = declare(
     """
     dimension: dim_ordered_by_rows
     business_key: {id: int}
@@ -316,8 +316,8 @@ BY_ROWS = declared(
 
 @rule("S5")
 @case
-def test_with_ties_delete_wins_a_delete_takes_precedence() -> Case:
-    """Its place in the file has no effect. The other rows of its position have no effect."""
+def test_with_ties_delete_wins_a_delete_has_precedence() -> Case:
+    """The order of the file has no effect. The other rows of its position have no effect."""
     return Case(
         BY_DELETES,
         feed(
@@ -365,7 +365,7 @@ def test_with_ties_delete_wins_different_values_are_still_rejected() -> Case:
 
 @rule("S5")
 @case
-def test_with_ties_last_row_the_last_row_takes_precedence() -> Case:
+def test_with_ties_last_row_the_last_row_has_precedence() -> Case:
     """The last row of entity 1 provides no email, so that of the row before is used. Its reason is the record's."""
     return Case(
         BY_ROWS,
@@ -396,7 +396,7 @@ def test_with_ties_last_row_the_last_row_takes_precedence() -> Case:
 
 @rule("S5")
 @case
-def test_with_ties_last_row_the_last_row_of_a_snapshot_takes_precedence() -> Case:
+def test_with_ties_last_row_the_last_row_of_a_snapshot_has_precedence() -> Case:
     return Case(
         BY_ROWS,
         snapshots(

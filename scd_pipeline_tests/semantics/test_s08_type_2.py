@@ -19,7 +19,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
-from scd_pipeline_tests.semantics.ground import once, records
+from scd_pipeline_tests.semantics.engine import load_once, records
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -143,7 +143,7 @@ def test_keys_are_compared_column_by_column() -> Case:
 
 
 EQUALITY = """
-| type                             | stated                          | stated next                      | opens |
+| type                             | value                           | next value                       | opens |
 | -------------------------------- | ------------------------------- | -------------------------------- | ----- |
 | string                           | NULL                            | NULL                             | no    |
 | string                           | NULL                            | ''                               | yes   |
@@ -225,41 +225,41 @@ MEASURES = Dimension(
 )
 
 
-EVERY = range(len(PAIRS))
-EQUAL = [i for i in EVERY if PAIRS[i]["opens"] == "no"]
-TWICE = 1000
+LINES = range(len(PAIRS))
+EQUAL_LINES = [i for i in LINES if PAIRS[i]["opens"] == "no"]
+REPEAT_OFFSET = 1000
 ROWS = {
-    "1": [(i, i, "stated") for i in EVERY],
-    "2": [(i, i, "stated next") for i in EVERY],
-    "3": [(i + TWICE, i, word) for i in EQUAL for word in ("stated", "stated next")],
+    "1": [(i, i, "value") for i in LINES],
+    "2": [(i, i, "next value") for i in LINES],
+    "3": [(i + REPEAT_OFFSET, i, column) for i in EQUAL_LINES for column in ("value", "next value")],
 }
 
 
-def _values(delivery: str, number: int, pair: dict[str, str], word: str) -> str:
+def _values(delivery: str, number: int, pair: dict[str, str], column: str) -> str:
     """A row: the value under its type, everything else NULL."""
-    kinds = [f"CAST({pair[word]} AS {kind})" if kind == pair["type"] else "NULL" for kind in TYPES]
+    kinds = [f"CAST({pair[column]} AS {kind})" if kind == pair["type"] else "NULL" for kind in TYPES]
     return f"('{delivery}', {number}, timestamp'2024-03-01', {', '.join(kinds)})"
 
 
 @pytest.fixture(scope="module")
 def values(spark: SparkSession) -> DataFrame:
     """The rows of the three deliveries, from the table."""
-    rows = [_values(name, number, PAIRS[i], word) for name, told in ROWS.items() for number, i, word in told]
+    rows = [_values(name, number, PAIRS[i], column) for name, lines in ROWS.items() for number, i, column in lines]
     names = ", ".join(["delivery", "id", "time", *TYPES.values()])
     return spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})").localCheckpoint()
 
 
 @rule("S8")
-def test_the_test_of_equality_covers_every_type() -> None:
+def test_the_table_of_equality_covers_every_type() -> None:
     names = {re.split(r"[<( ]", kind)[0] for kind in TYPES}
     assert names == {*PRIMITIVES, "decimal", "array", "struct", "map"}
 
 
 @rule("S8")
 def test_the_oracle_agrees_on_which_values_are_equal(values: DataFrame) -> None:
-    stated, following = (_by_id(values, delivery) for delivery in ("1", "2"))
-    found = ["yes" if o.canon(stated[i]) != o.canon(following[i]) else "no" for i in EVERY]
-    assert_same_rows(PAIRS, [{**pair, "opens": opens} for pair, opens in zip(PAIRS, found, strict=True)])
+    first, second = (_by_id(values, delivery) for delivery in ("1", "2"))
+    results = ["yes" if o.canon(first[i]) != o.canon(second[i]) else "no" for i in LINES]
+    assert_same_rows(PAIRS, [{**pair, "opens": opens} for pair, opens in zip(PAIRS, results, strict=True)])
 
 
 def _by_id(values: DataFrame, delivery: str) -> dict[int, Any]:
@@ -276,12 +276,12 @@ def test_equal_and_different_values_of_every_type(spark: SparkSession, warehouse
         Delivery("lab", "2", "snapshot", dt.datetime(2024, 1, 2), frame=frames["2"]),
         Delivery("lab", "3", "feed", frame=frames["3"]),
     ]
-    ground = Warehouse(spark, warehouse)
-    once(ground, MEASURES, deliveries).raise_if_rejected()
-    versions = Counter(row["id"] for row in records(ground.table(MEASURES.name).read().select("id")))
-    told = [{**pair, "opens": "yes" if versions[i] == 2 else "no"} for i, pair in enumerate(PAIRS)]
-    assert_same_rows(PAIRS, told)
-    assert [versions[i + TWICE] for i in EQUAL] == [1] * len(EQUAL)
+    store = Warehouse(spark, warehouse)
+    load_once(store, MEASURES, deliveries).raise_if_rejected()
+    versions = Counter(row["id"] for row in records(store.table(MEASURES.name).read().select("id")))
+    results = [{**pair, "opens": "yes" if versions[i] == 2 else "no"} for i, pair in enumerate(PAIRS)]
+    assert_same_rows(PAIRS, results)
+    assert [versions[i + REPEAT_OFFSET] for i in EQUAL_LINES] == [1] * len(EQUAL_LINES)
 
 
 @rule("S8")

@@ -100,7 +100,7 @@ def test_changed_at_is_the_time_of_the_first_provided_value_even_of_a_deleted_en
             | delivery | at         | id     | city |
             | 1        | 2024-01-01 | 1      | Bonn |
             | 1        | 2024-01-01 | 2      | Bonn |
-            | 2        | 2024-02-01 | nobody |      |
+            | 2        | 2024-02-01 | no row |      |
             """
         ),
         feed(

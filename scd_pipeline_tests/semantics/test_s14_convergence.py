@@ -16,7 +16,7 @@ from scd_pipeline.errors import KeyCollision
 from scd_pipeline.history.keys import KeyHash
 from scd_pipeline.load.run import plan
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.ground import Ground, OwnTables, once, records
+from scd_pipeline_tests.semantics.engine import OwnTables, SharedTables, load_once, records
 from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule, snapshots
 from scd_pipeline_tests.text_tables import same_rows
 
@@ -169,28 +169,28 @@ def test_a_delivery_passed_twice_to_one_run_is_loaded_once() -> Case:
 @rule("S14", "S16", "S34")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_all_test_cases_converge_in_any_order_in_one_run_and_repeated(
-    grounds: Callable[[Declaration], Ground], spark: SparkSession, warehouse: Path
+    shared_tables: Callable[[Declaration], SharedTables], spark: SparkSession, warehouse: Path
 ) -> None:
     """All cases of this declaration that do not depend on arrival: in one run, in another order, and repeated.
 
     The rows and surrogate keys are the same, and the repeated deliveries write nothing.
     """
-    ground = grounds(CUSTOMER)
-    numbers = [ground.number(case) for case in ground.cases if not case.goes_by_arrival]
-    deliveries = [delivery for number in numbers for delivery in ground.deliveries(number)]
+    tables = shared_tables(CUSTOMER)
+    numbers = [tables.number(case) for case in tables.cases if not case.depends_on_arrival]
+    deliveries = [delivery for number in numbers for delivery in tables.deliveries(number)]
     random.Random(14).shuffle(deliveries)
     other = Warehouse(spark, warehouse)
     each = {delivery.batch(CUSTOMER.shared).id: delivery for delivery in deliveries}
-    first = once(other, CUSTOMER.shared, each.values())
-    again = once(other, CUSTOMER.shared, each.values())
+    first = load_once(other, CUSTOMER.shared, each.values())
+    repeated = load_once(other, CUSTOMER.shared, each.values())
 
-    rows = [row for row in ground.dimension_rows if row["case"] in numbers]
+    rows = [row for row in tables.dimension_rows if row["case"] in numbers]
     assert not same_rows(rows, records(other.table(CUSTOMER.shared.name).read()))
-    assert {batch.outcome for batch in again.batches} <= {"unchanged", "superseded"}
-    assert (again.table_version, again.log_version) == (first.table_version, first.log_version)
+    assert {batch.outcome for batch in repeated.batches} <= {"unchanged", "superseded"}
+    assert (repeated.table_version, repeated.log_version) == (first.table_version, first.log_version)
 
 
-def _all_one(text: Column) -> Column:
+def _constant_hash(text: Column) -> Column:
     """A hash with collisions: the same value for all texts without a salt."""
     return F.when(F.substring(text, 1, 2) == "0:", F.lit(7)).otherwise(F.xxhash64(text))
 
@@ -199,11 +199,11 @@ def _all_one(text: Column) -> Column:
 @pytest.mark.parametrize(
     ("key_hash", "salt", "names"),
     [
-        (_all_one, "", "id=1 and id=2"),
-        (_all_one, "pepper", None),
+        (_constant_hash, "", "id=1 and id=2"),
+        (_constant_hash, "pepper", None),
         (lambda text: F.lit(-1).cast("bigint"), "", "id=1"),
     ],
-    ids=["two versions that hash alike", "a salt mends it", "the unknown member's key is taken"],
+    ids=["two versions with one hash", "a salt resolves the collision", "the key of the unknown member"],
 )
 def test_a_collision_of_surrogate_keys_stops_the_run_before_it_writes(
     own_tables: OwnTables, spark: SparkSession, key_hash: KeyHash, salt: str, names: str | None
@@ -211,11 +211,11 @@ def test_a_collision_of_surrogate_keys_stops_the_run_before_it_writes(
     source = Source("crm", feed=Feed(effective_at="time"))
     dimension = Dimension("dim", {"id": "int"}, {"city": 2}, source, key_salt=salt)
     rows = "| 1 | 1 | 2024-01-01 | Bonn |\n| 1 | 2 | 2024-01-01 | Ulm |"
-    told = own_tables.deliveries(dimension, feed(f"| delivery | id | time | city |\n{rows}"))
+    deliveries = own_tables.deliveries(dimension, feed(f"| delivery | id | time | city |\n{rows}"))
     warehouse = Warehouse(spark, own_tables.warehouse.path, key_hash=key_hash)
     if names is None:
-        assert plan(warehouse, by_files(dimension), told).rows == {"open": 2}
+        assert plan(warehouse, by_files(dimension), deliveries).rows == {"open": 2}
     else:
         with pytest.raises(KeyCollision, match="KEY_COLLISION") as rejected:
-            plan(warehouse, by_files(dimension), told)
+            plan(warehouse, by_files(dimension), deliveries)
         assert all(name in str(rejected.value) for name in names.split(" and "))

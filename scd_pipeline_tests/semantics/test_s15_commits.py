@@ -2,7 +2,7 @@
 
 from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.ground import OwnTables, records
+from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.specification import feed, rule, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -15,7 +15,7 @@ BACKFILL = snapshots(
     | 3        | 2024-03-01 | 1  | Kiel | b     |
     """
 )
-NOTHING_NEW = snapshots(
+UNCHANGED = snapshots(
     """
     | delivery | at         | id | city | email |
     | 4        | 2024-04-01 | 1  | Kiel | b     |
@@ -34,11 +34,11 @@ def test_a_load_writes_one_commit_or_none(own_tables: OwnTables) -> None:
     """Three batches in one load are one commit; a retry or unchanged values are none; a late change is one."""
     dimension = CUSTOMER.dimension
     first = own_tables.load(dimension, BACKFILL)
-    again = own_tables.load(dimension, BACKFILL, NOTHING_NEW)
+    repeated = own_tables.load(dimension, BACKFILL, UNCHANGED)
     late = own_tables.load(dimension, LATE)
 
-    assert [batch.outcome for batch in again.batches] == ["unchanged"] * 3 + ["accepted"]
-    assert again.table_version == first.table_version
+    assert [batch.outcome for batch in repeated.batches] == ["unchanged"] * 3 + ["accepted"]
+    assert repeated.table_version == first.table_version
     assert late.table_version == first.table_version + 1
 
     commits = [row for row in own_tables.history(dimension) if "batches" in row]

@@ -1,8 +1,8 @@
-"""S17: a run that is killed is continued by the next one."""
+"""S17: the next run continues a run that was killed."""
 
 from scd_pipeline.load.run import commit_log, ingest_and_apply, plan
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.ground import OwnTables, once
+from scd_pipeline_tests.semantics.engine import OwnTables, load_once
 from scd_pipeline_tests.semantics.specification import by_files, feed, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -19,13 +19,13 @@ def test_the_next_run_applies_what_a_killed_run_left_in_the_change_log(own_table
     The next run has the same deliveries and more, or none.
     """
     warehouse, dimension = own_tables.warehouse, by_files(CUSTOMER.dimension)
-    first, second, third = (own_tables.deliveries(dimension, told) for told in (FIRST, SECOND, THIRD))
+    first, second, third = (own_tables.deliveries(dimension, table) for table in (FIRST, SECOND, THIRD))
 
-    made = plan(warehouse, dimension, first)
-    made.prepare(warehouse)  # killed here, and here again
-    commit_log(warehouse, made)
-    told = once(warehouse, dimension, [*first, *second])
-    assert [batch.outcome for batch in told.batches] == ["unchanged", "accepted"]
+    load_plan = plan(warehouse, dimension, first)
+    load_plan.prepare(warehouse)  # killed here, and here again
+    commit_log(warehouse, load_plan)
+    result = load_once(warehouse, dimension, [*first, *second])
+    assert [batch.outcome for batch in result.batches] == ["unchanged", "accepted"]
     assert_same_rows(
         """
         | city | effective_from | effective_to | version | load_run_id |

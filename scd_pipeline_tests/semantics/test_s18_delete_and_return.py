@@ -94,7 +94,7 @@ def test_one_history_with_a_change_an_overwrite_a_delete_and_a_return() -> Case:
             | 1        | 2024-01-01 | 1      | Bonn | 10    | a     |
             | 2        | 2024-06-01 | 1      | Kiel | 10    | a     |
             | 3        | 2024-07-01 | 1      | Kiel | 10    | b     |
-            | 4        | 2024-09-01 | nobody |      |       |       |
+            | 4        | 2024-09-01 | no row |      |       |       |
             | 5        | 2024-11-01 | 1      | Kiel | 10    | b     |
             """
         ),
@@ -171,7 +171,7 @@ def test_values_provided_before_an_entity_exists_are_in_effect_once_it_exists() 
             """
             | delivery | at         | id     | city |
             | 2        | 2024-02-01 | 1      | Bonn |
-            | 3        | 2024-03-01 | nobody |      |
+            | 3        | 2024-03-01 | no row |      |
             """
         ),
         feed(

@@ -1,12 +1,12 @@
 """Each kind of change record, late, early and at equal time (S5, S14, S18, S19, S26).
 
-Two records are given, one in January (Bonn) and one in March. Each line adds a further *record*: an upsert (Ulm), a
-delete, a no-op or a bad row. It is delivered *by* a feed or a snapshot, and it *comes*
+There are two records, one in January (Bonn) and one in March. Each line adds a further *record*: an upsert (Ulm), a
+delete, a no-op or a bad row. It is delivered *by* a feed or a snapshot, and it *arrives*
 
-- late: it is true from February, and arrives last;
-- early: it is true from May, and arrives first;
+- late: it is true from February, and is loaded last;
+- early: it is true from May, and is loaded first;
 - equal, before or after: it is true from March, like the second record; the name of its delivery is before or after
-  that of the second record; it arrives last.
+  that of the second record; it is loaded last.
 
 The months have the city of the entity at that time. Each line is tested with the first two records from a feed and from
 snapshots.
@@ -20,11 +20,11 @@ from itertools import groupby
 import pytest
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, Told, expected, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, DeliveryTable, expected, feed, rule, snapshots
 from scd_pipeline_tests.text_tables import render
 
 KIEL_IN_MARCH = """
-| record  | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
+| record  | by       | arrives       | Jan  | Feb  | Mar  | Apr  | May  |
 | ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
 | upsert  | feed     | late          | Bonn | Ulm  | Kiel | Kiel | Kiel |
 | upsert  | feed     | early         | Bonn | Bonn | Kiel | Kiel | Ulm  |
@@ -57,7 +57,7 @@ KIEL_IN_MARCH = """
 """
 
 BONN_AGAIN_IN_MARCH = """
-| record  | by       | comes         | Jan  | Feb  | Mar  | Apr  | May  |
+| record  | by       | arrives       | Jan  | Feb  | Mar  | Apr  | May  |
 | ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
 | upsert  | feed     | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
 | upsert  | feed     | early         | Bonn | Bonn | Bonn | Bonn | Ulm  |
@@ -77,7 +77,7 @@ BONN_AGAIN_IN_MARCH = """
 """
 
 MONTHS = {"Jan": "2024-01-01", "Feb": "2024-02-01", "Mar": "2024-03-01", "Apr": "2024-04-01", "May": "2024-05-01"}
-COMES = {
+ARRIVALS = {
     "late": ("2", MONTHS["Feb"]),
     "early": ("5", MONTHS["May"]),
     "equal, before": ("2", MONTHS["Mar"]),
@@ -88,26 +88,26 @@ ROWS = {
     ("delete", "feed"): "| {name} | {time} | 1      |      | {time} | D  |      |    |",
     ("bad row", "feed"): "| {name} | {time} | 1      | bad_rows | {time} |    | Ulm  | x! |",
     ("upsert", "snapshot"): "| {name} | {time} | 1      |      | Ulm  | 1  |",
-    ("delete", "snapshot"): "| {name} | {time} | nobody |      |      |    |",
+    ("delete", "snapshot"): "| {name} | {time} | no row |      |      |    |",
     ("no-op", "snapshot"): "| {name} | {time} | NULL   | bad_rows | Ulm  | 1  |",
     ("bad row", "snapshot"): "| {name} | {time} | 1      | bad_rows | Ulm  | x! |",
 }
 
 
-def _told(by: str, line: str) -> Told:
+def _delivery(by: str, line: str) -> DeliveryTable:
     if by == "feed":
         return feed(f"| delivery | at | id | allow | time | op | city | score |\n{line}")
     return snapshots(f"| delivery | at | id | allow | city | score |\n{line}")
 
 
-def _statement(by: str, name: str, time: str, city: str) -> Told:
+def _change_record(by: str, name: str, time: str, city: str) -> DeliveryTable:
     cells = ("1", "", time, "", city, "1") if by == "feed" else ("1", "", city, "1")
-    return _told(by, f"| {name} | {time} | {' | '.join(cells)} |")
+    return _delivery(by, f"| {name} | {time} | {' | '.join(cells)} |")
 
 
 def _becomes(line: dict[str, str | None]) -> str:
     """The versions that the columns of months describe."""
-    runs = [(city, [MONTHS[m] for m, _ in months]) for city, months in groupby(_places(line), lambda place: place[1])]
+    runs = [(city, [MONTHS[m] for m, _ in months]) for city, months in groupby(_months(line), lambda pair: pair[1])]
     rows = []
     for i, (city, months) in enumerate(runs):
         if city is not None:
@@ -116,19 +116,22 @@ def _becomes(line: dict[str, str | None]) -> str:
     return "\n".join(text.strip() for text in render(rows).splitlines()).replace("'", "")
 
 
-def _places(line: dict[str, str | None]) -> list[tuple[str, str | None]]:
+def _months(line: dict[str, str | None]) -> list[tuple[str, str | None]]:
     return [(month, line[month]) for month in MONTHS]
 
 
 def _cases(table: str, city: str) -> Iterator[tuple[str, Case]]:
     for line in expected(table):
-        name, time = COMES[line["comes"]]
-        more = _told(line["by"], ROWS[line["record"], line["by"]].format(name=name, time=time))
+        name, time = ARRIVALS[line["arrives"]]
+        added = _delivery(line["by"], ROWS[line["record"], line["by"]].format(name=name, time=time))
         for base in ("feed", "snapshot"):
-            known = [_statement(base, "1", MONTHS["Jan"], "Bonn"), _statement(base, "3", MONTHS["Mar"], city)]
-            told = [more, *known] if line["comes"] == "early" else [*known, more]
-            title = f"{line['record']} by {line['by']}, {line['comes']}, {city} by {base}"
-            yield title, Case(CUSTOMER, *told, becomes=_becomes(line))
+            base_records = [
+                _change_record(base, "1", MONTHS["Jan"], "Bonn"),
+                _change_record(base, "3", MONTHS["Mar"], city),
+            ]
+            tables = [added, *base_records] if line["arrives"] == "early" else [*base_records, added]
+            title = f"{line['record']} by {line['by']}, {line['arrives']}, {city} by {base}"
+            yield title, Case(CUSTOMER, *tables, becomes=_becomes(line))
 
 
 CASES = dict([*_cases(KIEL_IN_MARCH, "Kiel"), *_cases(BONN_AGAIN_IN_MARCH, "Bonn")])

@@ -190,7 +190,7 @@ def test_a_version_that_a_snapshot_restores_has_the_reason_of_that_snapshot() ->
 
 @rule("S19", "S26")
 @case
-def test_a_snapshot_asserts_nothing_about_an_entity_whose_row_is_bad() -> Case:
+def test_a_snapshot_asserts_nothing_about_an_entity_with_a_bad_row() -> Case:
     """The second snapshot asserts nothing about 1, so the late change before it is in effect up to the third."""
     return Case(
         CUSTOMER,
@@ -246,7 +246,7 @@ def test_an_entity_with_a_bad_row_is_retired_if_the_next_snapshot_omits_it() -> 
 
 @rule("S5", "S26")
 @case
-def test_a_valid_row_takes_effect_even_if_its_entity_also_has_a_bad_row() -> Case:
+def test_a_valid_row_is_in_effect_even_if_its_entity_also_has_a_bad_row() -> Case:
     """It repeats the stored values; the late change before it is in effect up to this row."""
     return Case(
         CUSTOMER,

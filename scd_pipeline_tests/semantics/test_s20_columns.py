@@ -12,12 +12,12 @@ from scd_pipeline.load.run import plan, record
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.ground import OwnTables, once, records
+from scd_pipeline_tests.semantics.engine import OwnTables, load_once, records
 from scd_pipeline_tests.semantics.specification import (
     Case,
     by_files,
     case,
-    declared,
+    declare,
     feed,
     oracle_batch,
     rule,
@@ -25,7 +25,7 @@ from scd_pipeline_tests.semantics.specification import (
 )
 from scd_pipeline_tests.text_tables import assert_same_rows, same_rows
 
-LAST_YEAR = declared(
+LAST_YEAR = declare(
     """
     dimension: dim_shop
     business_key: {id: int}
@@ -37,7 +37,7 @@ LAST_YEAR = declared(
       email: 1
     """
 )
-THIS_YEAR = declared(
+THIS_YEAR = declare(
     """
     dimension: dim_shop
     business_key: {id: int}
@@ -45,7 +45,7 @@ THIS_YEAR = declared(
       pos: {snapshot: {}}
     attributes:
       city: {scd: 2, former_names: town}                   # renamed
-      score: {scd: 2, type: int, retired: true}            # no longer stated
+      score: {scd: 2, type: int, retired: true}            # no longer provided
       email: {scd: 1, missing: not_provided}                      # may be missing
       tier: 2                                              # new
     """
@@ -79,7 +79,7 @@ THIS = snapshots(
 def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables: OwnTables) -> None:
     """A column tier that was delivered before it was declared is not read."""
     last, this = LAST_YEAR.dimension, THIS_YEAR.dimension
-    told = own_tables.load(last, LAST, LACKING)
+    result = own_tables.load(last, LAST, LACKING)
     assert_same_rows(
         """
         | batch_id         | outcome  | code           | undeclared     | missing |
@@ -94,7 +94,7 @@ def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables:
                 "undeclared": ", ".join(batch.undeclared),
                 "missing": batch.details.get("missing", ""),
             }
-            for batch in told.batches
+            for batch in result.batches
         ],
     )
     assert "colour" not in own_tables.rows(last)[0]
@@ -148,7 +148,7 @@ def test_a_snapshot_from_before_a_rename_still_provides_the_renamed_attribute(ow
     assert_same_rows(becomes, o.oracle(THIS_YEAR.dim, [*before, *after]))
 
 
-WITHOUT_EMAIL = declared(
+WITHOUT_EMAIL = declare(
     """
     dimension: dim_shop
     business_key: {id: int}
@@ -163,7 +163,7 @@ WITHOUT_EMAIL = declared(
 
 
 YEARS = [
-    declared(
+    declare(
         f"""
         dimension: dim_shop
         business_key: {{id: int}}
@@ -199,9 +199,9 @@ EACH_YEAR = (
 @rule("S19", "S20")
 def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: OwnTables) -> None:
     """Renamed twice, each time with the last name alone: the rows equal those with all former names declared."""
-    one, two, three, whole = (year.dimension for year in YEARS)
-    for dimension, told in zip((one, two, three), EACH_YEAR, strict=True):
-        own_tables.load(dimension, snapshots(told, source="pos")).raise_if_rejected()
+    first, second, third, complete = (year.dimension for year in YEARS)
+    for dimension, table in zip((first, second, third), EACH_YEAR, strict=True):
+        own_tables.load(dimension, snapshots(table, source="pos")).raise_if_rejected()
         record(own_tables.warehouse, by_files(dimension))
     becomes = """
         | id | place | cost | current_cost | effective_from | effective_to | load_run_id    |
@@ -210,22 +210,22 @@ def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: Own
         | 1  | Kiel  | 30   | 10           | 2024-03-01     | 2024-04-01   | pos/snapshot/3 |
         | 1  | Bonn  | 10   | 10           | 2024-04-01     | OPEN         | pos/snapshot/4 |
     """
-    assert_same_rows(becomes, own_tables.rows(three))
+    assert_same_rows(becomes, own_tables.rows(third))
     batches = [
         oracle_batch(batch, dimension)
-        for dimension, told in zip((one, two, three), EACH_YEAR, strict=True)
-        for batch in snapshots(told, source="pos").batches(dimension)
+        for dimension, table in zip((first, second, third), EACH_YEAR, strict=True)
+        for batch in snapshots(table, source="pos").batches(dimension)
     ]
     assert_same_rows(becomes, o.oracle(YEARS[3].dim, batches))
-    assert all(finding.passed for finding in check_dimension(own_tables.warehouse, three))
-    assert plan(own_tables.warehouse, by_files(whole), []).schema_steps == ()
+    assert all(result.passed for result in check_dimension(own_tables.warehouse, third))
+    assert plan(own_tables.warehouse, by_files(complete), []).schema_steps == ()
 
     other = Warehouse(own_tables.warehouse.spark, own_tables.files.parent / "other")
-    in_one_name = EACH_YEAR[0].replace("city", "place").replace("rent", "cost") + "".join(
-        told.replace("town ", "place").split("|\n", 1)[1] for told in EACH_YEAR[1:]
+    renamed_table = EACH_YEAR[0].replace("city", "place").replace("rent", "cost") + "".join(
+        table.replace("town ", "place").split("|\n", 1)[1] for table in EACH_YEAR[1:]
     )
-    once(other, by_files(whole), own_tables.deliveries(whole, snapshots(in_one_name, source="pos")))
-    assert not same_rows(own_tables.rows(three), records(other.table(three.name).read()))
+    load_once(other, by_files(complete), own_tables.deliveries(complete, snapshots(renamed_table, source="pos")))
+    assert not same_rows(own_tables.rows(third), records(other.table(third.name).read()))
 
 
 @pytest.mark.slow
@@ -235,10 +235,10 @@ def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: Ow
     before, after = (year.dimension for year in YEARS[:2])
     own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_rejected()
     own_tables.load(after, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
-    anew = replace(YEARS[2].dimension, attributes={"town": 2, "cost": Attribute(6, "int"), "city": Attribute(1)})
+    reused = replace(YEARS[2].dimension, attributes={"town": 2, "cost": Attribute(6, "int"), "city": Attribute(1)})
     expected = "attributes.city: attribute town had the name city before, .*; choose another name for this attribute"
     with pytest.raises(DeclarationError, match=expected):
-        plan(own_tables.warehouse, by_files(anew), [])
+        plan(own_tables.warehouse, by_files(reused), [])
 
 
 @rule("S20")
@@ -330,7 +330,7 @@ def test_columns_of_the_key_and_of_the_channel_are_required() -> Case:
 @rule("S20")
 def test_a_missing_column_that_an_expression_names_rejects_the_delivery(own_tables: OwnTables) -> None:
     """The delivery is rejected, and the run continues."""
-    dimension = declared(
+    dimension = declare(
         """
         dimension: dim_signal
         business_key: id
@@ -338,13 +338,13 @@ def test_a_missing_column_that_an_expression_names_rejects_the_delivery(own_tabl
         attributes: {city: 2}
         """
     ).dimension
-    told = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
-    (batch,) = own_tables.load(dimension, told).batches
+    delivery = feed("| delivery | id | time | city |\n| 1 | 1 | 2024-01-01 | Bonn |")
+    (batch,) = own_tables.load(dimension, delivery).batches
     assert (batch.outcome, batch.code) == ("rejected", "COLUMN_MISSING")
     assert batch.details == {"missing": "removed (in `deletes`)", "existing": "city, id, time and 1 more"}
 
 
-OFFICE = declared(
+OFFICE = declare(
     """
     dimension: dim_office
     business_key: {id: int}

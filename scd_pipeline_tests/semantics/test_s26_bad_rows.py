@@ -1,11 +1,11 @@
 """S26: bad rows are quarantined with their reason and their batch; the other rows are loaded."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
-from scd_pipeline_tests.semantics.ground import OwnTables
-from scd_pipeline_tests.semantics.specification import Case, case, declared, feed, rule, snapshots
+from scd_pipeline_tests.semantics.engine import OwnTables
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, rule, snapshots
 from scd_pipeline_tests.text_tables import assert_same_rows
 
-CLIENT = declared(
+CLIENT = declare(
     """
     dimension: dim_client
     business_key: {id: int}

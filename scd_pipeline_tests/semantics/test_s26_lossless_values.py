@@ -215,8 +215,8 @@ CASES = [
 
 
 def _rules(text: str) -> Rules:
-    words = dict(word.strip().partition("=")[::2] for word in text.split(",") if word)
-    return Rules(words.get("zone", "UTC"), words.get("pattern"), words.get("unit"), "round" in words)
+    options = dict(option.strip().partition("=")[::2] for option in text.split(",") if option)
+    return Rules(options.get("zone", "UTC"), options.get("pattern"), options.get("unit"), "round" in options)
 
 
 @pytest.fixture(scope="module")

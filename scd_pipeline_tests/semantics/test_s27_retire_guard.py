@@ -8,8 +8,8 @@ from scd_pipeline.declaration import RetireGuard
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.load import change_records
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER, STORE
-from scd_pipeline_tests.semantics.ground import Ground, OwnTables
-from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declared, feed, rule, snapshots
+from scd_pipeline_tests.semantics.engine import OwnTables, SharedTables
+from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declare, feed, rule, snapshots
 
 
 @rule("S27")
@@ -41,12 +41,12 @@ def test_a_truncated_snapshot_is_rejected() -> Case:
 @rule("S27")
 @pytest.mark.xdist_group(CUSTOMER.dimension.name)
 def test_the_error_names_the_rejected_batch_and_how_to_override_the_guard(
-    grounds: Callable[[Declaration], Ground],
+    shared_tables: Callable[[Declaration], SharedTables],
 ) -> None:
-    ground = grounds(CUSTOMER)
-    rejected = ground.results[ground.number(test_a_truncated_snapshot_is_rejected.case)][1]
+    tables = shared_tables(CUSTOMER)
+    rejected = tables.results[tables.number(test_a_truncated_snapshot_is_rejected.case)][1]
     assert rejected.details == {"omitted": 7, "existing": 24, "share": "29%", "limit": "25%"}
-    load = next(load for load in ground.loads if rejected in load.batches)
+    load = next(load for load in tables.loads if rejected in load.batches)
     with pytest.raises(BatchRejected):
         load.raise_if_rejected()
 
@@ -85,7 +85,7 @@ def test_an_empty_snapshot_is_rejected_and_the_next_one_is_loaded() -> Case:
             """
             | delivery | at         | id     | city |
             | 1        | 2024-01-01 | 1..20  | Bonn |
-            | 2        | 2024-02-01 | nobody |      |
+            | 2        | 2024-02-01 | no row |      |
             | 3        | 2024-03-01 | 1..20  | Kiel |
             """
         ),
@@ -112,7 +112,7 @@ def test_the_default_guard_applies_from_twenty_existing_entities_on() -> Case:
             """
             | delivery | at         | id     | city |
             | 1        | 2024-01-01 | 1..19  | Bonn |
-            | 2        | 2024-02-01 | nobody |      |
+            | 2        | 2024-02-01 | no row |      |
             """
         ),
         becomes="""
@@ -122,7 +122,7 @@ def test_the_default_guard_applies_from_twenty_existing_entities_on() -> Case:
     )
 
 
-TUTORIAL = declared(
+TUTORIAL = declare(
     """
     dimension: dim_guarded
     business_key: {id: int}
@@ -147,7 +147,7 @@ def test_a_declared_share_applies_at_any_size() -> Case:
             | delivery | at         | id     | time       | city |
             | 1        | 2024-01-01 | 1..4   | 2024-01-01 | Bonn |
             | 2        | 2024-02-01 | 1..3   | 2024-01-01 | Bonn |
-            | 3        | 2024-03-01 | nobody |            |      |
+            | 3        | 2024-03-01 | no row |            |      |
             | 4        | 2024-04-01 | 1..4   | 2024-04-01 | Kiel |
             """
         ),
@@ -242,13 +242,13 @@ def test_the_retire_guard_can_be_overridden() -> Case:
             """
             | delivery | at         | id     | city | allow |
             | 1        | 2024-01-01 | 1..20  | Bonn |       |
-            | 2        | 2024-02-01 | nobody |      |       |
+            | 2        | 2024-02-01 | no row |      |       |
             """
         ),
         snapshots(
             """
             | delivery | at         | id     | city | allow        |
-            | 2        | 2024-02-01 | nobody |      | retire_guard |
+            | 2        | 2024-02-01 | no row |      | retire_guard |
             """
         ),
         becomes="""
@@ -332,7 +332,7 @@ def test_the_guard_does_not_apply_to_a_source_that_does_not_decide_existence() -
             """
             | delivery | at         | id     | note |
             | 2        | 2024-02-01 | 1..24  | vip  |
-            | 3        | 2024-03-01 | nobody |      |
+            | 3        | 2024-03-01 | no row |      |
             """,
             source="desk",
         ),
@@ -445,8 +445,8 @@ def test_the_retire_guard_counts_entities_in_the_scope_of_the_snapshot() -> Case
             | delivery | at         | scope  | region | id     | city |
             | 1        | 2024-01-01 | 'n, s' | n      | n1..20 | Bonn |
             | 1        | 2024-01-01 | 'n, s' | s      | s1..4  | Ulm  |
-            | 2        | 2024-02-01 | n      | nobody |        |      |
-            | 3        | 2024-03-01 | s      | nobody |        |      |
+            | 2        | 2024-02-01 | n      | no row |        |      |
+            | 3        | 2024-03-01 | s      | no row |        |      |
             """,
             source="pos",
         ),
@@ -477,8 +477,8 @@ def test_a_snapshot_retires_in_its_scope_only() -> Case:
             | 1        | 2024-01-01 |       | n      | b  | Bonn |
             | 1        | 2024-01-01 |       | s      | a  | Ulm  |
             | 2        | 2024-02-01 |       | n      | a  | Bonn |
-            | 3        | 2024-03-01 |       | nobody |    |      |
-            | 4        | 2024-04-01 | s     | nobody |    |      |
+            | 3        | 2024-03-01 |       | no row |    |      |
+            | 4        | 2024-04-01 | s     | no row |    |      |
             """,
             source="pos",
         ),
@@ -701,7 +701,7 @@ def test_the_retire_guard_does_not_apply_to_deletes_of_a_feed() -> Case:
 
 @rule("S27")
 def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tables: OwnTables) -> None:
-    lenient = declared(
+    lenient = declare(
         """
         dimension: dim_customer
         business_key: {id: int}
@@ -709,7 +709,7 @@ def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tabl
         attributes: {city: 2}
         """
     ).dimension
-    told = snapshots(
+    deliveries = snapshots(
         """
         | delivery | at         | id   | city |
         | 1        | 2024-01-01 | 1    | Bonn |
@@ -718,7 +718,7 @@ def test_a_snapshot_with_an_unreadable_key_retires_entities_if_declared(own_tabl
         | 2        | 2024-02-01 | NULL | Ulm  |
         """
     )
-    own_tables.load(lenient, told)
+    own_tables.load(lenient, deliveries)
     assert {row["id"]: row["current_flag"] for row in own_tables.rows(lenient)} == {1: True, 2: False}
 
 
@@ -727,18 +727,20 @@ def test_consecutive_snapshots_without_common_entities_are_all_rejected(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The remaining batches are recomputed once, not once for each of them."""
-    looked: list[int] = []
-    really = change_records._compare_once
-    monkeypatch.setattr(change_records, "_compare_once", lambda *given: looked.append(1) or really(*given))
-    told = snapshots(
+    comparisons: list[int] = []
+    compare_once = change_records._compare_once
+    monkeypatch.setattr(
+        change_records, "_compare_once", lambda *arguments: comparisons.append(1) or compare_once(*arguments)
+    )
+    deliveries = snapshots(
         """
         | delivery | at         | scope | region | id     | city |
         | 1        | 2024-01-01 | n     | n      | n1..20 | Bonn |
         | 2        | 2024-01-01 | s     | s      | s1..20 | Ulm  |
-        | 3        | 2024-02-01 | n     | nobody |        |      |
-        | 4        | 2024-03-01 | s     | nobody |        |      |
+        | 3        | 2024-02-01 | n     | no row |        |      |
+        | 4        | 2024-03-01 | s     | no row |        |      |
         """,
         source="pos",
     )
-    own_tables.load(STORE.dimension, told)
-    assert len(looked) == 2
+    own_tables.load(STORE.dimension, deliveries)
+    assert len(comparisons) == 2

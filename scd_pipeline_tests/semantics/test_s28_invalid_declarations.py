@@ -22,8 +22,8 @@ DECLARATION = inspect.cleandoc(
     """
 )
 
-FAULTS = """
-| instead of                  | stands                 | what is told of d.yaml                                    |
+ERRORS = """
+| valid                       | invalid                | error in d.yaml                                           |
 | --------------------------- | ---------------------- | --------------------------------------------------------- |
 | business_key: id            | business_key: [id, id] | 2: business_key: column id is in the business key         |
 | crm: {snapshot              | crm: {snapshots        | 4: sources.crm.snapshots: 'snapshots' is not an     |
@@ -39,21 +39,21 @@ FAULTS = """
 
 
 @rule("S28")
-@pytest.mark.parametrize("fault", parse_table(FAULTS), ids=lambda fault: fault["stands"])
-def test_an_error_names_the_location_and_the_fix(fault: dict[str, str]) -> None:
-    right, wrong, told = fault.values()
-    assert right in DECLARATION
-    with pytest.raises(DeclarationError) as refused:
-        parse(DECLARATION.replace(right, wrong), "d.yaml")
-    assert str(refused.value).startswith(f"d.yaml:{told}")
+@pytest.mark.parametrize("line", parse_table(ERRORS), ids=lambda line: line["invalid"])
+def test_an_error_names_the_location_and_the_fix(line: dict[str, str]) -> None:
+    valid, invalid, error = line.values()
+    assert valid in DECLARATION
+    with pytest.raises(DeclarationError) as raised:
+        parse(DECLARATION.replace(valid, invalid), "d.yaml")
+    assert str(raised.value).startswith(f"d.yaml:{error}")
 
 
 @rule("S28")
 def test_all_errors_are_reported_at_once() -> None:
     text = DECLARATION.replace("scd: 0", "scd: 9").replace("scd: 2", "scd: 5").replace("Oslo", "Olso")
-    with pytest.raises(DeclarationError) as refused:
+    with pytest.raises(DeclarationError) as raised:
         parse(text, "d.yaml")
-    assert [each.location for each in refused.value.errors] == ["d.yaml:4", "d.yaml:7", "d.yaml:8"]
+    assert [error.location for error in raised.value.errors] == ["d.yaml:4", "d.yaml:7", "d.yaml:8"]
 
 
 @rule("S28")

@@ -59,7 +59,7 @@ def test_absence_from_another_source_asserts_nothing() -> Case:
             """
             | delivery | at         | id     | note |
             | 2        | 2024-02-01 | 1      | vip  |
-            | 3        | 2024-03-01 | nobody |      |
+            | 3        | 2024-03-01 | no row |      |
             """,
             source="desk",
         ),

@@ -7,7 +7,7 @@ import pytest
 from scd_pipeline.delta import capabilities
 from scd_pipeline.errors import UnsupportedDelta
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.ground import OwnTables, records
+from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.specification import feed, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -35,11 +35,11 @@ BECOMES = """
 @rule("S32")
 @pytest.mark.usefixtures("each_warehouse_probes")
 def test_platform_capabilities_are_probed_once_and_stored(own_tables: OwnTables) -> None:
-    found = own_tables.warehouse.capabilities
-    memory = own_tables.warehouse.table(capabilities.TABLE_NAME)
-    assert [row["replaces"] for row in records(memory.read())] == [found.replaces]
-    told = capabilities.stored_capabilities(memory, found.server)
-    assert told == found
+    probed = own_tables.warehouse.capabilities
+    table = own_tables.warehouse.table(capabilities.TABLE_NAME)
+    assert [row["replaces"] for row in records(table.read())] == [probed.replaces]
+    stored = capabilities.stored_capabilities(table, probed.server)
+    assert stored == probed
 
 
 @rule("S32")
@@ -48,18 +48,18 @@ def test_merge_gives_the_same_rows_if_rows_cannot_be_replaced_by_their_key(own_t
     warehouse, dimension = own_tables.warehouse, CUSTOMER.dimension
     warehouse.__dict__["capabilities"] = capabilities.Capabilities("server", "engine", replaces=False, merges=True)
     own_tables.load(dimension, FIRST)
-    told = own_tables.load(dimension, SECOND)
-    assert told.rows == {"close": 1, "open": 1, "remove": 1}
+    result = own_tables.load(dimension, SECOND)
+    assert result.rows == {"close": 1, "open": 1, "remove": 1}
     assert_same_rows(BECOMES, own_tables.rows(dimension))
 
 
 @rule("S32")
 @pytest.mark.usefixtures("each_warehouse_probes")
-def test_a_run_is_rejected_before_it_writes_if_no_way_of_writing_works(
+def test_a_run_fails_before_it_writes_if_no_way_of_writing_works(
     own_tables: OwnTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    none = capabilities.Capabilities("server", "Delta 0", replaces=False, merges=False)
-    monkeypatch.setattr(capabilities, "probe", lambda spark, server, path: replace(none, server=server))
+    unsupported = capabilities.Capabilities("server", "Delta 0", replaces=False, merges=False)
+    monkeypatch.setattr(capabilities, "probe", lambda spark, server, path: replace(unsupported, server=server))
     with pytest.raises(UnsupportedDelta, match="NO_WAY_TO_WRITE"):
         own_tables.load(CUSTOMER.dimension, FIRST)
     assert not own_tables.warehouse.table(CUSTOMER.dimension.name).exists()

@@ -40,7 +40,7 @@ def test_the_row_of_a_deleted_entity_is_kept_optionally_with_deleted_at() -> Cas
             | delivery | at         | id     | name |
             | 1        | 2024-01-01 | 1      | DDR  |
             | 1        | 2024-01-01 | 2      | NO   |
-            | 2        | 2024-02-01 | nobody |      |
+            | 2        | 2024-02-01 | no row |      |
             | 3        | 2024-03-01 | 2      | NO   |
             """,
             source="iso",
@@ -113,7 +113,7 @@ def test_a_late_absence_does_not_remove_an_entity_that_exists_later() -> Case:
             | delivery | at         | id     | name |
             | 1        | 2024-01-01 | 1      | a    |
             | 3        | 2024-03-01 | 1      | a    |
-            | 2        | 2024-02-01 | nobody |      |
+            | 2        | 2024-02-01 | no row |      |
             """,
             source="sap",
         ),

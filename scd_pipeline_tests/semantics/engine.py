@@ -1,4 +1,4 @@
-"""The engine's side of the cases: those of one declaration are loaded together, each apart by its own key column."""
+"""Run the cases on the engine: those of one declaration are loaded together, separated by an additional key column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, ingest_and_apply
-from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, Delivered, Told, by_files
+from scd_pipeline_tests.semantics.specification import CASE, Case, Declaration, DeliveredBatch, DeliveryTable, by_files
 from scd_pipeline_tests.servers import several_partitions
 
 Records = list[dict[str, Any]]
@@ -31,7 +31,7 @@ _Item = TypeVar("_Item")
 
 _FIRST_DAY, _MOST_CASES = dt.date(2020, 1, 1), 500
 _MOST_LOADS = 3
-"""A case of more deliveries has the others in its last load; a load of all cases of a declaration is dear."""
+"""A case with more deliveries has the others in its last load: a load of all cases of a declaration is expensive."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -40,28 +40,28 @@ def records(frame: DataFrame) -> Records:
     return frame.toArrow().to_pylist()
 
 
-def once(warehouse: Warehouse, dimension: Dimension, deliveries: Iterable[Delivery] = ()) -> LoadResult:
-    """A load that does not try again."""
+def load_once(warehouse: Warehouse, dimension: Dimension, deliveries: Iterable[Delivery] = ()) -> LoadResult:
+    """Load without a retry."""
     return ingest_and_apply(warehouse, dimension, list(deliveries), retry=Retry(attempts=1))
 
 
 def delivery_name(name: str, number: int) -> str:
-    """The name of a delivery of a case: as it is ordered inside of the case, and no other case has it."""
+    """The name of a delivery of a case: unique among the cases, and in the same order within the case."""
     if _DATE.fullmatch(name):
         days = (dt.date.fromisoformat(name) - _FIRST_DAY).days
         return str(dt.date(1, 1, 1) + dt.timedelta(days * _MOST_CASES + number))
     return str(int(name) * _MOST_CASES + number) if name.isdecimal() else f"{name}-{number}"
 
 
-def physical_columns(batch: Delivered, dimension: Dimension) -> list[str]:
-    """The columns of the file: those of the table, and what the channel declares beside them."""
+def physical_columns(batch: DeliveredBatch, dimension: Dimension) -> list[str]:
+    """The columns of the file: those of the table, and those that the channel declares in addition."""
     channel = dimension.source(batch.source).channel(batch.channel)
-    told = [channel.sequence, channel.reason]
-    told.append("op" if isinstance(channel, Feed) and channel.deletes else None)
-    return sorted({*batch.columns, *(name for name in told if name)})
+    declared = [channel.sequence, channel.reason]
+    declared.append("op" if isinstance(channel, Feed) and channel.deletes else None)
+    return sorted({*batch.columns, *(name for name in declared if name)})
 
 
-def write(batch: Delivered, dimension: Dimension, path: Path, fixed: Mapping[str, str]) -> None:
+def write(batch: DeliveredBatch, dimension: Dimension, path: Path, fixed: Mapping[str, str]) -> None:
     """The batch as a file of text columns; `fixed` are columns with one value."""
     names = physical_columns(batch, dimension)
     rows = [{**{name: row.get(name) for name in names}, **fixed} for row in batch.rows]
@@ -69,8 +69,8 @@ def write(batch: Delivered, dimension: Dimension, path: Path, fixed: Mapping[str
     pq.write_table(pa.Table.from_pylist(rows, schema), path)
 
 
-def delivery(batch: Delivered, dimension: Dimension, path: Path, number: int | None = None) -> Delivery:
-    """The batch as a delivery of one file; one of the cases with that number, where it is given."""
+def delivery(batch: DeliveredBatch, dimension: Dimension, path: Path, number: int | None = None) -> Delivery:
+    """The batch as a delivery of one file; with a number, a delivery of the case with that number."""
     if not batch.withdrawn:
         write(batch, dimension, path, {} if number is None else {CASE: str(number)})
     return Delivery(
@@ -87,8 +87,8 @@ def delivery(batch: Delivered, dimension: Dimension, path: Path, number: int | N
     )
 
 
-def _scope(batch: Delivered, dimension: Dimension, number: int | None) -> Sequence[Sequence[Any]] | None:
-    """The scope that the table tells; in shared tables its own case, unless the rest is to be read off the rows."""
+def _scope(batch: DeliveredBatch, dimension: Dimension, number: int | None) -> Sequence[Sequence[Any]] | None:
+    """The scope in the table, in shared tables with the case; None if it is derived from the rows."""
     channel = dimension.source(batch.source).channel(batch.channel)
     if not isinstance(channel, Snapshot) or batch.withdrawn:
         return None
@@ -98,14 +98,14 @@ def _scope(batch: Delivered, dimension: Dimension, number: int | None) -> Sequen
     return [shared] if shared and not channel.scope else None
 
 
-def _in_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
-    """The deliveries of a case in loads of one each; the last load has several if all are accepted in any order."""
+def _split_into_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
+    """One load for each delivery of a case; the last load has several if all are accepted in any order."""
     most = _MOST_LOADS if case.accepts_all else len(queue)
-    alone, others = queue[: most - 1], queue[most - 1 :]
-    return [[item] for item in alone] + ([others] if others else [])
+    single, others = queue[: most - 1], queue[most - 1 :]
+    return [[item] for item in single] + ([others] if others else [])
 
 
-class Ground:
+class SharedTables:
     """Some cases of one declaration, loaded into one warehouse: the first delivery of each, then the second, ..."""
 
     def __init__(self, warehouse: Warehouse, declaration: Declaration, cases: Sequence[Case], files: Path) -> None:
@@ -124,43 +124,43 @@ class Ground:
         return next(number for number, other in enumerate(self.cases) if other is case)
 
     def deliveries(self, number: int) -> list[Delivery]:
-        """The deliveries of a case, in order of arrival; their files are written."""
-        made = []
-        for i, batch in enumerate(self.cases[number].delivered):
+        """Write the files of a case and return its deliveries, in order of arrival."""
+        deliveries = []
+        for i, batch in enumerate(self.cases[number].batches):
             path = self.files / f"{self.dimension.name}_{number}_{i}.parquet"
-            made.append(delivery(batch, self.declaration.dimension, path, number))
-            batch_id = made[-1].batch(self.dimension).id
+            deliveries.append(delivery(batch, self.declaration.dimension, path, number))
+            batch_id = deliveries[-1].batch(self.dimension).id
             self._names |= {batch_id: batch.id, batch_id.rpartition("/")[0]: batch.id.rpartition("/")[0]}
-        return made
+        return deliveries
 
     def _steps(self) -> list[list[tuple[int, Delivery]]]:
         queues = [[(number, d) for d in self.deliveries(number)] for number, _ in enumerate(self.cases)]
-        whole = [pair for case, queue in zip(self.cases, queues, strict=True) if case.together for pair in queue]
-        single = [_in_loads(case, q) for case, q in zip(self.cases, queues, strict=True) if not case.together]
+        together = [pair for case, queue in zip(self.cases, queues, strict=True) if case.together for pair in queue]
+        single = [_split_into_loads(case, q) for case, q in zip(self.cases, queues, strict=True) if not case.together]
         rounds = [[pair for load in loads for pair in load] for loads in zip_longest(*single, fillvalue=())]
         rounds = rounds or [[]]
-        return [whole + rounds[0], *rounds[1:]]
+        return [together + rounds[0], *rounds[1:]]
 
     def _load(self, step: Sequence[tuple[int, Delivery]]) -> None:
         with several_partitions(self.warehouse.spark):
-            told = once(self.warehouse, self.dimension, [delivery for _, delivery in step])
-        self.loads.append(told)
-        for (number, _), result in zip(step, told.batches, strict=True):
+            load = load_once(self.warehouse, self.dimension, [delivery for _, delivery in step])
+        self.loads.append(load)
+        for (number, _), result in zip(step, load.batches, strict=True):
             self.results[number].append(result)
 
-    def own(self, frame: str, case: Case) -> Records:
-        """The rows of a case: of its `dimension`, `quarantine` or `log`, with the names that its table gave."""
+    def case_rows(self, frame: str, case: Case) -> Records:
+        """The rows of a case: of its `dimension`, `quarantine` or `log`, with the delivery names of its tables."""
         number = self.number(case)
         rows = [row for row in getattr(self, f"{frame}_rows") if row[CASE] == number]
-        return [{name: self._told(value) for name, value in row.items()} for row in rows]
+        return [{name: self._original_name(value) for name, value in row.items()} for row in rows]
 
-    def own_results(self, case: Case) -> Records:
-        """What the loads told of the batches of a case."""
+    def case_results(self, case: Case) -> Records:
+        """The results of the batches of a case."""
         number = self.number(case)
         return [
             {
                 "arrives": i,
-                "batch": self._told(result.batch_id),
+                "batch": self._original_name(result.batch_id),
                 **{name: getattr(result, name) for name in ("outcome", "code", "rows", "bad_rows")},
                 **{name: getattr(result, name) for name in ("new", "changed", "closed")},
                 "problem": result.problem.replace(f"{CASE}={number}, ", ""),
@@ -169,55 +169,55 @@ class Ground:
             for i, result in enumerate(self.results[number], 1)
         ]
 
-    def _told(self, value: Any) -> Any:
+    def _original_name(self, value: Any) -> Any:
         return self._names.get(value, value) if isinstance(value, str) else value
 
     @cached_property
     def dimension_rows(self) -> Records:
-        """The rows of the dimension, as they stand in its table."""
+        """The rows of the dimension."""
         return records(self.warehouse.table(self.dimension.name).read())
 
     @cached_property
     def log_rows(self) -> Records:
-        """The statements of the change log."""
+        """The change records of the change log."""
         log = self.warehouse.table(f"{self.dimension.name}_changes").read()
         rows = records(log.where(f"{KIND} != 'batch'"))
         return [{**row, "batch": row[BATCH], "kind": row[KIND], "time": row[EFFECTIVE_AT]} for row in rows]
 
     @cached_property
     def quarantine_rows(self) -> Records:
-        """The bad rows, with the case and the key without it."""
+        """The bad rows, with the case in a column and not in the key."""
         rows = records(reading.quarantine(self.warehouse, self.dimension))
-        found = [(row, re.fullmatch(rf"{CASE}=(\d+)(?:, )?(.*)", row["key"])) for row in rows]
-        return [{**row, CASE: int(match[1]), "key": match[2]} for row, match in found if match]
+        matches = [(row, re.fullmatch(rf"{CASE}=(\d+)(?:, )?(.*)", row["key"])) for row in rows]
+        return [{**row, CASE: int(match[1]), "key": match[2]} for row, match in matches if match]
 
 
 class OwnTables:
-    """A declaration with tables of its own, for what is to be seen load by load."""
+    """An empty warehouse for a test that checks the result of each load."""
 
     def __init__(self, warehouse: Warehouse, files: Path) -> None:
         self.warehouse, self.files = warehouse, files
 
-    def deliveries(self, dimension: Dimension, *told: Told) -> list[Delivery]:
-        """The deliveries of the tables; their files are written."""
-        made = []
-        for batch in (batch for table in told for batch in table.batches(dimension)):
+    def deliveries(self, dimension: Dimension, *tables: DeliveryTable) -> list[Delivery]:
+        """Write the files of the tables and return their deliveries."""
+        deliveries = []
+        for batch in (batch for table in tables for batch in table.batches(dimension)):
             path = self.files / f"{batch.id.replace('/', '_')}_{len(list(self.files.iterdir()))}.parquet"
-            made.append(delivery(batch, dimension, path))
-        return made
+            deliveries.append(delivery(batch, dimension, path))
+        return deliveries
 
-    def load(self, dimension: Dimension, *told: Told) -> LoadResult:
-        """Load the tables at once."""
-        return once(self.warehouse, by_files(dimension), self.deliveries(dimension, *told))
+    def load(self, dimension: Dimension, *tables: DeliveryTable) -> LoadResult:
+        """Load the tables in one load."""
+        return load_once(self.warehouse, by_files(dimension), self.deliveries(dimension, *tables))
 
     def rows(self, dimension: Dimension) -> Records:
-        """The dimension as it stands."""
+        """The rows of the dimension."""
         return records(self.warehouse.table(dimension.name).read())
 
     def history(self, dimension: Dimension) -> list[dict[str, Any]]:
-        """Delta's history of the dimension's table, the oldest first."""
+        """Delta's history of the dimension's table, oldest first."""
         identifier = self.warehouse.table(dimension.name).identifier
         frame = self.warehouse.spark.sql(f"DESCRIBE HISTORY {identifier}").select("version", "userMetadata")
         rows = [row.asDict() for row in frame.collect()]
-        told = [{**row, **json.loads(row["userMetadata"] or "{}")} for row in rows]
-        return sorted(told, key=lambda row: row["version"])
+        commits = [{**row, **json.loads(row["userMetadata"] or "{}")} for row in rows]
+        return sorted(commits, key=lambda row: row["version"])
