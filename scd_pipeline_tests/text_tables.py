@@ -5,7 +5,7 @@
     | 1  | 'NULL' | 2024-06-01     | OPEN         | true         |
 
 A cell is an integer, a decimal (`1.50`), `NaN`, `true` or `false`, a date, a timestamp (UTC), `OPEN`
-(9999-12-31 23:59:59), NULL (`NULL` or nothing), or text; in quotes it is text whatever it looks like
+(9999-12-31 23:59:59), NULL (`NULL` or nothing), or text; in quotes it is always text
 (`''`, `'1'`).
 """
 
@@ -22,14 +22,14 @@ from typing import Any
 OPEN = dt.datetime(9999, 12, 31, 23, 59, 59)
 Rows = Sequence[Mapping[str, Any]]
 
-_WORDS = {"": None, "NULL": None, "true": True, "false": False, "OPEN": OPEN, "NaN": float("nan")}
+_LITERALS = {"": None, "NULL": None, "true": True, "false": False, "OPEN": OPEN, "NaN": float("nan")}
 
 
 def parse_cell(text: str) -> Any:
     """The value of one cell."""
     text = text.strip()
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _LITERALS:
+        return _LITERALS[text]
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if re.fullmatch(r"-?\d+", text):
@@ -68,7 +68,7 @@ def parse(table: str) -> list[dict[str, Any]]:
 
 
 def show_cell(value: Any) -> str:
-    """A value as a cell that parses back to it, where a cell can."""
+    """A value as a cell that parses back to it, if a cell can represent it."""
     if isinstance(value, str):
         return value if value and parse_cell(value) == value and "|" not in value else repr(value)
     if isinstance(value, bool):
@@ -80,20 +80,22 @@ def show_cell(value: Any) -> str:
     return "NULL" if value is None else str(value)
 
 
-def render(rows: Rows, columns: Iterable[str] | None = None, marks: Sequence[str] | None = None) -> str:
-    """Rows as an aligned table; `marks` stand before the lines."""
+def render(rows: Rows, columns: Iterable[str] | None = None, prefixes: Sequence[str] | None = None) -> str:
+    """Rows as an aligned table; each line begins with its item of `prefixes`."""
     names = list(dict.fromkeys(name for row in rows for name in row) if columns is None else columns)
     lines = [names, *([show_cell(row[name]) if name in row else "?" for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
-    return "\n".join(f"{mark}{text}" for mark, text in zip(["  ", *(marks or ["  "] * len(rows))], texts, strict=True))
+    return "\n".join(
+        f"{prefix}{text}" for prefix, text in zip(["  ", *(prefixes or ["  "] * len(rows))], texts, strict=True)
+    )
 
 
 def plain(value: Any) -> Any:
     """A form in which equal values compare equal and hash alike.
 
     A date is its midnight, an aware time its UTC one; a double is its shortest decimal, -0.0 is 0, NaN is
-    NaN; arrays, structs (also Spark's Row) and maps go by content. A boolean is no number.
+    NaN; arrays, structs (also Spark's Row) and maps are compared by content. A boolean is not a number.
     """
     if hasattr(value, "asDict"):
         value = value.asDict(recursive=True)
@@ -116,20 +118,20 @@ def plain(value: Any) -> Any:
 def same_rows(expected: Rows, actual: Rows, columns: Iterable[str] | None = None) -> str:
     """The empty text if the rows agree in any order, else the difference: `-` missing, `+` not expected."""
     names = tuple(columns) if columns is not None else tuple(dict.fromkeys(n for row in expected for n in row))
-    wanted, found = (
+    expected_rows, actual_rows = (
         Counter(_frozen(row, names) for row in expected),
         Counter(_frozen(row, names) for row in actual),
     )
-    if wanted == found and (names or len(expected) == len(actual)):
+    if expected_rows == actual_rows and (names or len(expected) == len(actual)):
         return ""
     if not names:
-        return render(actual, marks=["+ "] * len(actual))
-    lines = [(row, "  ") for row in (wanted & found).elements()]
-    lines += [(row, "- ") for row in (wanted - found).elements()]
-    lines += [(row, "+ ") for row in (found - wanted).elements()]
+        return render(actual, prefixes=["+ "] * len(actual))
+    lines = [(row, "  ") for row in (expected_rows & actual_rows).elements()]
+    lines += [(row, "- ") for row in (expected_rows - actual_rows).elements()]
+    lines += [(row, "+ ") for row in (actual_rows - expected_rows).elements()]
     lines.sort(key=lambda line: repr((line[0], line[1])))
     originals = {_frozen(row, names): row for row in (*actual, *expected)}
-    return render([originals[row] for row, _ in lines], names, [mark for _, mark in lines])
+    return render([originals[row] for row, _ in lines], names, [prefix for _, prefix in lines])
 
 
 def _frozen(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
@@ -137,12 +139,12 @@ def _frozen(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
 
 
 def assert_same_rows(expected: Rows | str, actual: Rows, columns: Iterable[str] | None = None) -> None:
-    """Fails with the difference unless both hold the same rows, in any order.
+    """Fail with the difference unless both have the same rows, in any order.
 
-    Compared are `columns`; by default the header of the expected table, or the columns of the expected rows.
+    `columns` are compared, by default the header of the expected table, or the columns of the expected rows.
     """
     if isinstance(expected, str):
         columns = header(expected) if columns is None else columns
         expected = parse(expected)
     difference = same_rows(expected, actual, columns)
-    assert not difference, f"rows differ (- expected, + found):\n{difference}"
+    assert not difference, f"rows differ (- expected, + actual):\n{difference}"

@@ -1,4 +1,4 @@
-"""The oracle where no scenario and no table of `semantics` shows it: equality, and what it may not do."""
+"""Tests of the oracle for what no scenario and no table of `semantics` covers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scd_pipeline_tests import oracle as o
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("value", "other"),
     [
         (float("nan"), float("nan")),
         (0.0, -0.0),
@@ -22,30 +22,30 @@ from scd_pipeline_tests import oracle as o
         ([float("nan")], [float("nan")]),
     ],
 )
-def test_equal_values(one: object, other: object) -> None:
+def test_equal_values(value: object, other: object) -> None:
     """S8."""
-    assert o.canon(one) == o.canon(other)
+    assert o.canon(value) == o.canon(other)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("value", "other"),
     [(None, ""), (None, 0), ([], None), ([None], []), ({"a": None}, None), (["a", "b"], ["a|b"]), ({}, [])],
 )
-def test_different_values(one: object, other: object) -> None:
+def test_different_values(value: object, other: object) -> None:
     """S8."""
-    assert o.canon(one) != o.canon(other)
+    assert o.canon(value) != o.canon(other)
 
 
-def test_two_contents_under_one_revision_are_an_error_of_the_caller() -> None:
+def test_two_contents_under_one_revision_raise_an_error() -> None:
     dim = o.Dim("dim", ("id",), (o.Attr("city", 2, "crm"),), (o.Src("crm", True),))
-    one = o.Batch("crm", "snapshot", "1", 1, dt.datetime(2024, 1, 1), (o.Row((1,), {"city": "Bonn"}),))
-    other = replace(one, rows=(o.Row((1,), {"city": "Kiel"}),))
-    assert len(o.accepted(dim, [one, one])[0]) == 1
+    batch = o.Batch("crm", "snapshot", "1", 1, dt.datetime(2024, 1, 1), (o.Row((1,), {"city": "Bonn"}),))
+    other = replace(batch, rows=(o.Row((1,), {"city": "Kiel"}),))
+    assert len(o.accepted(dim, [batch, batch])[0]) == 1
     with pytest.raises(ValueError, match="crm/snapshot/1/1: two contents"):
-        o.accepted(dim, [one, other])
+        o.accepted(dim, [batch, other])
 
 
-def test_it_imports_nothing_but_the_standard_library() -> None:
-    """So it shares no code with what it is compared with."""
+def test_the_oracle_imports_only_the_standard_library() -> None:
+    """It shares no code with the engine, with which it is compared."""
     names = re.findall(r"^(?:from|import) (\w+)", Path(str(o.__file__)).read_text(encoding="utf-8"), re.MULTILINE)
     assert set(names) <= sys.stdlib_module_names

@@ -34,7 +34,7 @@ def test_cells(cell: str, value: Any) -> None:
     assert row == {"before": 1, "x": value, "after": None}
 
 
-def test_a_wrong_number_of_cells_is_a_fault() -> None:
+def test_a_line_with_missing_cells_is_an_error() -> None:
     with pytest.raises(ValueError, match="1 cells under 2 columns"):
         parse("| a | b |\n| 1 |")
 
@@ -50,7 +50,7 @@ def test_rendered_rows_parse_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("value", "other"),
     [
         (dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)),
         (dt.datetime(2024, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))), dt.datetime(2024, 1, 1)),
@@ -60,22 +60,22 @@ def test_rendered_rows_parse_back() -> None:
         ({"a": [1.0], "b": None}, {"b": None, "a": [1]}),
     ],
 )
-def test_equal_cells(one: Any, other: Any) -> None:
-    assert plain(one) == plain(other)
-    assert hash(plain(one)) == hash(plain(other))
+def test_equal_cells(value: Any, other: Any) -> None:
+    assert plain(value) == plain(other)
+    assert hash(plain(value)) == hash(plain(other))
 
 
-@pytest.mark.parametrize(("one", "other"), [(True, 1), (None, ""), (None, 0), ("1", 1), ([], None)])
-def test_different_cells(one: Any, other: Any) -> None:
-    assert plain(one) != plain(other)
+@pytest.mark.parametrize(("value", "other"), [(True, 1), (None, ""), (None, 0), ("1", 1), ([], None)])
+def test_different_cells(value: Any, other: Any) -> None:
+    assert plain(value) != plain(other)
 
 
-def test_same_rows_are_compared_in_any_order_on_the_columns_given() -> None:
+def test_rows_are_compared_in_any_order_by_the_expected_columns() -> None:
     actual = [{"id": 2, "city": "b", "more": 1}, {"id": 1, "city": "a", "more": 2}]
     assert_same_rows("| id | city |\n| 1 | a |\n| 2 | b |", actual)
 
 
-def test_the_difference_shows_missing_unexpected_and_doubled_rows() -> None:
+def test_the_difference_shows_missing_unexpected_and_duplicate_rows() -> None:
     actual = [{"id": 1}, {"id": 1}, {"id": 3}]
     assert same_rows([{"id": 1}, {"id": 2}], actual) == "\n".join(
         ["  | id |", "  | 1  |", "+ | 1  |", "- | 2  |", "+ | 3  |"]

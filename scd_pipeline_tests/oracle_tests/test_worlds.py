@@ -34,52 +34,52 @@ from scd_pipeline_tests.worlds import (
 )
 
 SEEDS = range(400)
-EVERY = tuple(world(seed) for seed in SEEDS)
-SOME = EVERY[::4]
+SCENARIOS = tuple(world(seed) for seed in SEEDS)
+SAMPLE = SCENARIOS[::4]
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 
 
-def _shuffled(one: World, rng: random.Random) -> list[Batch]:
-    """Batches in another order, some doubled; their rows too, but where the last row decides (S5)."""
-    mixed = [
+def _shuffled(scenario: World, rng: random.Random) -> list[Batch]:
+    """The batches in another order, some twice, with shuffled rows unless the last row has precedence (S5)."""
+    batches = [
         batch
-        if o.tie_rule(one.dim, batch) == "last_row"
+        if o.tie_rule(scenario.dim, batch) == "last_row"
         else replace(batch, rows=tuple(rng.sample(batch.rows, len(batch.rows))))
-        for batch in one.batches
+        for batch in scenario.batches
     ]
-    mixed += [batch for batch in mixed if rng.random() < 0.5]
-    return rng.sample(mixed, len(mixed))
+    batches += [batch for batch in batches if rng.random() < 0.5]
+    return rng.sample(batches, len(batches))
 
 
-def _rows(one: World) -> list[dict[str, Any]]:
-    return o.oracle(one.dim, one.batches)
+def _rows(scenario: World) -> list[dict[str, Any]]:
+    return o.oracle(scenario.dim, scenario.batches)
 
 
 @cache
-def _shown() -> list[tuple[World, list[dict[str, Any]]]]:
-    """Some worlds with their rows."""
-    return [(one, _rows(one)) for one in SOME]
+def _scenarios_with_rows() -> list[tuple[World, list[dict[str, Any]]]]:
+    """Some scenarios with their rows."""
+    return [(scenario, _rows(scenario)) for scenario in SAMPLE]
 
 
-# ------------------------------------------------------------------------- what worlds are
+# ------------------------------------------------------------------------- scenarios
 
 
 def test_every_feature_occurs() -> None:
-    """Each in at least 5 % of the worlds."""
-    rare = {name: share for name, share in feature_report(EVERY).items() if share < 0.05}
+    """Each in at least 5 % of the scenarios."""
+    rare = {name: share for name, share in feature_report(SCENARIOS).items() if share < 0.05}
     assert not rare
 
 
-def test_worlds_are_small() -> None:
-    for one in EVERY:
-        assert 4 <= len(one.batches) <= 8
-        assert len({batch.id for batch in one.batches}) == len(one.batches)
-        keys = {row.key for batch in one.batches for row in batch.rows if row.readable}
-        assert len(keys) <= (30 if one.one_load else 8)
+def test_scenarios_are_small() -> None:
+    for scenario in SCENARIOS:
+        assert 4 <= len(scenario.batches) <= 8
+        assert len({batch.id for batch in scenario.batches}) == len(scenario.batches)
+        keys = {row.key for batch in scenario.batches for row in batch.rows if row.readable}
+        assert len(keys) <= (30 if scenario.one_load else 8)
 
 
-def test_a_seed_gives_the_same_world() -> None:
-    assert repr([world(seed) for seed in range(12)]) == repr(list(EVERY[:12]))
+def test_a_seed_gives_the_same_scenario() -> None:
+    assert repr([world(seed) for seed in range(12)]) == repr(list(SCENARIOS[:12]))
 
 
 def test_features_can_be_chosen() -> None:
@@ -91,92 +91,94 @@ def test_features_can_be_chosen() -> None:
 
 
 def test_every_batch_is_delivered() -> None:
-    for one in EVERY:
-        assert set(one.phases[0]) | set(one.phases[1]) == set(range(len(one.batches)))
-        assert not set(one.phases[0]) & set(one.phases[1])
+    for scenario in SCENARIOS:
+        assert set(scenario.phases[0]) | set(scenario.phases[1]) == set(range(len(scenario.batches)))
+        assert not set(scenario.phases[0]) & set(scenario.phases[1])
 
 
-def test_batches_deliver_columns_that_were_declared_then() -> None:
-    for one in EVERY:
-        for dim, batches in ((one.shape.first, one.first), (one.dim, one.second)):
+def test_batches_deliver_only_columns_declared_at_that_time() -> None:
+    for scenario in SCENARIOS:
+        for dim, batches in ((scenario.shape.first, scenario.first), (scenario.dim, scenario.second)):
             for batch in batches:
-                known = {attr.name for attr in dim.attrs if attr.source == batch.source}
-                assert set(batch.declared or ()) <= known
+                declared = {attr.name for attr in dim.attrs if attr.source == batch.source}
+                assert set(batch.declared or ()) <= declared
                 assert all(set(row.values) <= set(batch.declared or ()) for row in batch.rows)
 
 
-def test_only_what_may_be_missing_is_missing() -> None:
-    for one in EVERY:
-        for batch in one.second:
-            source = one.dim.source(batch.source)
-            known = {attr.name for attr in one.dim.attrs if attr.source == batch.source}
+def test_only_optional_columns_are_missing() -> None:
+    for scenario in SCENARIOS:
+        for batch in scenario.second:
+            source = scenario.dim.source(batch.source)
+            declared = {attr.name for attr in scenario.dim.attrs if attr.source == batch.source}
             partial = batch.channel == "feed" and source.feed_updates == "partial"
-            assert partial or known - set(batch.declared or ()) <= one.shape.optional
+            assert partial or declared - set(batch.declared or ()) <= scenario.shape.optional
 
 
 def test_batches_follow_their_channels() -> None:
-    for one in EVERY:
-        channels = {(c.source, c.kind): c for c in one.shape.channels}
-        for batch in one.batches:
+    for scenario in SCENARIOS:
+        channels = {(c.source, c.kind): c for c in scenario.shape.channels}
+        for batch in scenario.batches:
             channel = channels[batch.source, batch.channel]
             assert (batch.row_times, batch.scope_columns) == (channel.row_times, channel.scope)
 
 
-def test_shrunk() -> None:
-    """What is left still fails, and does no more without any of its batches, entities or rows."""
+def test_a_shrunk_scenario_is_minimal() -> None:
+    """It fails, and does not fail without any of its batches, entities or rows."""
 
-    def fails(one: World) -> bool:
-        return any(row.get("version") == 2 for row in _rows(one))
+    def fails(scenario: World) -> bool:
+        return any(row.get("version") == 2 for row in _rows(scenario))
 
-    small = shrunk(EVERY[0], fails)
+    small = shrunk(SCENARIOS[0], fails)
     assert fails(small)
-    assert not any(fails(one) for one in smaller(small))
+    assert not any(fails(scenario) for scenario in smaller(small))
     assert sum(len(batch.rows) for batch in small.batches) <= 3
     assert set(small.phases[0]) | set(small.phases[1]) == set(range(len(small.batches)))
 
 
 @every_shape
-def test_worlds_that_share_a_load_do_not_meet(shape: Any) -> None:
-    """The rows of many worlds together are the rows of each alone."""
-    many = worlds_of(shape, range(12))
-    names = Counter(key for one in many for key in {(b.source, b.channel, b.delivery) for b in one.batches})
+def test_scenarios_that_share_a_load_are_independent(shape: Any) -> None:
+    """The rows of many scenarios in one load are those of each scenario in its own load."""
+    scenarios = worlds_of(shape, range(12))
+    names = Counter(
+        key for scenario in scenarios for key in {(b.source, b.channel, b.delivery) for b in scenario.batches}
+    )
     assert set(names.values()) == {1}
-    together = o.oracle(shape.final, [batch for one in many for batch in one.batches])
-    assert_same_rows([row for one in many for row in _rows(one)], together)
+    together = o.oracle(shape.final, [batch for scenario in scenarios for batch in scenario.batches])
+    assert_same_rows([row for scenario in scenarios for row in _rows(scenario)], together)
 
 
-def test_the_number_of_a_world_changes_nothing_else() -> None:
-    """The order of its deliveries included, which their names are made for."""
+def test_the_number_of_a_scenario_changes_only_its_names() -> None:
+    """It does not change the order of its deliveries, which depends on their names."""
     for seed in range(0, 120, 3):
         low, high = world(seed, number=9), world(seed, number=2999)
         assert _name_order(low) == _name_order(high)
         assert_same_rows(_without_names(low), _without_names(high))
 
 
-def _name_order(one: World) -> list[int]:
-    codes = [o.code(batch.delivery) for batch in one.batches]
+def _name_order(scenario: World) -> list[int]:
+    codes = [o.code(batch.delivery) for batch in scenario.batches]
     return sorted(range(len(codes)), key=codes.__getitem__)
 
 
-def _without_names(one: World) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k not in ("world", "load_run_id")} for row in _rows(one)]
+def _without_names(scenario: World) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in ("world", "load_run_id")} for row in _rows(scenario)]
 
 
-def test_a_world_alone_has_the_same_rows() -> None:
-    for one, rows in _shown():
-        alone = world_alone(one)
-        assert_same_rows(rows, _rows(alone))
-        assert not any("world" in batch.scope_columns for batch in alone.batches)
+def test_a_scenario_without_the_scope_world_has_the_same_rows() -> None:
+    for scenario, rows in _scenarios_with_rows():
+        unscoped = world_alone(scenario)
+        assert_same_rows(rows, _rows(unscoped))
+        assert not any("world" in batch.scope_columns for batch in unscoped.batches)
 
 
-# ------------------------------------------------------------------------- how they are delivered
+# ------------------------------------------------------------------------- deliveries
 
 
 def test_records_have_the_columns_of_their_delivery() -> None:
-    for one in EVERY:
-        for batch in one.batches:
-            columns = set(physical_columns(batch, one.shape.types))
-            records = rows_as_records(batch, one.shape.types)
+    for scenario in SCENARIOS:
+        for batch in scenario.batches:
+            columns = set(physical_columns(batch, scenario.shape.types))
+            records = rows_as_records(batch, scenario.shape.types)
             assert len(records) == len(batch.rows)
             assert all(set(record) == columns for record in records)
 
@@ -215,36 +217,36 @@ def test_rendered(value: Any, kind: str, text: Any) -> None:
     assert rendered(value, kind) == text
 
 
-# ------------------------------------------------------------------------- what the oracle makes of them
+# ------------------------------------------------------------------------- rows of the oracle
 
 
 @pytest.mark.parametrize("start", range(4))
 def test_convergence(start: int) -> None:
-    """S14: any order, any doubling, the same rows."""
-    for one in EVERY[start::20]:
-        expected, rng = _rows(one), random.Random(start)
+    """S14: any order and any duplicates give the same rows."""
+    for scenario in SCENARIOS[start::20]:
+        expected, rng = _rows(scenario), random.Random(start)
         for _ in range(3):
-            assert_same_rows(expected, o.oracle(one.dim, _shuffled(one, rng)))
+            assert_same_rows(expected, o.oracle(scenario.dim, _shuffled(scenario, rng)))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds(), st.randoms(use_true_random=False))
-def test_convergence_of_drawn_worlds(one: World, rng: random.Random) -> None:
+def test_convergence_of_drawn_scenarios(scenario: World, rng: random.Random) -> None:
     """S14."""
-    assert_same_rows(_rows(one), o.oracle(one.dim, _shuffled(one, rng)))
+    assert_same_rows(_rows(scenario), o.oracle(scenario.dim, _shuffled(scenario, rng)))
 
 
-def test_what_does_not_count_never_came() -> None:
-    """S34: refused, superseded and withdrawn batches leave no trace."""
-    for one, rows in _shown():
-        counting = [batch for batch in o.accepted(one.dim, one.batches)[0] if not batch.withdrawn]
-        assert_same_rows(rows, o.oracle(one.dim, counting))
+def test_rejected_superseded_and_withdrawn_batches_have_no_effect() -> None:
+    """S34."""
+    for scenario, rows in _scenarios_with_rows():
+        accepted = [batch for batch in o.accepted(scenario.dim, scenario.batches)[0] if not batch.withdrawn]
+        assert_same_rows(rows, o.oracle(scenario.dim, accepted))
 
 
-def test_windows_are_whole() -> None:
-    """S2, S3: none empty, none over another; numbers without holes; only the last version may be current."""
-    for one, rows in _shown():
-        for versions in _by_key(one.dim, rows).values():
+def test_windows_are_not_empty_and_do_not_overlap() -> None:
+    """S2, S3: also, version numbers have no gaps, and only the last version may be current."""
+    for scenario, rows in _scenarios_with_rows():
+        for versions in _by_key(scenario.dim, rows).values():
             assert all(row["effective_from"] < row["effective_to"] for row in versions)
             assert all(row["effective_to"] <= later["effective_from"] for row, later in pairwise(versions))
             assert [row["version"] for row in versions] == list(range(1, len(versions) + 1))
@@ -253,52 +255,54 @@ def test_windows_are_whole() -> None:
 
 def _by_key(dim: Dim, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     """The versions of each entity, in order of time."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    versions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: row["effective_from"]) if dim.has_windows else ():
-        found.setdefault(tuple(row[name] for name in dim.key), []).append(row)
-    return found
+        versions.setdefault(tuple(row[name] for name in dim.key), []).append(row)
+    return versions
 
 
 def _versioned(dim: Dim, values: Mapping[str, Any]) -> list[Any]:
     return [o.canon(values.get(attr.name)) for attr in dim.of_type(2, 6)]
 
 
-def test_neighbours_differ() -> None:
-    """S8, S13: without a gap a version differs from the one before."""
-    for one, rows in _shown():
-        for versions in _by_key(one.dim, rows).values():
+def test_adjacent_versions_differ() -> None:
+    """S8, S13: without a gap between them, a version differs from the preceding one."""
+    for scenario, rows in _scenarios_with_rows():
+        for versions in _by_key(scenario.dim, rows).values():
             for row, later in pairwise(versions):
                 gap = row["effective_to"] < later["effective_from"]
-                assert gap or _versioned(one.dim, row) != _versioned(one.dim, later)
+                assert gap or _versioned(scenario.dim, row) != _versioned(scenario.dim, later)
 
 
-def test_windows_say_what_was_stated_last() -> None:
-    """S2, S8, S18, S30: at any time the row in force holds what was last stated until then."""
-    for one in SOME:
-        dim = replace(one.dim, begin=None)
-        versions = _by_key(dim, o.oracle(dim, one.batches))
-        said = [s for s in o.settled(o.statements(dim, one.batches)) if s.kind != "no_op" and dim.has_windows]
-        for key, time in {(statement.key, statement.time) for statement in said}:
-            until = [statement for statement in said if statement.key == key and statement.time <= time]
-            there = [r for r in versions.get(key, []) if r["effective_from"] <= time < r["effective_to"]]
-            assert [_versioned(dim, row) for row in there] == _last_stated(dim, until)
+def test_the_version_in_force_has_the_values_provided_last() -> None:
+    """S2, S8, S18, S30: the version in force at a time has the last values provided up to that time."""
+    for scenario in SAMPLE:
+        dim = replace(scenario.dim, begin=None)
+        versions = _by_key(dim, o.oracle(dim, scenario.batches))
+        change_records = [
+            s for s in o.settled(o.statements(dim, scenario.batches)) if s.kind != "no_op" and dim.has_windows
+        ]
+        for key, time in {(record.key, record.time) for record in change_records}:
+            records = [record for record in change_records if record.key == key and record.time <= time]
+            rows_in_force = [r for r in versions.get(key, []) if r["effective_from"] <= time < r["effective_to"]]
+            assert [_versioned(dim, row) for row in rows_in_force] == _values_in_force(dim, records)
 
 
-def _last_stated(dim: Dim, until: list[o.Statement]) -> list[list[Any]]:
-    deciding = [statement for statement in until if dim.source(statement.batch.source).decides]
-    if not deciding or deciding[-1].kind == "delete":
+def _values_in_force(dim: Dim, records: list[o.Statement]) -> list[list[Any]]:
+    existence_records = [record for record in records if dim.source(record.batch.source).decides]
+    if not existence_records or existence_records[-1].kind == "delete":
         return []
     values: dict[str, Any] = {}
-    for statement in until:
-        values.update(statement.values)
+    for record in records:
+        values.update(record.values)
     return [_versioned(dim, values)]
 
 
 def test_rows_name_the_batch_that_opened_them() -> None:
-    """S14: load_run_id is the delivery of a batch that counts; source and reason are the batch's own."""
-    for one, rows in _shown():
-        standing = {batch.run_id: batch for batch in o.accepted(one.dim, one.batches)[0]}
+    """S14: load_run_id is the delivery of an accepted batch; source and reason are those of the batch."""
+    for scenario, rows in _scenarios_with_rows():
+        accepted = {batch.run_id: batch for batch in o.accepted(scenario.dim, scenario.batches)[0]}
         for row in rows:
-            batch = standing[row["load_run_id"]]
+            batch = accepted[row["load_run_id"]]
             assert row["change_source"] == batch.source
             assert row["change_reason"] in {r.reason for r in batch.rows} | {batch.reason, "source_load"}
