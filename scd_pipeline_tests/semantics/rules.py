@@ -208,8 +208,8 @@ RULES: dict[str, Rule] = {
         no commit of it.
         """,
         (
-            "Of a snapshot, the change log stores only what differs from what its source had asserted before; the rest "
-            "can be derived. Of a feed, it stores every change record.",
+            "The change log stores only those change records of a snapshot that differ from what its source had "
+            "asserted before; the others can be derived. It stores every change record of a feed.",
         ),
     ),
     "S33": Rule(

@@ -70,7 +70,7 @@ def test_the_first_value_is_the_first_in_business_time() -> Case:
 
 @rule("S5", "S6")
 @case
-def test_of_several_values_at_the_first_time_the_last_one_is_kept() -> Case:
+def test_the_last_of_several_values_at_the_first_time_is_kept() -> Case:
     return Case(
         CUSTOMER,
         feed(

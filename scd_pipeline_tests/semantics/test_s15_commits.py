@@ -31,7 +31,7 @@ LATE = feed(
 
 @rule("S13", "S15", "S16")
 def test_a_load_writes_one_commit_or_none(own_tables: OwnTables) -> None:
-    """Three batches in one load are one commit; a retry or unchanged values are none; a late change is one."""
+    """Three batches in one load make one commit, a retry or unchanged values none, and a late change one."""
     dimension = CUSTOMER.dimension
     first = own_tables.load(dimension, BACKFILL)
     repeated = own_tables.load(dimension, BACKFILL, UNCHANGED)

@@ -24,7 +24,7 @@ CLIENT = declare(
 @rule("S26")
 @case
 def test_a_bad_row_is_quarantined_and_the_others_are_loaded() -> Case:
-    """With its batch, its key if it can be read, each reason, and the row as delivered."""
+    """The quarantine has its batch, its key if it can be read, each reason, and the row as delivered."""
     return Case(
         CUSTOMER,
         feed(
