@@ -1,1 +1,1 @@
-"""What the documentation says is run."""
+"""Tests of the documentation: its examples are run."""

@@ -1,6 +1,6 @@
 """The pages of the documentation and their blocks of code.
 
-A comment in the line above a block says what a test cannot see in the block itself: `<!-- part of: source -->` above a
+A comment in the line above a block has the information that the block itself lacks: `<!-- part of: source -->` above a
 fragment of YAML, `<!-- exit code: 3 -->` above a command that is expected to fail.
 """
 
@@ -41,20 +41,20 @@ class Block:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands of a block of shell, without comments; a line that ends in a backslash goes on."""
+        """The commands of a block of shell, without comments; a line that ends in a backslash continues."""
         lines = self.text.replace("\\\n", " ").splitlines()
         commands = (re.split(r"\s+#\s", line)[0].strip() for line in lines)
         return tuple(command for command in commands if command and not command.startswith("#"))
 
 
 def blocks(page: Path, *languages: str) -> tuple[Block, ...]:
-    """Return the blocks of a page in order; those of some languages only where any are given."""
+    """Return the blocks of a page in order, or only those of the given languages."""
     matches = _BLOCK.finditer(page.read_text(encoding="utf-8"))
-    found = (
+    page_blocks = (
         Block(page, match.start("text"), match["language"], match["title"] or "", match["text"], match["note"] or "")
         for match in matches
     )
-    return tuple(block for block in found if not languages or block.language in languages)
+    return tuple(block for block in page_blocks if not languages or block.language in languages)
 
 
 def all_blocks(*languages: str, pages: Sequence[Path] = PAGES) -> list[Block]:

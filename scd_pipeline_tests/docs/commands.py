@@ -1,6 +1,6 @@
-"""What the documentation takes from the code: `python -m scd_pipeline_tests.docs.commands commands|errors|environment`.
+"""References generated from the code: `python -m scd_pipeline_tests.docs.commands commands|errors|environment`.
 
-The only module of the documentation's tests that knows by which library the command line is parsed.
+The only module of the documentation's tests that depends on the library of the command line.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def reference() -> str:
 def errors() -> str:
     """Return the codes of all errors, with problem and fix, as Markdown."""
     return "\n\n".join(
-        f"## {code}\n\n{_text(found.problem)}.\n\nFix: {_text(found.fix)}."
-        for code, found in sorted(CONDITIONS.items())
+        f"## {code}\n\n{_text(condition.problem)}.\n\nFix: {_text(condition.fix)}."
+        for code, condition in sorted(CONDITIONS.items())
     )
 
 

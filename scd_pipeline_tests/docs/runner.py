@@ -1,7 +1,7 @@
 """Run the blocks of a page in order, as a reader would.
 
 A block with a title is written to that file, a block of shell is executed, and a block of text after it is the output
-that the commands are expected to print. With SCD_UPDATE_DOCS=1 the present output is written into the page.
+that the commands are expected to print. With SCD_UPDATE_DOCS=1 the actual output is written into the page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unittest import mock
 from scd_pipeline_tests.docs import commands
 from scd_pipeline_tests.docs.blocks import Block, blocks
 
-KEPT = ("SCD_HOME",)
+INHERITED = ("SCD_HOME",)
 """Variables of this package that a page's commands get from the test's environment."""
 
 NOT_RUN = ("make", "pip")
@@ -27,7 +27,7 @@ VARYING = (
     (re.compile(r"\b\d+\.\d s\b"), "2.1 s"),
     (re.compile(r"\b1[78]\d{14}\b"), "1706745600000000"),
 )
-"""What differs from run to run, and what stands for it in the pages: durations, and times of files."""
+"""Patterns of values that differ from run to run, with their replacements: durations and times of files."""
 
 
 def run_page(page: Path, folder: Path, remote: str) -> None:
@@ -35,11 +35,11 @@ def run_page(page: Path, folder: Path, remote: str) -> None:
 
     Args:
         page: Page to run.
-        folder: Empty folder that is the current one for the commands.
+        folder: Empty folder in which the commands run.
         remote: Address of a Spark Connect server; empty for an embedded Spark.
     """
-    unset = {name: value for name, value in os.environ.items() if not name.startswith("SCD_") or name in KEPT}
-    environ = {**unset, "SCD_REMOTE": remote, "PWD": str(folder)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SCD_") or name in INHERITED}
+    environ = {**inherited, "SCD_REMOTE": remote, "PWD": str(folder)}
     with _in_folder(folder), mock.patch.dict(os.environ, environ, clear=True):
         differences = _run(page, folder)
     if os.environ.get("SCD_UPDATE_DOCS"):

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: what the pages of the site have beyond their files.
+"""Hooks of MkDocs: generated content and links in the pages of the site.
 
 This module is loaded in the environment of the site, which has neither Spark nor this package's dependencies.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 GENERATED = re.compile(r"^<!-- (commands|errors|environment) -->$", flags=re.MULTILINE)
-"""The place in a page of what is taken from the code: help texts, error codes, variables."""
+"""A marker in a page for content generated from the code: help texts, error codes, variables."""
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples)/[^)#]+)\)")
 """A link to a file of the repository that is not a page of the site."""
@@ -22,9 +22,9 @@ log = logging.getLogger("mkdocs.hooks.site")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Insert what is taken from the code, and name files of the repository instead of linking to them."""
-    markdown = GENERATED.sub(lambda place: _generated(place[1]), markdown)
-    return OUTSIDE.sub(lambda link: _named(link, page.file.src_uri), markdown)
+    """Insert content generated from the code, and name files of the repository instead of linking to them."""
+    markdown = GENERATED.sub(lambda marker: _generated(marker[1]), markdown)
+    return OUTSIDE.sub(lambda link: _file_title(link, page.file.src_uri), markdown)
 
 
 def _generated(content: str) -> str:
@@ -35,7 +35,7 @@ def _generated(content: str) -> str:
     return done.stdout
 
 
-def _named(link: re.Match[str], page: str) -> str:
+def _file_title(link: re.Match[str], page: str) -> str:
     title, path = link.groups()
     if not (ROOT / path).exists():
         log.warning("%s: the file %s does not exist", page, path)

@@ -30,21 +30,21 @@ AROUND = {
     "dimension": ("dimension: dim_x\nbusiness_key: id\n", ""),
     "source": ("dimension: dim_x\nbusiness_key: id\nattributes: {a: 2}\nsources:\n  s:\n", "    "),
 }
-"""For each kind of fragment: what a declaration has before it, and the indentation of the fragment."""
+"""For each kind of fragment, the text of a declaration before it and its indentation."""
 
 
-def named(block: Block) -> str:
-    """The id of a block's test."""
+def block_id(block: Block) -> str:
+    """Return the id of a block's test."""
     return block.name
 
 
 def is_foreign(block: Block) -> bool:
-    """Whether the block shows another tool."""
+    """Return whether the block is for another tool."""
     return block.note.startswith("example of: ")
 
 
 def declaration(block: Block) -> str:
-    """The declaration that a block is, or that it is a fragment of; empty if it is something else."""
+    """Return the declaration in a block; a fragment is completed; empty if the block has none."""
     part = block.note.removeprefix("part of: ")
     if part in AROUND:
         before, indentation = AROUND[part]
@@ -71,7 +71,7 @@ def test_every_block_has_a_language_that_is_tested_or_shown_as_text() -> None:
     assert languages <= {"csv", "python", "sh", "text", "toml", "yaml"}
 
 
-@pytest.mark.parametrize("block", DECLARATIONS, ids=named)
+@pytest.mark.parametrize("block", DECLARATIONS, ids=block_id)
 def test_a_declaration_is_valid_and_survives_being_written(block: Block) -> None:
     declared = parse_declarations(declaration(block), block.name)
     for dimension in declared.dimensions:
@@ -80,11 +80,13 @@ def test_a_declaration_is_valid_and_survives_being_written(block: Block) -> None
 
 def test_the_examples_show_every_type_of_attribute() -> None:
     declared = [parse_declarations(declaration(block)) for block in DECLARATIONS]
-    shown = {attribute.scd for found in declared for item in found.dimensions for attribute in item.attributes}
-    assert shown == set(ScdType)
+    types = {
+        attribute.scd for declarations in declared for item in declarations.dimensions for attribute in item.attributes
+    }
+    assert types == set(ScdType)
 
 
-@pytest.mark.parametrize("block", COMPONENTS, ids=named)
+@pytest.mark.parametrize("block", COMPONENTS, ids=block_id)
 def test_a_component_file_is_valid(block: Block) -> None:
     content = yaml.safe_load(block.text)
     assert content["type"] == f"scd_pipeline.components.{ScdDimension.__name__}"
@@ -99,7 +101,7 @@ def test_every_option_of_the_component_is_on_the_page() -> None:
     assert [name for name in ScdDimension.model_fields if not any(f"`{name}`" in row for row in rows)] == []
 
 
-@pytest.mark.parametrize("block", RUN_CONFIGURATIONS, ids=named)
+@pytest.mark.parametrize("block", RUN_CONFIGURATIONS, ids=block_id)
 def test_run_configuration_names_a_rule_that_can_be_overridden(block: Block) -> None:
     ((step, content),) = yaml.safe_load(block.text)["ops"].items()
     assert step.startswith("load_dim_")
@@ -107,15 +109,15 @@ def test_run_configuration_names_a_rule_that_can_be_overridden(block: Block) -> 
 
 
 def test_the_settings_of_an_instance_are_those_of_this_project_and_of_scd_dev(tmp_path: Path) -> None:
-    (shown,) = (yaml.safe_load(block.text) for block in INSTANCES)
+    (instance,) = (yaml.safe_load(block.text) for block in INSTANCES)
     written = dev.dagster_home({}, tmp_path) / "dagster.yaml"
     for path in (ROOT / "dagster.yaml", written):
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-        assert settings["run_monitoring"] == shown["run_monitoring"]
-        assert settings["concurrency"]["pools"] == shown["concurrency"]["pools"]
+        assert settings["run_monitoring"] == instance["run_monitoring"]
+        assert settings["concurrency"]["pools"] == instance["concurrency"]["pools"]
 
 
-@pytest.mark.parametrize("block", SHELL, ids=named)
+@pytest.mark.parametrize("block", SHELL, ids=block_id)
 def test_a_command_is_accepted(block: Block) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     for command in block.commands:
@@ -138,13 +140,13 @@ def test_python_is_executed_here_or_elsewhere() -> None:
     assert {block.page.name for block in PYTHON if not block.note} == set(EXECUTED_ELSEWHERE)
 
 
-@pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: definitions"], ids=named)
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: definitions"], ids=block_id)
 def test_a_line_of_definitions_runs(block: Block) -> None:
     with mock.patch.object(dg, "load_from_defs_folder", return_value=dg.Definitions()):
         exec(block.text, {"dg": dg, "WarehouseResource": WarehouseResource})
 
 
-@pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: cluster"], ids=named)
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: cluster"], ids=block_id)
 def test_a_warehouse_of_a_cluster_is_opened(block: Block) -> None:
     spark = mock.MagicMock()
     spark.conf.get.return_value = "UTC"

@@ -25,7 +25,7 @@ session.local_spark = lambda *_, **__: session.connect_spark({url!r})
 
 
 def test_the_readme_does_what_it_shows(remote: str, tmp_path: Path) -> None:
-    """And the tables that it creates are read without Spark as the page on that says."""
+    """The tables that it creates can be read without Spark, as `read-without-spark.md` shows."""
     run_page(README, tmp_path, remote)
     names: dict[str, DataFrame] = {}
     (example,) = blocks(ROOT / "docs" / "how-to" / "read-without-spark.md", "python")
@@ -50,8 +50,8 @@ def test_loading_from_python_shows_the_same_in_every_zone(remote: str, zone: str
     )
     assert done.returncode == 0, done.stderr
     lines = {re.sub(r"^\d+\s+", "", line) for line in done.stdout.splitlines()}
-    shown = {re.sub(r"\s+", " ", line).strip() for line in lines}
-    assert shown == {
+    rows = {re.sub(r"\s+", " ", line).strip() for line in lines}
+    assert rows == {
         "customer_id email city effective_from effective_to",
         "7 ann@b.com Graz 2024-01-01 2024-02-01",
         "7 ann@b.com Wien 2024-02-01 NaT",

@@ -62,8 +62,8 @@ def test_each_form_of_rows_and_of_times_is_accepted(spark: SparkSession, pipelin
     for time in ("2024-01-02", date(2024, 1, 2), datetime(2024, 1, 2, 23), "2024-01-03T00:30:00+01:00"):
         assert [row.city for row in pipeline.as_of(CUSTOMER, time).collect()] == ["Oslo"]
     assert pipeline.as_of(CUSTOMER, "2024-01-02", known_at="2024-01-02").isEmpty()  # nothing was recorded then
-    again = pipeline.load(CUSTOMER, rows(city="Oslo"), name=2, at="2024-01-02")
-    assert [batch.outcome for batch in again.batches] == ["unchanged"]
+    retry = pipeline.load(CUSTOMER, rows(city="Oslo"), name=2, at="2024-01-02")
+    assert [batch.outcome for batch in retry.batches] == ["unchanged"]
     assert all(result.passed for result in pipeline.check(CUSTOMER))
     assert pipeline.batches(CUSTOMER).count() == 5
     assert pipeline.audit(CUSTOMER).count() == 5
@@ -93,14 +93,14 @@ def test_a_dimension_may_have_keys_alone(pipeline: Pipeline) -> None:
     assert all(result.passed for result in pipeline.check(country))
 
 
-def test_begin_takes_one_time() -> None:
+def test_begin_accepts_a_single_time() -> None:
     assert Begin("1970-01-01") == Begin(date(1970, 1, 1), datetime(9999, 12, 31, 23, 59, 59))
 
 
 def test_a_mapping_declares_a_channel() -> None:
-    given = Source("crm", snapshot={"path": "in/{date}.csv", "options": {"sep": ";"}}, feed={"effective_at": "ts"})
-    assert given.snapshot == Snapshot("in/{date}.csv", options={"sep": ";"})
-    assert given.feed == Feed(effective_at="ts")
+    source = Source("crm", snapshot={"path": "in/{date}.csv", "options": {"sep": ";"}}, feed={"effective_at": "ts"})
+    assert source.snapshot == Snapshot("in/{date}.csv", options={"sep": ";"})
+    assert source.feed == Feed(effective_at="ts")
 
 
 def test_a_session_is_stopped_only_if_the_pipeline_has_started_it(

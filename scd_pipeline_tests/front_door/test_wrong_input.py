@@ -1,4 +1,4 @@
-"""Each argument of each public constructor and method rejects values of a wrong kind with an error of the package."""
+"""Each argument of each public constructor and method rejects invalid values with an error of the package."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def source(**arguments: Any) -> Source:
 
 
 def with_channel(kind: type[Snapshot] | type[Feed]) -> Callable[..., object]:
-    return lambda **given: dimension(sources=Source("crm", **{kind.kind: kind(**given)}))
+    return lambda **arguments: dimension(sources=Source("crm", **{kind.kind: kind(**arguments)}))
 
 
 def fact(**arguments: Any) -> Fact:
@@ -87,20 +87,20 @@ def fact(**arguments: Any) -> Fact:
     return Fact(**{**valid, "dimensions": {"customer": CUSTOMER}, **arguments})
 
 
-# What is checked by the dimension is built into one.
+# A dimension is built with each part that it validates.
 CONSTRUCTORS: dict[type, Callable[..., object]] = {
     Dimension: dimension,
-    Source: lambda **given: dimension(sources=source(**given)),
-    Attribute: lambda **given: dimension(attributes={"a": Attribute(**{"scd": 2, **given})}),
-    Column: lambda **given: dimension(sources=source(columns={"a": Column(**given)})),
-    KeyColumn: lambda **given: dimension(business_key=[KeyColumn(**{"name": "id", **given})]),
-    Begin: lambda **given: dimension(begin=Begin(**{"at": "2000-01-01", **given})),
-    RetireGuard: lambda **given: dimension(sources=source(retire_guard=RetireGuard(**given))),
+    Source: lambda **arguments: dimension(sources=source(**arguments)),
+    Attribute: lambda **arguments: dimension(attributes={"a": Attribute(**{"scd": 2, **arguments})}),
+    Column: lambda **arguments: dimension(sources=source(columns={"a": Column(**arguments)})),
+    KeyColumn: lambda **arguments: dimension(business_key=[KeyColumn(**{"name": "id", **arguments})]),
+    Begin: lambda **arguments: dimension(begin=Begin(**{"at": "2000-01-01", **arguments})),
+    RetireGuard: lambda **arguments: dimension(sources=source(retire_guard=RetireGuard(**arguments))),
     Snapshot: with_channel(Snapshot),
     Feed: with_channel(Feed),
-    Role: lambda **given: fact(dimensions={"customer": Role(**{"dimension": CUSTOMER, **given})}),
+    Role: lambda **arguments: fact(dimensions={"customer": Role(**{"dimension": CUSTOMER, **arguments})}),
     Fact: fact,
-    Delivery: lambda **given: Delivery(**{"source": "crm", "name": "1", **given}).batch(CUSTOMER),
+    Delivery: lambda **arguments: Delivery(**{"source": "crm", "name": "1", **arguments}).batch(CUSTOMER),
 }
 FUNCTIONS = {function.__name__: function for function in (load_declarations, load_dimension, load_dimensions)}
 
@@ -131,13 +131,13 @@ def expect_no_bare_error(call: Callable[[], object], name: str) -> None:
 
 @pytest.fixture
 def pipeline(tmp_path: Any) -> Pipeline:
-    """A pipeline whose session only knows its time zone: a wrong argument is rejected before Spark is asked."""
+    """A pipeline whose session has only a time zone: invalid arguments are rejected before Spark is used."""
     spark = SimpleNamespace(createDataFrame=None, conf={"spark.sql.session.timeZone": "UTC"})
     return Pipeline(tmp_path, spark=spark)  # type: ignore[arg-type]
 
 
 ROWS = [{"id": "7", "city": "Rome"}]
-WRONG_CALLS: dict[str, Callable[[Pipeline], object]] = {
+INVALID_CALLS: dict[str, Callable[[Pipeline], object]] = {
     "NOT_A_DECLARATION": lambda pipeline: pipeline.load("dim_customer"),  # type: ignore[arg-type]
     "NOT_DELIVERIES": lambda pipeline: pipeline.load(CUSTOMER, 5),  # type: ignore[arg-type]
     "DELIVERY_NOT_NAMED": lambda pipeline: pipeline.load(CUSTOMER, ROWS),
@@ -156,10 +156,10 @@ WRONG_CALLS: dict[str, Callable[[Pipeline], object]] = {
 }
 
 
-@pytest.mark.parametrize("code", WRONG_CALLS)
-def test_a_wrong_call_of_the_pipeline_is_rejected(pipeline: Pipeline, code: str) -> None:
+@pytest.mark.parametrize("code", INVALID_CALLS)
+def test_an_invalid_call_of_the_pipeline_is_rejected(pipeline: Pipeline, code: str) -> None:
     with pytest.raises(ScdError) as caught:
-        WRONG_CALLS[code](pipeline)
+        INVALID_CALLS[code](pipeline)
     assert caught.value.code == code
     assert f"[{code}]" in str(caught.value)
 
@@ -191,18 +191,18 @@ def test_a_query_as_of_what_is_not_a_time_is_rejected(pipeline: Pipeline, kind: 
         ({"spark": SimpleNamespace(createDataFrame=None, conf=None), "remote": "sc://x"}, "TWO_SPARK_SESSIONS"),
     ],
 )
-def test_a_pipeline_rejects_wrong_arguments(arguments: dict[str, Any], code: str) -> None:
+def test_a_pipeline_rejects_invalid_arguments(arguments: dict[str, Any], code: str) -> None:
     with pytest.raises(UsageError) as caught:
         Pipeline(**arguments)
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("path", "known"), [("a/b.csv", True), ("a/b.jsonl.gz", True), ("a/b.txt", False), ("b", False)]
+    ("path", "is_supported"), [("a/b.csv", True), ("a/b.jsonl.gz", True), ("a/b.txt", False), ("b", False)]
 )
-def test_the_format_of_a_path_is_told_by_its_ending(path: str, known: bool) -> None:
+def test_the_format_of_a_path_is_inferred_from_its_ending(path: str, is_supported: bool) -> None:
     delivery = Delivery("crm", 1, at="2024-01-01", path=path)
-    if known:
+    if is_supported:
         assert delivery.declared_channel(CUSTOMER).format in ("csv", "json")
         return
     with pytest.raises(ScdError) as caught:

@@ -46,17 +46,17 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
 def congress(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, declared: Declarations
 ) -> tuple[Warehouse, list[str]]:
-    """A warehouse that the demo has loaded, and what it said."""
-    said: list[str] = []
+    """A warehouse that the demo has loaded, and the lines that it printed."""
+    output: list[str] = []
     warehouse = Warehouse(spark, tmp_path_factory.mktemp("congress") / "warehouse")
-    demo.introduce(declared, warehouse.path, said.append)
+    demo.introduce(declared, warehouse.path, output.append)
     with demo.dagster_instance(tmp_path_factory.mktemp("dagster")) as instance:
         for job in demo.jobs(declared):
-            given = definitions(spark, warehouse.path, declared)
-            demo.run_job(given, job, warehouse.path, said.append, instance)
-    demo.show(warehouse, declared, said.append)
-    demo.suggest(said.append, "scd")
-    return warehouse, said
+            location = definitions(spark, warehouse.path, declared)
+            demo.run_job(location, job, warehouse.path, output.append, instance)
+    demo.show(warehouse, declared, output.append)
+    demo.suggest(output.append, "scd")
+    return warehouse, output
 
 
 @pytest.fixture(scope="session")

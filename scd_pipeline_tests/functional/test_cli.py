@@ -1,4 +1,4 @@
-"""The command line: what it prints, and its exit codes; never a stack trace for a fault of the user's."""
+"""The command line: its output and exit codes; a user's error never prints a stack trace."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def scd(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Scd:
-    """Run a command on the demo's warehouse.  Out: exit code, standard output, standard error."""
+    """Runs a command on the demo's warehouse; returns exit code, standard output and standard error."""
     monkeypatch.setenv("SCD_WAREHOUSE", congress[0].path)
     monkeypatch.setenv("SCD_REMOTE", remote)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = cli.main(arguments)
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        assert "\tat " not in told.err
-        return code, told.out, told.err
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err
+        assert "\tat " not in output.err
+        return code, output.out, output.err
 
     return run
 
 
-def test_a_query_is_answered_by_an_aligned_table(scd: Scd) -> None:
+def test_a_query_prints_an_aligned_table(scd: Scd) -> None:
     query = "SELECT party, count(*) AS members, null AS nothing FROM dim_legislator WHERE current_flag GROUP BY 1"
     code, out, err = scd("sql", f"{query} ORDER BY 2")
     assert code == 0
@@ -74,7 +74,7 @@ def test_the_sentinel_can_be_shown(scd: Scd) -> None:
     assert out.splitlines()[2] == "9999-12-31 23:59:59"
 
 
-def test_no_query_shows_the_names(scd: Scd) -> None:
+def test_sql_without_a_query_lists_the_names(scd: Scd) -> None:
     of_both = ("", "_batches", "_changes", "_quarantine")
     of_dimension = ("_as_of", "_audit", "_current", "_in_force", "_keys")
     names = sorted(f"dim_legislator{suffix}" for suffix in (*of_both, *of_dimension))
@@ -82,7 +82,7 @@ def test_no_query_shows_the_names(scd: Scd) -> None:
     assert scd("sql")[1].splitlines() == names
 
 
-def test_where_there_is_no_table_is_told_by_the_schema(
+def test_a_schema_without_tables_is_reported_by_its_name(
     spark: SparkSession, scd: Scd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = f"empty_{uuid.uuid4().hex}"
@@ -92,7 +92,7 @@ def test_where_there_is_no_table_is_told_by_the_schema(
     spark.sql(f"DROP SCHEMA {schema}")
 
 
-def test_ready_readings_are_asked_by_name(scd: Scd) -> None:
+def test_views_are_queried_by_name(scd: Scd) -> None:
     _, out, _ = scd("sql", "SELECT count(*) FROM dim_legislator_current", "--format", "csv")
     _, same, _ = scd("sql", "SELECT count(*) FROM dim_legislator WHERE current_flag", "--format", "csv")
     assert out == same != ""
@@ -104,11 +104,11 @@ def test_ready_readings_are_asked_by_name(scd: Scd) -> None:
 
 def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Path) -> None:
     file = tmp_path / "votes.csv"
-    file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,nobody\n2016,so,on\n", encoding="utf-8")
-    asked = ("as-of", "dim_legislator", "voted_on", "--join", str(file), "--key", "who", "--format", "json")
-    _, out, err = scd(*asked)
+    file.write_text("voted_on,who\n2016-01-15,S000033\n2016-01-15,X000000\n2016,so,on\n", encoding="utf-8")
+    arguments = ("as-of", "dim_legislator", "voted_on", "--join", str(file), "--key", "who", "--format", "json")
+    _, out, err = scd(*arguments)
     rows = json.loads(out)
-    expected = {("S000033", "VT"), ("nobody", None), (None, None)}
+    expected = {("S000033", "VT"), ("X000000", None), (None, None)}
     assert {(row["who"], row["legislator_state"]) for row in rows} == expected
     assert list(rows[0])[:3] == ["voted_on", "who", "legislator_key"]
     assert "warning: " in err and "1 of its lines are not rows of its columns" in err
@@ -120,13 +120,13 @@ def test_rows_of_a_file_are_joined_as_of_their_own_times(scd: Scd, tmp_path: Pat
     assert "[FILE_FORMAT_UNKNOWN]" in err
 
 
-def test_a_limit_is_told(scd: Scd) -> None:
+def test_a_limit_is_reported(scd: Scd) -> None:
     code, out, err = scd("sql", "SELECT bioguide FROM dim_legislator ORDER BY 1", "--limit", "2")
     assert (code, len(out.splitlines())) == (0, 4)
     assert "these are the first 2 rows; --limit 0 shows all" in err
 
 
-def test_a_history_shows_what_differs(scd: Scd) -> None:
+def test_a_history_shows_the_columns_that_differ(scd: Scd) -> None:
     out = scd("history", "dim_legislator", "bioguide=S001191")[1]
     head, _, *rows = out.splitlines()
     assert head.split()[:4] == ["bioguide", "version", "effective_from", "effective_to"]
@@ -164,14 +164,14 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
         (["sql", "SELECT 1", "--remote", "localhost"], 5, "expected sc://host:port"),
     ],
 )
-def test_a_fault_is_told_in_a_line(scd: Scd, arguments: list[str], code: int, message: str) -> None:
-    got, out, err = scd(*arguments)
-    assert (got, out) == (code, "")
+def test_an_error_has_an_exit_code_and_a_message(scd: Scd, arguments: list[str], code: int, message: str) -> None:
+    exit_code, out, err = scd(*arguments)
+    assert (exit_code, out) == (code, "")
     assert err.startswith("error: ")
     assert message in err
 
 
-def test_a_wrong_declaration_is_told_by_line(scd: Scd, tmp_path: Path) -> None:
+def test_an_invalid_declaration_is_reported_with_its_line(scd: Scd, tmp_path: Path) -> None:
     file = tmp_path / "dim_x.yaml"
     file.write_text("dimension: dim_x\nbusines_key: id\nattributes: {a: 7}\n", encoding="utf-8")
     code, _, err = scd("plan", str(file))
@@ -192,13 +192,13 @@ def test_a_wrong_declaration_is_told_by_line(scd: Scd, tmp_path: Path) -> None:
 )
 def test_invalid_arguments_end_with_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(arguments) == 2
-    shown = capsys.readouterr().err
-    assert "Usage: scd" in shown and message in shown
+    errors = capsys.readouterr().err
+    assert "Usage: scd" in errors and message in errors
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
-    """The settings of each command that opened its warehouse; none opens one."""
+    """The settings of each command that tried to open its warehouse, which fails."""
     settings: list[Settings] = []
 
     def fail(own: Settings, **_: object) -> None:
@@ -238,11 +238,11 @@ def test_options_are_valid_before_and_after_the_command(
 
 def test_every_error_has_a_documented_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
-    shown = capsys.readouterr().out
+    help_text = capsys.readouterr().out
     classes = [ScdError]
-    for found in classes:
-        classes += found.__subclasses__()
-        assert ExitCode(found.exit_code).meaning in shown
+    for error_class in classes:
+        classes += error_class.__subclasses__()
+        assert ExitCode(error_class.exit_code).meaning in help_text
 
 
 def test_completion_scripts_complete_declared_tables(
@@ -277,7 +277,7 @@ def test_errors_become_exit_codes(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
@@ -286,7 +286,7 @@ def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -
         cli.main(["doctor"])
 
 
-def test_the_doctor_tells_what_is_there(scd: Scd) -> None:
+def test_the_doctor_reports_the_version_of_spark(scd: Scd) -> None:
     _, out, _ = scd("doctor")
     assert "ok   Spark: 4.2.0" in out.splitlines()
 
@@ -303,10 +303,10 @@ def test_declarations_need_no_spark() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_deliveries_of_one_date_are_told_by_their_channels(
+def test_deliveries_of_one_date_are_listed_with_their_channels(
     remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As they can be named then."""
+    """`--delivery` selects them by these names."""
     sources = (
         "{crm: {snapshot: 'c_{date}.csv', attributes: a, existence: true}, s: {feed: 's_{date}.csv', attributes: b}}"
     )
@@ -317,7 +317,7 @@ def test_deliveries_of_one_date_are_told_by_their_channels(
     monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
     monkeypatch.setenv("SCD_REMOTE", remote)
     names = ["crm.snapshot.2024-01-01", "s.feed.2024-01-01"]
-    chosen = [word for name in names for word in ("--delivery", name)]
+    chosen = [argument for name in names for argument in ("--delivery", name)]
     assert cli.main(["load", str(tmp_path / "dim_x.yaml"), *chosen]) == 0
     rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
     assert [row for row in rows if "accepted" in row] == [[name, "accepted"] for name in names]
@@ -342,7 +342,7 @@ def test_bad_rows_of_a_rejected_delivery_are_shown_and_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_a_warehouse_from_its_declarations_by_commands_alone(
+def test_commands_alone_create_a_warehouse_from_declarations(
     spark: SparkSession,
     remote: str,
     tmp_path: Path,
@@ -358,25 +358,25 @@ def test_a_warehouse_from_its_declarations_by_commands_alone(
     monkeypatch.setenv("SCD_REMOTE", remote)
 
     def scd(*arguments: str) -> tuple[int, list[str]]:
-        code, told = cli.main(arguments), capsys.readouterr()
-        assert "error:" not in told.err, told.err
-        return code, [line.strip() for line in told.out.splitlines()]
+        code, output = cli.main(arguments), capsys.readouterr()
+        assert "error:" not in output.err, output.err
+        return code, [line.strip() for line in output.out.splitlines()]
 
     assert scd("load")[0] == 0
     (tmp_path / "x_2024-02-01.csv").write_text("id,a\n1,w\n", encoding="utf-8")
-    code, told = scd("status")
+    code, lines = scd("status")
     assert code == 0
-    assert any("2024-01-01" in line and line.startswith("dim_x") for line in told)
+    assert any("2024-01-01" in line and line.startswith("dim_x") for line in lines)
     assert scd("load", "--delivery", "2024-02-01")[0] == 0
-    code, told = scd("audit", "dim_x", "id=2")
+    code, lines = scd("audit", "dim_x", "id=2")
     assert code == 0
-    kinds = [word for line in told for word in line.split() if word in ("INSERT", "UPDATE", "LOGICAL_DELETE")]
+    kinds = [value for line in lines for value in line.split() if value in ("INSERT", "UPDATE", "LOGICAL_DELETE")]
     assert kinds == ["INSERT", "LOGICAL_DELETE"]
     assert scd("check")[0] == 0
     damaged = Warehouse(spark, tmp_path / "warehouse").table("dim_x").identifier
     spark.sql(f"UPDATE {damaged} SET current_flag = true WHERE id = '2'")
-    code, told = scd("check")
+    code, lines = scd("check")
     assert code != 0
-    assert any(line.startswith("dim_x: current_versions_are_open: failed (1): id=2") for line in told)
-    assert any(line.split()[1:] == ["windows_do_not_overlap", "passed", "0"] for line in told)
-    assert told[-1] == "13 checks: 10 passed, 3 failed"
+    assert any(line.startswith("dim_x: current_versions_are_open: failed (1): id=2") for line in lines)
+    assert any(line.split()[1:] == ["windows_do_not_overlap", "passed", "0"] for line in lines)
+    assert lines[-1] == "13 checks: 10 passed, 3 failed"

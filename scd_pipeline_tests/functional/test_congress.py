@@ -1,4 +1,4 @@
-"""The demo on real data, held against counts and rows that plain Python makes of the same files."""
+"""The demo on real data, compared with counts and rows that plain Python computes from the same files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scd_pipeline_tests.orchestration.code_locations import definitions
 Snapshots = dict[str, list[dict[str, Any]]]
 Congress = tuple[Warehouse, list[str]]
 
-# On these two days some rows had no key, so that nobody was retired; those who had left are closed by the next one.
+# On these two days some rows had no key, so no entity was retired. The next snapshot retires the former members.
 WITHOUT_KEYS = {"2013-01-02": 0, "2021-01-01": 0}
-AFTER_THEM = {"2013-04-06": 91, "2021-04-06": 71}
+NEXT_SNAPSHOTS = {"2013-04-06": 91, "2021-04-06": 71}
 PHYSICAL = {"chamber": "type"}
 
 
@@ -45,31 +45,31 @@ def test_every_snapshot_is_accepted(batches: dict[str, Any], snapshots: Snapshot
     assert {date: batch["rows"] for date, batch in batches.items()} == {d: len(rows) for d, rows in snapshots.items()}
 
 
-def test_inserts_and_deletes_are_those_counted_elsewhere(
+def test_inserts_and_deletes_equal_independent_counts(
     batches: dict[str, Any], expected: dict[str, dict[str, str]]
 ) -> None:
-    special = {**WITHOUT_KEYS, **AFTER_THEM}
+    special = {**WITHOUT_KEYS, **NEXT_SNAPSHOTS}
     plain = sorted(expected.keys() - special.keys())
     assert len(plain) == 51
-    counted = {date: (int(expected[date]["inserts"]), int(expected[date]["deletes"])) for date in plain}
-    assert {date: (batches[date]["new"], batches[date]["closed"]) for date in plain} == counted
+    expected_counts = {date: (int(expected[date]["inserts"]), int(expected[date]["deletes"])) for date in plain}
+    assert {date: (batches[date]["new"], batches[date]["closed"]) for date in plain} == expected_counts
     assert {date: batches[date]["closed"] for date in special} == special
 
 
-def test_updates_are_those_counted_in_plain_python(
+def test_updates_equal_counts_of_plain_python(
     batches: dict[str, Any], snapshots: Snapshots, legislator: Dimension
 ) -> None:
     assert {date: batch["changed"] for date, batch in batches.items()} == _changes(snapshots, legislator)
 
 
 def _changes(snapshots: Snapshots, dimension: Dimension) -> dict[str, int]:
-    """Date to the number of members that were there before and have another declared value."""
-    stated: dict[str, tuple[Any, ...]] = {}
+    """Return, by date, the number of existing members with a different declared value."""
+    existing: dict[str, tuple[Any, ...]] = {}
     counts = {}
     for date, rows in snapshots.items():
         now = {row["bioguide"]: _values(row, dimension) for row in rows if row["bioguide"]}
-        counts[date] = sum(key in stated and stated[key] != values for key, values in now.items())
-        stated = {**stated, **now} if date in WITHOUT_KEYS else now
+        counts[date] = sum(key in existing and existing[key] != values for key, values in now.items())
+        existing = {**existing, **now} if date in WITHOUT_KEYS else now
     return counts
 
 
@@ -77,12 +77,12 @@ def _values(row: dict[str, Any], dimension: Dimension) -> tuple[Any, ...]:
     return tuple(row[PHYSICAL.get(name, name)] for name in dimension.attribute_names)
 
 
-def test_each_seat_has_the_key_of_the_member_as_they_were_that_day(congress: Congress, versions: list[Any]) -> None:
-    """An as-of join in plain Python gives the same keys; those who were not in office that day are unknown (S23)."""
+def test_each_seat_has_the_key_of_the_version_in_force_that_day(congress: Congress, versions: list[Any]) -> None:
+    """An as-of join in plain Python gives the same keys. Members not in office that day are unknown (S23)."""
     warehouse, _ = congress
-    held: dict[str, list[Any]] = {}
+    versions_by_member: dict[str, list[Any]] = {}
     for version in versions:
-        held.setdefault(version["bioguide"], []).append(version)
+        versions_by_member.setdefault(version["bioguide"], []).append(version)
     names = ("bioguide", "seat_on", "legislator_key")
     rows = warehouse.table("fct_committee_seat").read().select(*names).toArrow().to_pylist()
     assert len(rows) == sum(_seats(day) for day in SEATS)
@@ -90,7 +90,7 @@ def test_each_seat_has_the_key_of_the_member_as_they_were_that_day(congress: Con
         day = row["seat_on"].replace(tzinfo=None)
         keys = [
             v["legislator_key"]
-            for v in held.get(row["bioguide"], [])
+            for v in versions_by_member.get(row["bioguide"], [])
             if v["effective_from"] <= day < (v["effective_to"] or datetime.max)
         ]
         assert keys in ([], [row["legislator_key"]]), row
@@ -98,16 +98,16 @@ def test_each_seat_has_the_key_of_the_member_as_they_were_that_day(congress: Con
 
 
 def _seats(day: str) -> int:
-    """How many seats a list has; a member who stands on it twice in one committee has one."""
+    """Return the number of seats in a list; a member listed twice for one committee has one."""
     rows = pyarrow.parquet.read_table(EXAMPLE / "seats" / f"fact_{day}.parquet").to_pylist()
     return len({(row["committee"], row["bioguide"]) for row in rows})
 
 
-def test_the_checks_find_nothing_wrong(congress: Congress, declared: Declarations) -> None:
+def test_all_checks_pass(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
-    found = [*check_dimension(warehouse, declared.dimensions[0]), *check_fact(warehouse, declared.facts[0])]
-    assert sorted(f.rule for f in found) == sorted([*dimension_rules(declared.dimensions[0]), *FACT_RULES])
-    assert [str(finding) for finding in found if not finding.passed] == []
+    results = [*check_dimension(warehouse, declared.dimensions[0]), *check_fact(warehouse, declared.facts[0])]
+    assert sorted(result.rule for result in results) == sorted([*dimension_rules(declared.dimensions[0]), *FACT_RULES])
+    assert [str(result) for result in results if not result.passed] == []
 
 
 def test_rows_without_a_key_are_in_the_quarantine(congress: Congress) -> None:
@@ -124,15 +124,15 @@ def test_as_of_any_day_each_member_has_the_values_of_that_day(
 ) -> None:
     for date, rows in snapshots.items():
         day = datetime.fromisoformat(date)
-        held = {
+        in_force = {
             v["bioguide"]: v[name] for v in versions if v["effective_from"] <= day < (v["effective_to"] or datetime.max)
         }
-        stated = {row["bioguide"]: row[PHYSICAL.get(name, name)] for row in rows if row["bioguide"]}
-        assert {key: held[key] for key in stated} == stated, date
-        assert date in WITHOUT_KEYS or held.keys() == stated.keys(), date
+        snapshot = {row["bioguide"]: row[PHYSICAL.get(name, name)] for row in rows if row["bioguide"]}
+        assert {key: in_force[key] for key in snapshot} == snapshot, date
+        assert date in WITHOUT_KEYS or in_force.keys() == snapshot.keys(), date
 
 
-def test_only_the_latest_value_of_a_type_1_attribute_is_known(versions: list[Any], snapshots: Snapshots) -> None:
+def test_only_the_latest_value_of_a_type_1_attribute_is_stored(versions: list[Any], snapshots: Snapshots) -> None:
     latest = {row["bioguide"]: row["phone"] for rows in snapshots.values() for row in rows if row["bioguide"]}
     assert {v["bioguide"]: v["phone"] for v in versions} == latest
     assert len({(v["bioguide"], v["phone"]) for v in versions}) == len(latest)
@@ -143,28 +143,28 @@ def test_current_rows_are_those_of_the_last_snapshot(congress: Congress, snapsho
     assert current == {row["bioguide"] for row in snapshots["2026-04-14"]}
 
 
-def test_the_demo_tells_rows_a_history_and_the_quarantine(congress: Congress) -> None:
-    _, said = congress
-    text = "\n".join(said)
+def test_the_demo_prints_counts_a_history_and_the_quarantine(congress: Congress) -> None:
+    _, output = congress
+    text = "\n".join(output)
     assert "55 snapshots from 2012-09-27 to 2026-04-14" in text
     assert "deliveries: 55 accepted" in text
     assert "versions of 1133 members, 537 current" in text
     assert "Kyrsten Sinema (bioguide S001191)" in text
     history = text.partition("The history of one member")[2].partition("Committee seats of the same member")[0]
-    story = [line.split() for line in history.splitlines() if "00:00:00" in line]
-    assert [("Democrat" in words, "sen" in words) for words in story] == [(True, False), (True, True), (True, True)]
-    assert "Independent" in story[2]
+    rows = [line.split() for line in history.splitlines() if "00:00:00" in line]
+    assert [("Democrat" in words, "sen" in words) for words in rows] == [(True, False), (True, True), (True, True)]
+    assert "Independent" in rows[2]
     assert "  2013-01-02  the business key is NULL or cannot be read    78" in text
 
 
-def test_the_demo_once_more_changes_nothing(congress: Congress, declared: Declarations) -> None:
+def test_a_second_run_of_the_demo_changes_nothing(congress: Congress, declared: Declarations) -> None:
     warehouse, _ = congress
     names = ("dim_legislator", "dim_legislator_changes")
     before = [warehouse.table(name).last_commit().table_version for name in names]
-    said: list[str] = []
-    given = definitions(warehouse.spark, warehouse.path, declared)
-    demo.run_job(given, demo.jobs(declared)[0], warehouse.path, said.append)
-    assert any("deliveries: 55 unchanged; rows: none changed" in line for line in said)
+    output: list[str] = []
+    location = definitions(warehouse.spark, warehouse.path, declared)
+    demo.run_job(location, demo.jobs(declared)[0], warehouse.path, output.append)
+    assert any("deliveries: 55 unchanged; rows: none changed" in line for line in output)
     assert [_version(warehouse, name) for name in names] == before
 
 

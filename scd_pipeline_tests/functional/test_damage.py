@@ -1,4 +1,4 @@
-"""A table that another program changed: the commands and Dagster's load report it, and name the way back."""
+"""A table that another program changed: the commands and Dagster's load report it with the command that restores it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ sources: {crm: {snapshot: "customers_{date}.csv"}}
 attributes: {city: 2}
 """
 FOREIGN = "table dim_customer: version 2 (DELETE) is a foreign commit"
-WAY_BACK = "` TO VERSION AS OF 1`"
+RESTORE = "` TO VERSION AS OF 1`"
 
 
 def test_load_status_and_dagster_report_rows_deleted_by_hand(
@@ -48,11 +48,11 @@ def test_load_status_and_dagster_report_rows_deleted_by_hand(
 
     assert cli.main(["load"]) == 4
     error = capsys.readouterr().err
-    assert FOREIGN in error and WAY_BACK in error and "`scd check`" in error and "Traceback" not in error
+    assert FOREIGN in error and RESTORE in error and "`scd check`" in error and "Traceback" not in error
 
     assert cli.main(["status"]) == 4
     report = capsys.readouterr().out
-    assert "damaged: dim_customer: " in report and FOREIGN in report and WAY_BACK in report
+    assert "damaged: dim_customer: " in report and FOREIGN in report and RESTORE in report
 
     with dg.DagsterInstance.ephemeral() as instance:
         resources = {"warehouse": WarehouseResource(path=store.path, remote=remote)}

@@ -1,4 +1,4 @@
-"""`scd dev`: how Dagster is started beside a warm Spark, and that both end."""
+"""`scd dev`: how it starts Dagster with a running Spark, and that both end."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_dagster_has_the_settings_of_the_command(tmp_path: Path) -> None:
     }
 
 
-def test_the_home_is_the_one_that_is_set(tmp_path: Path) -> None:
-    """And is made if it is not there; settings of its own it gets none."""
+def test_the_home_is_that_of_the_environment(tmp_path: Path) -> None:
+    """It is created if it does not exist, without settings."""
     home, here = tmp_path / "not" / "there", tmp_path / "here"
     here.mkdir()
     assert dev.dagster_home({"DAGSTER_HOME": str(home)}, here) == home
@@ -47,21 +47,21 @@ def test_the_home_is_the_one_that_is_set(tmp_path: Path) -> None:
     assert error.value.code == "DAGSTER_HOME_NOT_WRITABLE"
 
 
-def test_the_home_may_be_told_as_a_shell_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dagster wants it whole."""
+def test_the_home_may_be_relative_or_begin_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster expects an absolute path."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert dev.dagster_home({"DAGSTER_HOME": "~/a"}, tmp_path) == tmp_path / "a"
     assert dev.dagster_home({"DAGSTER_HOME": "b"}, tmp_path) == tmp_path / "b"
 
 
-def test_a_home_of_its_own_takes_the_projects_settings(tmp_path: Path) -> None:
+def test_a_default_home_has_the_settings_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
     home = dev.dagster_home({}, tmp_path)
     assert (home / "dagster.yaml").read_text(encoding="utf-8") == "telemetry: {enabled: false}\n"
 
 
-def test_a_home_of_its_own_without_a_project_lets_one_writer_at_a_table(tmp_path: Path) -> None:
+def test_a_default_home_without_a_project_allows_one_writer_per_table(tmp_path: Path) -> None:
     home = dev.dagster_home({}, tmp_path)
     assert home == tmp_path / ".dagster"
     with dg.DagsterInstance.from_config(str(home)) as instance:
@@ -74,13 +74,13 @@ def test_a_home_of_its_own_without_a_project_lets_one_writer_at_a_table(tmp_path
     assert (home / "dagster.yaml").read_text(encoding="utf-8") == "{}"
 
 
-def test_a_workspace_of_the_folder_is_served_else_the_package(tmp_path: Path) -> None:
+def test_a_workspace_of_the_folder_is_served_instead_of_the_package(tmp_path: Path) -> None:
     assert dev.command(tmp_path, 3000, "scd_pipeline.definitions")[-2:] == ["-m", "scd_pipeline.definitions"]
     (tmp_path / "workspace.yaml").touch()
     assert dev.command(tmp_path, 3000, "scd_pipeline.definitions")[-2:] == ["-w", str(tmp_path / "workspace.yaml")]
 
 
-def test_a_named_spark_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as error:
         dev.run(settings(tmp_path, DAGSTER_HOME=str(tmp_path)), port=3000, code_location="none", report=lambda _: None)
     assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", "sc://127.0.0.1:1")
@@ -91,7 +91,7 @@ def test_a_named_spark_that_is_not_there_is_told_before_anything_starts(tmp_path
 def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(tmp_path: Path, end: signal.Signals) -> None:
     port = servers.free_port()
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
-    # A Spark that is named is not started; it is enough that somebody listens, as no run needs it.
+    # A configured server is not started; a listening socket is enough, because no run needs Spark.
     with (tmp_path / "log").open("w") as log, socket.create_server(("127.0.0.1", 0)) as spark:
         remote = f"sc://127.0.0.1:{spark.getsockname()[1]}"
         environ = {**os.environ, "SCD_REMOTE": remote, "DAGSTER_HOME": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""A truncated file is stopped before anything is written, and can be let through (S27); by the command, as users do."""
+"""A truncated snapshot is rejected before anything is written, unless an option of the command overrides it (S27)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TABLES = ("dim_legislator", "dim_legislator_changes")
 
 @pytest.fixture
 def landing(tmp_path: Path) -> Path:
-    """A folder with the declaration, two whole snapshots, and one of which only the first 100 rows arrived."""
+    """A folder with the declaration, two complete snapshots, and a snapshot with only its first 100 rows."""
     folder = tmp_path / "landing"
     (folder / "snapshots").mkdir(parents=True)
     shutil.copy(EXAMPLE / "dim_legislator.yaml", folder)
     for day in ("2014-01-09", "2014-04-05"):
         shutil.copy(EXAMPLE / "snapshots" / f"dim_{day}.parquet", folder / "snapshots")
-    whole = pyarrow.parquet.read_table(EXAMPLE / "snapshots" / "dim_2014-07-02.parquet")
-    pyarrow.parquet.write_table(whole.slice(0, 100), folder / "snapshots" / "dim_2014-07-02.parquet")
+    complete = pyarrow.parquet.read_table(EXAMPLE / "snapshots" / "dim_2014-07-02.parquet")
+    pyarrow.parquet.write_table(complete.slice(0, 100), folder / "snapshots" / "dim_2014-07-02.parquet")
     return folder
 
 
@@ -39,21 +39,21 @@ def scd(*arguments: str, remote: str, warehouse: Path) -> subprocess.CompletedPr
 
 
 @pytest.mark.slow
-def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
+def test_a_truncated_snapshot_is_rejected_unless_overridden(
     landing: Path, warehouse: Path, spark: object, remote: str
 ) -> None:
     if not remote:
         pytest.skip("each command would start a Java machine of its own")
     store = Warehouse(spark, warehouse)  # type: ignore[arg-type]
     declaration = str(landing / "dim_legislator.yaml")
-    whole = ["--delivery", "2014-01-09", "--delivery", "2014-04-05"]
-    planned = scd("plan", declaration, *whole, remote=remote, warehouse=warehouse)
+    complete = ["--delivery", "2014-01-09", "--delivery", "2014-04-05"]
+    planned = scd("plan", declaration, *complete, remote=remote, warehouse=warehouse)
     assert planned.returncode == 0, planned.stderr
     assert "rows of dim_legislator: 543 to open" in planned.stdout
     assert "_action  bioguide" in planned.stdout
     assert store.tables() == []
 
-    first = scd("load", declaration, *whole, remote=remote, warehouse=warehouse)
+    first = scd("load", declaration, *complete, remote=remote, warehouse=warehouse)
     assert first.returncode == 0, first.stderr
     assert "dim_legislator: deliveries: 2 accepted; rows: 543 opened" in first.stdout
     assert "undeclared columns: end, govtrack, how, n_terms, party_affiliations and 1 more" in first.stdout
@@ -72,10 +72,10 @@ def test_a_truncated_snapshot_is_stopped_and_can_be_let_through(
     assert [versions(store, name) for name in TABLES] == before
     assert reading.current(store, "dim_legislator").count() == 538
 
-    through = scd(
+    override = scd(
         "load", declaration, "--delivery", "2014-07-02", "--allow", "retire_guard", remote=remote, warehouse=warehouse
     )
-    assert through.returncode == 0, through.stderr
+    assert override.returncode == 0, override.stderr
     assert reading.current(store, "dim_legislator").count() == 100
 
 
@@ -85,6 +85,6 @@ def members(file: Path) -> set[str]:
 
 
 def versions(store: Warehouse, name: str) -> int:
-    """The table's version, by Delta's own account."""
+    """Return the table version by Delta's own history."""
     rows = store.spark.sql(f"DESCRIBE HISTORY {store.table(name).identifier} LIMIT 1").collect()
     return int(rows[0]["version"])

@@ -1,4 +1,4 @@
-"""`scd init`: what is guessed from a sample, and that the project loads."""
+"""`scd init`: a declaration guessed from a sample, and a project that loads."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def guess(file: str, text: str) -> Dimension:
 def test_a_declaration_is_guessed_from_values_and_names() -> None:
     dimension = guess("Our Shops_2024-03-01.csv", CSV)
     assert (dimension.name, dimension.key_names) == ("dim_our_shops", ("number",))
-    found = {a.name: (a.data_type.ddl(), a.scd, a.personal) for a in dimension.attributes}
-    assert found == {
+    attributes = {a.name: (a.data_type.ddl(), a.scd, a.personal) for a in dimension.attributes}
+    assert attributes == {
         "shop": ("string", ScdType.ADD_ROW, False),
         "name": ("string", ScdType.ADD_ROW, False),
         "opened": ("date", ScdType.ADD_ROW, False),
@@ -52,7 +52,7 @@ def test_two_columns_are_the_key_if_no_single_one_is_unique() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n", "a,a\n1,2\n"])
-def test_a_sample_without_rows_or_names_is_named(text: str) -> None:
+def test_a_sample_without_rows_or_names_is_rejected(text: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_sample("a.csv", text)
     assert (error.value.code, error.value.location) == ("SAMPLE_NOT_READABLE", "a.csv")

@@ -1,4 +1,4 @@
-"""Where declarations and deliveries are found."""
+"""Discovery of declarations and deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'in/x_{date}
 
 @pytest.fixture
 def declared(tmp_path: Path) -> Dimension:
-    """A declaration with three files beside it, one of another name."""
+    """A declaration, and three files, one of which has another name."""
     (tmp_path / "in").mkdir()
     for name in ("x_2024-01-01.csv", "x_2024-02-01.csv", "y_2024-02-01.csv"):
         (tmp_path / "in" / name).write_text("id,a\n1,x\n", encoding="utf-8")
@@ -31,10 +31,10 @@ def test_relative_paths_start_at_the_declaration(
     declared: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
-    found = discover_files(declared)
-    assert [delivery.name for delivery in found] == ["2024-01-01", "2024-02-01"]
-    assert [delivery.path for delivery in found] == [str(tmp_path / "in" / f"x_{d.name}.csv") for d in found]
-    assert found[0].at == datetime(2024, 1, 1, tzinfo=timezone.utc)
+    deliveries = discover_files(declared)
+    assert [delivery.name for delivery in deliveries] == ["2024-01-01", "2024-02-01"]
+    assert [delivery.path for delivery in deliveries] == [str(tmp_path / "in" / f"x_{d.name}.csv") for d in deliveries]
+    assert deliveries[0].at == datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 
 def test_a_declaration_in_python_starts_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,22 +43,22 @@ def test_a_declaration_in_python_starts_at_the_current_folder(tmp_path: Path, mo
     assert declaration_folder(dimension) == tmp_path
 
 
-def test_some_deliveries_and_what_they_are_let_through(declared: Dimension, spark: SparkSession) -> None:
-    (chosen,) = select_deliveries(declared, spark, names=["2024-02-01"], allow=["retire_guard"])
-    assert (chosen.name, chosen.allow) == ("2024-02-01", frozenset({"retire_guard"}))
+def test_a_delivery_is_selected_with_its_overrides(declared: Dimension, spark: SparkSession) -> None:
+    (delivery,) = select_deliveries(declared, spark, names=["2024-02-01"], allow=["retire_guard"])
+    assert (delivery.name, delivery.allow) == ("2024-02-01", frozenset({"retire_guard"}))
 
 
-def test_a_delivery_that_is_not_there_is_told_with_those_that_are(declared: Dimension, spark: SparkSession) -> None:
+def test_a_missing_delivery_is_reported_with_the_available_deliveries(declared: Dimension, spark: SparkSession) -> None:
     with pytest.raises(
         SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "
     ):
         select_deliveries(declared, spark, names=["2024-03-01"])
 
 
-def test_a_delivery_is_named_with_its_channel_where_there_are_several(
+def test_a_delivery_is_named_with_its_channel_if_several_exist(
     declared: Dimension, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Its former name goes on as long as it means one delivery, whether a channel came or went."""
+    """Its former name remains valid if it matches one delivery, also after a channel was added or removed."""
     (before,) = [delivery for delivery in discover_files(declared) if delivery.name == "2024-01-01"]
     assert partition_key(before, declared) == "2024-01-01"
     assert matching_partition_keys("s.snapshot.2024-01-01", [before], declared) == ["2024-01-01"]
@@ -68,16 +68,16 @@ def test_a_delivery_is_named_with_its_channel_where_there_are_several(
         )
     )
     both = load_dimension(tmp_path / "dim_x.yaml")
-    found = discover_files(both)
-    assert matching_partition_keys("2024-01-01", found, both) == ["s.snapshot.2024-01-01"]
-    assert matching_partition_keys("2024-02-01", found, both) == ["s.feed.2024-02-01", "s.snapshot.2024-02-01"]
-    assert matching_partition_keys("2024-03-01", found, both) == []
+    deliveries = discover_files(both)
+    assert matching_partition_keys("2024-01-01", deliveries, both) == ["s.snapshot.2024-01-01"]
+    assert matching_partition_keys("2024-02-01", deliveries, both) == ["s.feed.2024-02-01", "s.snapshot.2024-02-01"]
+    assert matching_partition_keys("2024-03-01", deliveries, both) == []
     assert [d.channel for d in select_deliveries(both, spark, names=["s.feed.2024-02-01"])] == ["feed"]
     assert len(select_deliveries(both, spark, names=["2024-02-01"])) == 2
     with pytest.raises(SourceDataError, match=r"expected one of s\.feed\.2024-02-01, s\.snapshot\.2024-01-01, "):
         select_deliveries(both, spark, names=["2024-03-01"])
 
 
-def test_declarations_are_those_named_else_the_example(tmp_path: Path) -> None:
+def test_declarations_are_those_of_the_environment_or_of_the_example(tmp_path: Path) -> None:
     assert Environment.from_env({"SCD_DECLARATIONS": str(tmp_path)}).declarations == tmp_path
     assert Environment.from_env({}).declarations == EXAMPLE

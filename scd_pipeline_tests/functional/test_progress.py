@@ -1,4 +1,4 @@
-"""What the demo says while it works."""
+"""Progress messages and final suggestions of the demo."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import pytest
 from examples.congress import demo
 
 
-def test_it_says_now_and_then_that_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_step_is_reported_as_still_running(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_SILENT_SECONDS", 0)
     monkeypatch.setattr(demo, "_POLL_SECONDS", 0.01)
-    said: list[str] = []
-    with demo.progress(said.append, clock=lambda: 7.0) as tell:
-        tell("working")
-        while len(said) < 2:
+    output: list[str] = []
+    with demo.progress(output.append, clock=lambda: 7.0) as report:
+        report("working")
+        while len(output) < 2:
             pass
-    assert said[:2] == ["    0 s  working", "    0 s  ..."]
+    assert output[:2] == ["    0 s  working", "    0 s  ..."]
 
 
-def test_what_to_type_next_is_named_by_the_way_it_was_called() -> None:
-    said: list[str] = []
-    demo.suggest(said.append, ".venv/bin/scd")
-    assert sum(".venv/bin/scd " in line for line in said) == 7
-    assert "make dev" in said[-1]
+def test_suggested_commands_begin_with_the_program_that_was_called() -> None:
+    output: list[str] = []
+    demo.suggest(output.append, ".venv/bin/scd")
+    assert sum(".venv/bin/scd " in line for line in output) == 7
+    assert "make dev" in output[-1]

@@ -1,4 +1,4 @@
-"""Readings of a small dimension: its windows, its batches with their states, its quarantine, its views."""
+"""Queries of a small dimension: its windows, its batches with their states, its quarantine, its views."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ CITY = Dimension(
 PLAIN = Dimension("dim_plain", "id", {"city": 1}, Source("crm", snapshot=Snapshot()))
 
 
-def snapshot(day: int, rows: dict[str, list[Any]], revision: int = 0, **said: Any) -> Delivery:
+def snapshot(day: int, rows: dict[str, list[Any]], revision: int = 0, **options: Any) -> Delivery:
     return Delivery(
-        "crm", f"2024-01-{day:02}", at=datetime(2024, 1, day), revision=revision, frame=pd.DataFrame(rows), **said
+        "crm", f"2024-01-{day:02}", at=datetime(2024, 1, day), revision=revision, frame=pd.DataFrame(rows), **options
     )
 
 
 @pytest.fixture(scope="module")
 def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """Four days of customers: one moves, one leaves; a revised day, a withdrawn day, and rows without a key."""
+    """Four days of customers: one moves, one is retired; a revised day, a withdrawn day, and rows without a key."""
     store = Warehouse(spark, tmp_path_factory.mktemp("readings") / "warehouse")
     first = {"id": ["1", "2"], "city": ["Graz", "Linz"], "state": ["a", "b"]}
     second = {"id": ["1", None], "city": ["Wien", "Ulm"], "state": ["a", "c"]}
-    wrong = {"id": ["1", "2", "3", None], "city": ["Oslo", "Oslo", "Oslo", "Oslo"], "state": ["x", "x", "x", "x"]}
-    ingest_and_apply(store, CITY, [snapshot(1, first), snapshot(2, second), snapshot(3, wrong), snapshot(4, wrong)])
-    right = {"id": ["1"], "city": ["Wien"], "state": ["a"]}
-    gone = Delivery("crm", "2024-01-04", revision=1, withdrawn=True)
-    ingest_and_apply(store, CITY, [snapshot(3, right, revision=1), gone])
+    incorrect = {"id": ["1", "2", "3", None], "city": ["Oslo", "Oslo", "Oslo", "Oslo"], "state": ["x", "x", "x", "x"]}
+    ingest_and_apply(
+        store, CITY, [snapshot(1, first), snapshot(2, second), snapshot(3, incorrect), snapshot(4, incorrect)]
+    )
+    corrected = {"id": ["1"], "city": ["Wien"], "state": ["a"]}
+    withdrawal = Delivery("crm", "2024-01-04", revision=1, withdrawn=True)
+    ingest_and_apply(store, CITY, [snapshot(3, corrected, revision=1), withdrawal])
     ingest_and_apply(store, PLAIN, [snapshot(1, {"id": ["1"], "city": ["Graz"]})])
     return store
 
@@ -78,7 +80,7 @@ def test_current_rows(store: Warehouse) -> None:
         (datetime(9999, 12, 31, 23, 59, 59), {("1", "Wien")}),
     ],
 )
-def test_as_of_takes_half_open_windows(store: Warehouse, time: datetime, rows: set[tuple[str, str]]) -> None:
+def test_as_of_uses_half_open_windows(store: Warehouse, time: datetime, rows: set[tuple[str, str]]) -> None:
     assert values(reading.as_of(store, CITY, time), "id", "city") == rows
     assert values(reading.in_force(store, CITY, time), "id", "city") == rows
 
@@ -92,9 +94,9 @@ def test_a_dimension_without_windows_has_the_same_rows_at_any_time(store: Wareho
         assert values(frame, "id", "city") == {("1", "Graz")}
 
 
-def test_batches_tell_which_revision_stands(store: Warehouse) -> None:
-    told = values(reading.batches(store, CITY), "delivery", "revision", "state", "rows", "bad_rows")
-    assert told == {
+def test_batches_have_the_state_of_their_revision(store: Warehouse) -> None:
+    batches = values(reading.batches(store, CITY), "delivery", "revision", "state", "rows", "bad_rows")
+    assert batches == {
         ("2024-01-01", "0", "current", 2, 0),
         ("2024-01-02", "0", "current", 2, 1),
         ("2024-01-03", "0", "superseded", 4, 1),
@@ -105,7 +107,7 @@ def test_batches_tell_which_revision_stands(store: Warehouse) -> None:
     assert values(reading.batches(store, CITY).where("batch LIKE '%01-01%'"), "new", "changed", "closed") == {(2, 0, 0)}
 
 
-def test_the_quarantine_tells_whether_its_batch_stands(store: Warehouse) -> None:
+def test_quarantined_rows_have_the_state_of_their_batch(store: Warehouse) -> None:
     rows = reading.quarantine(store, CITY)
     assert rows.columns == ["batch", "state", "at", "key", "reason", "row"]
     assert values(rows, "at", "state", "key") == {
@@ -119,32 +121,32 @@ def test_the_quarantine_tells_whether_its_batch_stands(store: Warehouse) -> None
 
 
 def test_a_time_outside_the_calendar_can_be_collected(spark: SparkSession, warehouse: Path) -> None:
-    """The row tells it as it came."""
+    """The quarantined row has its original text."""
     far = Dimension("dim_far", "id", {"city": 1}, Source("crm", feed=Feed(effective_at="at"), bad_row_limit=1.0))
     opened = Warehouse(spark, warehouse)
     rows = "'1', timestamp'9999-12-31 23:59:59' + interval 5 hours), ('2', timestamp'0001-01-01' - interval 5 hours"
     frame = spark.sql(f"SELECT id, 'Graz' AS city, at FROM VALUES ({rows}) AS t(id, at)")
     ingest_and_apply(opened, far, [Delivery("crm", "1", frame=frame)])
     assert values(reading.quarantine(opened, far), "key", "at") == {("id=1", None), ("id=2", None)}
-    told = {row["key"]: row["row"] for row in reading.quarantine(opened, far).collect()}
-    assert "10000-01-01" in told["id=1"]
+    rows_by_key = {row["key"]: row["row"] for row in reading.quarantine(opened, far).collect()}
+    assert "10000-01-01" in rows_by_key["id=1"]
 
 
 def test_every_table_has_a_view(store: Warehouse) -> None:
     counts = {"": (3, 1), "_batches": (6, 1), "_quarantine": (3, 0)}
-    ready = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force"]
-    ready += ["dim_plain_as_of", "dim_plain_current", "dim_plain_in_force"]
-    parts = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in (*counts, "_changes")]
-    assert reading.views(store) == sorted([*parts, *ready])
-    assert reading.register(store) == sorted([*parts, *ready])
-    for part, (of_customer, of_plain) in counts.items():
-        assert store.spark.table(f"dim_customer{part}").count() == of_customer
-        assert store.spark.table(f"dim_plain{part}").count() == of_plain
+    query_views = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force"]
+    query_views += ["dim_plain_as_of", "dim_plain_current", "dim_plain_in_force"]
+    table_views = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in (*counts, "_changes")]
+    assert reading.views(store) == sorted([*table_views, *query_views])
+    assert reading.register(store) == sorted([*table_views, *query_views])
+    for part, (customer_count, plain_count) in counts.items():
+        assert store.spark.table(f"dim_customer{part}").count() == customer_count
+        assert store.spark.table(f"dim_plain{part}").count() == plain_count
     open_ends = store.spark.sql("SELECT string(effective_to) FROM dim_customer WHERE current_flag").collect()
     assert [row[0] for row in open_ends] == ["9999-12-31 23:59:59"]
 
 
-def test_business_keys_are_told_by_the_table(store: Warehouse) -> None:
+def test_business_keys_are_read_from_the_table(store: Warehouse) -> None:
     assert reading.key_names(store, "dim_customer") == ("id",)
 
 
@@ -170,8 +172,8 @@ def test_tables_of_a_remote_folder_cannot_be_listed(spark: SparkSession) -> None
         Warehouse(spark, "s3://bucket/warehouse").tables()
 
 
-def test_of_a_remote_folder_the_declared_tables_are_found(store: Warehouse) -> None:
-    remote = Warehouse(store.spark, f"file://{store.path}", declared=["dim_plain", "dim_gone"])
+def test_only_declared_tables_of_a_remote_folder_are_listed(store: Warehouse) -> None:
+    remote = Warehouse(store.spark, f"file://{store.path}", declared=["dim_plain", "dim_missing"])
     assert remote.tables() == ["dim_plain", "dim_plain_changes"]
     assert reading.register(remote, query="dim_plain_as_of") == ["dim_plain", "dim_plain_as_of"]
     now, then = (store.spark.sql(f"SELECT * FROM dim_plain_as_of({at})") for at in ("current_timestamp()", "NULL"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROWS = Rows(("name", "n"), ("text", "number"), (("Müller", "7"), (None, "1200"), ("", None)))
 
 
-def test_numbers_are_to_the_right_and_null_is_told_from_empty() -> None:
+def test_numbers_are_right_aligned_and_null_differs_from_empty() -> None:
     assert render.table(ROWS).splitlines() == [
         "name       n",
         "------  ----",
@@ -31,7 +31,7 @@ def test_numbers_are_to_the_right_and_null_is_told_from_empty() -> None:
     ]
 
 
-def test_wide_and_combining_characters_keep_the_columns() -> None:
+def test_wide_and_combining_characters_are_aligned() -> None:
     rows = Rows(("a", "b"), ("text", "text"), (("東京", "x"), ("e\u0301", "y")))
     assert render.table(rows).splitlines() == ["a     b", "----  -", "東京  x", "e\u0301     y"]
 
@@ -41,11 +41,11 @@ def test_control_characters_do_not_break_the_table() -> None:
     assert render.table(rows).splitlines()[2] == "one\\ntwo\\t\\x1b[31m"
 
 
-def test_a_table_without_rows_has_its_head() -> None:
+def test_a_table_without_rows_has_its_header() -> None:
     assert render.table(Rows(("a", "bb"), ("text", "number"), ())).splitlines() == ["a  bb", "-  --"]
 
 
-def test_records_have_one_value_to_a_line() -> None:
+def test_records_have_one_value_per_line() -> None:
     assert render.records(ROWS).splitlines()[:3] == ["-- row 1 ", "name  Müller", "n     7"]
     assert render.records(Rows(("a",), ("text",), ())) == "(no rows)"
 
@@ -55,11 +55,11 @@ def test_csv_is_read_back() -> None:
     assert list(csv.reader(io.StringIO(render.comma_separated(rows)))) == [list(rows.names), *map(list, rows.values)]
 
 
-def test_csv_tells_null_from_an_empty_text() -> None:
+def test_csv_distinguishes_null_from_an_empty_text() -> None:
     assert render.comma_separated(ROWS).splitlines()[2:] == [",1200", '"",']
 
 
-def test_json_has_numbers_as_numbers_and_what_json_lacks_as_text() -> None:
+def test_json_has_numbers_as_numbers_and_values_that_json_lacks_as_text() -> None:
     kinds = ("text", "number", "boolean", "number")
     rows = Rows(("t", "n", "b", "x"), kinds, (("ä\n", "12.50", "true", "NaN"), (None, None, None, "1E+2")))
     read = json.loads(render.json_array(rows))
@@ -89,17 +89,17 @@ def test_a_terminal_gets_colours_unless_no_color_is_set(monkeypatch: pytest.Monk
         def isatty(self) -> bool:
             return True
 
-    def shown(width: int) -> str:
+    def output(width: int) -> str:
         stream = Terminal()
         render.print_table(ROWS, stream, width)
         return stream.getvalue()
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[" in shown(80) and "Müller" in shown(80)
-    assert shown(8).startswith("-- row 1 ")
+    assert "\x1b[" in output(80) and "Müller" in output(80)
+    assert output(8).startswith("-- row 1 ")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in shown(80)
+    assert "\x1b[3" not in output(80)
 
 
 def test_a_frame_becomes_parquet_with_its_types(spark: SparkSession, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_every_type_of_spark_becomes_text_in_any_zone(
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
-        found = collect(
+        rows = collect(
             spark.sql(
                 "SELECT timestamp'9999-12-31 23:59:59' AS t, timestamp'0001-01-01 00:00:00' AS t, 1.50 AS d, "
                 "map('k', 1) AS m, array(1, NULL) AS a, struct(1 AS x, 'y' AS y) AS s, true AS b, null AS n, "
@@ -144,12 +144,12 @@ def test_every_type_of_spark_becomes_text_in_any_zone(
         None,
         "FF00",
     )
-    assert found.values == (values,)
-    assert found.names == ("t", "t", "d", "m", "a", "s", "b", "n", "x")
-    assert found.kinds == ("instant", "instant", "number", "json", "json", "json", "boolean", "text", "text")
+    assert rows.values == (values,)
+    assert rows.names == ("t", "t", "d", "m", "a", "s", "b", "n", "x")
+    assert rows.kinds == ("instant", "instant", "number", "json", "json", "json", "boolean", "text", "text")
 
 
-def test_rows_beyond_the_limit_are_told(spark: SparkSession) -> None:
+def test_rows_beyond_the_limit_are_reported(spark: SparkSession) -> None:
     assert collect(spark.range(5), limit=5).has_more is False
-    found = collect(spark.range(5), limit=3)
-    assert (len(found.values), found.has_more) == (3, True)
+    rows = collect(spark.range(5), limit=3)
+    assert (len(rows.values), rows.has_more) == (3, True)

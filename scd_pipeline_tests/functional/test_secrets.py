@@ -1,6 +1,6 @@
 """Neither secrets nor values of rows are written anywhere but into the tables (S31).
 
-They are planted in settings and deliveries, everything is run once, and all that was written is searched.
+The test plants them in settings and deliveries, runs everything once, and searches all output.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ attributes:
 
 
 def deliver(folder: Path, value: str) -> None:
-    """Deliveries that are accepted, with and without bad rows, and one for each way of being rejected."""
+    """Write accepted deliveries, with and without bad rows, and one rejected delivery for each reason."""
     (folder / "dim_person.yaml").write_text(DECLARATION, encoding="utf-8")
     header = "id,birthday,email,city\n"
     people = {
@@ -91,13 +91,15 @@ def run_dagster() -> None:
 
 @pytest.mark.rule("S31")
 @pytest.mark.slow
-@pytest.mark.parametrize(("spark_of", "commands"), [("server", "load plan status check dagster"), ("embedded", "load")])
-def test_nothing_planted_is_written(
-    spark_of: str, commands: str, remote: str, installation: Installation, tmp_path: Path
+@pytest.mark.parametrize(
+    ("session_kind", "commands"), [("server", "load plan status check dagster"), ("embedded", "load")]
+)
+def test_planted_values_are_not_written(
+    session_kind: str, commands: str, remote: str, installation: Installation, tmp_path: Path
 ) -> None:
-    if spark_of == "server" and not remote:
+    if session_kind == "server" and not remote:
         pytest.skip("the tests have no server")
-    value, secret = (f"{word}{uuid.uuid4().hex[:8]}x" for word in ("vAlUe", "tOkEn"))
+    value, secret = (f"{prefix}{uuid.uuid4().hex[:8]}x" for prefix in ("vAlUe", "tOkEn"))
     landing, home, cwd = (tmp_path / name for name in ("landing", "dagster", "cwd"))
     for folder in (landing, home, cwd):
         folder.mkdir()
@@ -108,7 +110,7 @@ def test_nothing_planted_is_written(
         "DAGSTER_HOME": str(home),
         "SCD_DECLARATIONS": str(landing),
         "SCD_WAREHOUSE": str(tmp_path / "warehouse"),
-        "SCD_REMOTE": f"{remote}/;x-key={secret}" if spark_of == "server" else "",
+        "SCD_REMOTE": f"{remote}/;x-key={secret}" if session_kind == "server" else "",
         "SCD_ALERT_WEBHOOK": f"http://127.0.0.1:9/{secret}",
         "SCD_ALERT_MAIL_TO": f"{value}@example.com",
         "SCD_ALERT_SMTP": "127.0.0.1:9",
@@ -118,8 +120,8 @@ def test_nothing_planted_is_written(
     done = subprocess.run(
         [sys.executable, "-m", __name__, *commands.split()],
         cwd=cwd,
-        # PySpark leaves in the environment which kind of session a process has.
-        env={**{name: given for name, given in os.environ.items() if not name.startswith("SPARK_")}, **settings},
+        # PySpark records the kind of session of a process in environment variables.
+        env={**{name: setting for name, setting in os.environ.items() if not name.startswith("SPARK_")}, **settings},
         capture_output=True,
         text=True,
         check=False,
@@ -141,10 +143,12 @@ def test_nothing_planted_is_written(
     ]
     assert not leaks, "\n".join(leaks)
     assert done.returncode == 0, done.stderr
-    shown = ["COLUMN_MISSING", "UNREADABLE_DELIVERY", "CAST_INVALID_INPUT", "UNORDERED_CHANGES", "$ load: 3"]
+    expected_texts = ["COLUMN_MISSING", "UNREADABLE_DELIVERY", "CAST_INVALID_INPUT", "UNORDERED_CHANGES", "$ load: 3"]
     if "dagster" in commands:
-        shown += ["$ check: 0", "$ alert: run ", "webhook failed: ConnectionRefusedError"]
-    assert [text for text in shown if text not in done.stdout + done.stderr] == [], f"{done.stdout}\n{done.stderr}"
+        expected_texts += ["$ check: 0", "$ alert: run ", "webhook failed: ConnectionRefusedError"]
+    assert [text for text in expected_texts if text not in done.stdout + done.stderr] == [], (
+        f"{done.stdout}\n{done.stderr}"
+    )
     assert "\tat " not in done.stderr
 
 

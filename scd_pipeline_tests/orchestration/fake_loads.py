@@ -47,8 +47,8 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
         loaded.add(delivery.name)
         return BatchResult(batch, delivery.source, delivery.name, "accepted", rows=1, new=1, versions_opened=1)
 
-    def load(_: Any, dimension: Dimension, found: Sequence[Delivery], **__: Any) -> LoadResult:
-        batches = tuple(outcome(delivery) for delivery in found)
+    def load(_: Any, dimension: Dimension, deliveries: Sequence[Delivery], **__: Any) -> LoadResult:
+        batches = tuple(outcome(delivery) for delivery in deliveries)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
         transitions = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
         audit = AuditResult(dimension.name, 1, transitions, 1)

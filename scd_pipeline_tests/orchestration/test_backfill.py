@@ -35,9 +35,9 @@ dimensions: {customer: {dimension: dim_customer, key: customer}}
 sources: {till: {feed: "sales_{date}.csv"}}
 """
 SALES = ["2024-01-10", "2024-05-10"]
-"""The days of the fact are none of the dimension's."""
+"""Days of the fact's deliveries; the dimension has none on these days."""
 DAYS = [f"2024-0{month}-01" for month in range(1, 7)]
-ASKED, BROKEN = [DAYS[0], DAYS[1], DAYS[3], DAYS[5]], DAYS[1]
+REQUESTED, BROKEN = [DAYS[0], DAYS[1], DAYS[3], DAYS[5]], DAYS[1]
 REPOSITORY = {"repositoryLocationName": "scd_pipeline.definitions", "repositoryName": "__repository__"}
 ADD = """mutation($repo: RepositorySelector!, $name: String!, $key: String!) {
   addDynamicPartition(repositorySelector: $repo, partitionsDefName: $name, partitionKey: $key) { __typename } }"""
@@ -57,19 +57,19 @@ class Dagster:
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
 
-    def ask(self, query: str, **variables: Any) -> Any:
+    def execute(self, query: str, **variables: Any) -> Any:
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            told = json.loads(answer.read())
-        assert "errors" not in told, told["errors"]
-        (value,) = told["data"].values()
+        with urllib.request.urlopen(request, timeout=60) as response:
+            content = json.loads(response.read())
+        assert "errors" not in content, content["errors"]
+        (value,) = content["data"].values()
         return value
 
     def partitions(self, asset: str) -> tuple[set[str], set[str]]:
-        """Those that are shown as materialized, and as failed."""
-        told = self.ask(PARTITIONS, key={"path": [asset]})["assetPartitionStatuses"]
-        return set(told["materializedPartitions"]), set(told["failedPartitions"])
+        """Return the materialized partitions and the failed ones."""
+        statuses = self.execute(PARTITIONS, key={"path": [asset]})["assetPartitionStatuses"]
+        return set(statuses["materializedPartitions"]), set(statuses["failedPartitions"])
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
     declared = tmp_path / "declared"
     declared.mkdir()
     for name, text in (("dim_customer", DECLARATION), ("fct_sale", FACT)):
-        told = text.replace('"customers', '"../customers').replace('"sales', '"../sales')
-        (declared / f"{name}.yaml").write_text(told, encoding="utf-8")
+        declaration = text.replace('"customers', '"../customers').replace('"sales', '"../sales')
+        (declared / f"{name}.yaml").write_text(declaration, encoding="utf-8")
     home = tmp_path / "home"
     home.mkdir()
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text(encoding="utf-8"), encoding="utf-8")
@@ -116,45 +116,47 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
 def test_a_backfill_with_gaps_stores_all_but_the_broken_delivery(
     dagster: Dagster, spark: SparkSession, warehouse: Path
 ) -> None:
-    """In a run for each stretch without a gap; and the facts, whose days are others, in one on what was stored."""
+    """One run loads each range without a gap. The facts, which have other days, are then loaded in one run."""
     assets = ("dim_customer_changes", "dim_customer", "dim_customer_audit")
-    assert _backfilled(dagster, assets, DAYS, ASKED, runs=3) in ("COMPLETED_FAILED", "FAILED")
+    assert _run_backfill(dagster, assets, DAYS, REQUESTED, runs=3) in ("COMPLETED_FAILED", "FAILED")
     for asset in assets:
         materialized, failed = dagster.partitions(asset)
-        assert materialized == set(ASKED) - {BROKEN}
+        assert materialized == set(REQUESTED) - {BROKEN}
         assert BROKEN in failed
     batches = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
-    assert {row["delivery"] for row in batches} == set(ASKED) - {BROKEN}
+    assert {row["delivery"] for row in batches} == set(REQUESTED) - {BROKEN}
     rows = reading.history(Warehouse(spark, warehouse), "dim_customer").where("id = '1'").orderBy("version").collect()
     assert [row["city"] for row in rows] == ["City 0", "City 3", "City 5"]
 
     facts = ("fct_sale_changes", "fct_sale")
-    assert _backfilled(dagster, facts, SALES, SALES, runs=1) in ("COMPLETED_SUCCESS", "COMPLETED")
+    assert _run_backfill(dagster, facts, SALES, SALES, runs=1) in ("COMPLETED_SUCCESS", "COMPLETED")
     for asset in facts:
         assert dagster.partitions(asset) == (set(SALES), set())
     opened = Warehouse(spark, warehouse)
     opened.table("fct_sale").read().createOrReplaceTempView("sold")
     opened.table("dim_customer").read().createOrReplaceTempView("customers")
-    told = spark.sql("SELECT sale, city FROM sold JOIN customers USING (customer_key) ORDER BY sale").collect()
-    assert [tuple(row) for row in told] == [(0, "City 0"), (1, "City 3")]
+    sales = spark.sql("SELECT sale, city FROM sold JOIN customers USING (customer_key) ORDER BY sale").collect()
+    assert [tuple(row) for row in sales] == [(0, "City 0"), (1, "City 3")]
 
 
-def _backfilled(dagster: Dagster, assets: tuple[str, ...], there: list[str], asked: list[str], runs: int) -> str:
-    """Add the partitions that are there, backfill those asked for in so many runs, and see how that ended."""
-    for day in there:
-        dagster.ask(ADD, repo=REPOSITORY, name=f"{assets[1]}_deliveries", key=day)
-    params = {"assetSelection": [{"path": [asset]} for asset in assets], "partitionNames": asked}
-    launched = dagster.ask(LAUNCH, params=params)
+def _run_backfill(
+    dagster: Dagster, assets: tuple[str, ...], partitions: list[str], requested: list[str], runs: int
+) -> str:
+    """Add partitions, backfill the requested ones, expect a number of runs, and return the final status."""
+    for day in partitions:
+        dagster.execute(ADD, repo=REPOSITORY, name=f"{assets[1]}_deliveries", key=day)
+    params = {"assetSelection": [{"path": [asset]} for asset in assets], "partitionNames": requested}
+    launched = dagster.execute(LAUNCH, params=params)
     assert launched["__typename"] == "LaunchBackfillSuccess", launched
-    status = _ended(dagster, launched["backfillId"])
-    assert len(dagster.ask(RUNS, backfill=launched["backfillId"])["results"]) == runs
+    status = _final_status(dagster, launched["backfillId"])
+    assert len(dagster.execute(RUNS, backfill=launched["backfillId"])["results"]) == runs
     return status
 
 
-def _ended(dagster: Dagster, backfill: str, seconds: float = 300) -> str:
+def _final_status(dagster: Dagster, backfill: str, seconds: float = 300) -> str:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        status = str(dagster.ask(STATUS, id=backfill)["status"])
+        status = str(dagster.execute(STATUS, id=backfill)["status"])
         if status not in ("REQUESTED", "CANCELING", "FAILING"):
             return status
         time.sleep(2)

@@ -27,7 +27,7 @@ attributes: {city: %s}
 """
 
 
-def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[str]:
+def keys(folder: Path, text: str, declaration: str = "customers.yaml") -> set[str]:
     """Return the asset keys of a project with one component, whose folder contains the declaration."""
     with create_defs_folder_sandbox() as sandbox:
         component_folder = sandbox.scaffold_component(
@@ -38,9 +38,9 @@ def keys(folder: Path, told: str, declaration: str = "customers.yaml") -> set[st
                 "attributes": {"declaration": declaration},
             },
         )
-        (component_folder / "customers.yaml").write_text(told, encoding="utf-8")
+        (component_folder / "customers.yaml").write_text(text, encoding="utf-8")
         with sandbox.load_component_and_build_defs(defs_path=component_folder) as (_, defs):
-            return {key.to_user_string() for made in defs.assets or () for key in made.keys}  # type: ignore[union-attr]
+            return {key.to_user_string() for asset in defs.assets or () for key in asset.keys}  # type: ignore[union-attr]
 
 
 def test_a_declaration_in_the_component_folder_becomes_assets() -> None:
@@ -53,10 +53,10 @@ def test_a_declaration_in_the_component_folder_becomes_assets() -> None:
 
 
 def test_an_invalid_declaration_is_rejected_with_file_and_line() -> None:
-    with pytest.raises(Exception, match="Error while building definitions") as refused:
+    with pytest.raises(Exception, match="Error while building definitions") as error:
         keys(Path("customers"), DECLARATION % 5)
-    told = "".join(traceback.format_exception(refused.value))
-    assert "customers.yaml:4: attributes.city" in told
+    message = "".join(traceback.format_exception(error.value))
+    assert "customers.yaml:4: attributes.city" in message
 
 
 def test_no_declaration_defines_no_asset() -> None:
@@ -78,32 +78,32 @@ def test_no_declaration_defines_no_asset() -> None:
 )
 def test_an_owner_that_dagster_does_not_accept_is_metadata(owner: str, is_accepted: bool) -> None:
     source = Source("s", snapshot="x_{date}.csv")
-    made = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
-    assert [list(spec.owners) for spec in made.specs] == [[owner] if is_accepted else []] * 3
-    assert [spec.metadata.get("owner", "") for spec in made.specs] == ["" if is_accepted else owner] * 3
-    assert {spec.group_name for spec in made.specs} == {"dimensions"}
+    assets = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, owner=owner))
+    assert [list(spec.owners) for spec in assets.specs] == [[owner] if is_accepted else []] * 3
+    assert [spec.metadata.get("owner", "") for spec in assets.specs] == ["" if is_accepted else owner] * 3
+    assert {spec.group_name for spec in assets.specs} == {"dimensions"}
 
 
 def test_dagster_discovers_the_component() -> None:
     """As `dg` lists the components of installed packages, with the schema by which it checks a defs.yaml."""
-    found = {key.to_typename(): (key, point) for key, point in discover_entry_point_package_objects().items()}
-    told = get_package_entry_snap(*found["scd_pipeline.components.ScdDimension"])
-    (component,) = [data for data in told.feature_data if isinstance(data, ComponentFeatureData)]
+    entries = {key.to_typename(): (key, point) for key, point in discover_entry_point_package_objects().items()}
+    snapshot = get_package_entry_snap(*entries["scd_pipeline.components.ScdDimension"])
+    (component,) = [data for data in snapshot.feature_data if isinstance(data, ComponentFeatureData)]
     assert component.schema is not None and not component.schema["additionalProperties"]
     assert {"declaration", "load_cron", "maintenance_cron", "timezone"} <= set(component.schema["properties"])
-    assert any(isinstance(data, ScaffoldTargetTypeData) for data in told.feature_data)
+    assert any(isinstance(data, ScaffoldTargetTypeData) for data in snapshot.feature_data)
 
 
 def test_overdue_sources_have_an_asset_check() -> None:
     """In addition to the freshness policy, which a run without new deliveries satisfies."""
     customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="in/customers_{date}.csv"))
     declared = Declarations((customer,), ())
-    made = ScdDimension(overdue_after_hours=30).definitions(declared)
-    checks = {key.to_user_string() for check in made.asset_checks or () for key in check.check_keys}
+    definitions = ScdDimension(overdue_after_hours=30).definitions(declared)
+    checks = {key.to_user_string() for check in definitions.asset_checks or () for key in check.check_keys}
     assert "dim_customer_changes:sources_are_on_time" in checks
-    (asset,) = [a for a in made.assets or () if dg.AssetKey("dim_customer") in a.keys]
+    (asset,) = [a for a in definitions.assets or () if dg.AssetKey("dim_customer") in a.keys]
     assert asset.specs_by_key[dg.AssetKey("dim_customer")].freshness_policy is not None
-    assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "where nobody says what is late"
+    assert len(ScdDimension().definitions(declared).asset_checks or ()) == 1, "without a limit no source is overdue"
 
 
 @pytest.mark.parametrize("hours", [0, -1, float("nan"), float("inf"), "abc"])
@@ -124,12 +124,14 @@ def test_invalid_overdue_hours_in_the_environment_name_the_variable(
 def test_a_source_may_declare_its_own_overdue_hours() -> None:
     """The job of the status runs the check, too: a failed load skips the checks that follow it."""
     source = Source("crm", snapshot="in/customers_{date}.csv", overdue_after_hours=26)
-    made = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
-    (key,) = [key for check in made.asset_checks or () for key in check.check_keys if key.name == "sources_are_on_time"]
-    specs = [spec for check in made.asset_checks or () for spec in check.check_specs if spec.key == key]
+    definitions = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
+    (key,) = [
+        key for check in definitions.asset_checks or () for key in check.check_keys if key.name == "sources_are_on_time"
+    ]
+    specs = [spec for check in definitions.asset_checks or () for spec in check.check_specs if spec.key == key]
     assert "crm every 26 hours" in str(specs[0].description)
     resources = {"warehouse": WarehouseResource(path="nowhere")}
-    location = dg.Definitions.merge(made, dg.Definitions(resources=resources))
+    location = dg.Definitions.merge(definitions, dg.Definitions(resources=resources))
     for job in ("dim_customer_job", "scd_status_job"):
         assert key in location.resolve_job_def(job).asset_layer.asset_graph.asset_check_keys
 
@@ -139,8 +141,10 @@ def test_checks_link_to_their_rules() -> None:
     source = Source("crm", snapshot="in/customers_{date}.csv")
     declared = Declarations((Dimension("dim_customer", "id", {"city": 2}, source),))
     for url, text in (("", "(S2)"), ("https://docs/", "([S2](https://docs/semantics.md#s2))")):
-        made = ScdDimension(docs_url=url).definitions(declared)
-        (spec,) = [s for c in made.asset_checks or () for s in c.check_specs if s.name == "windows_do_not_overlap"]
+        definitions = ScdDimension(docs_url=url).definitions(declared)
+        (spec,) = [
+            s for c in definitions.asset_checks or () for s in c.check_specs if s.name == "windows_do_not_overlap"
+        ]
         assert spec.description == f"The validity windows of one entity do not overlap {text}."
 
 

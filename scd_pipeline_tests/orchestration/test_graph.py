@@ -85,31 +85,31 @@ def _jobs(repository: dg.RepositoryDefinition) -> list[str]:
     jobs = sorted((job for job in repository.get_all_jobs() if not job.name.startswith("__")), key=lambda j: j.name)
     width = max(len(job.name) for job in jobs)
     nodes = {job.name: [n.name for n in job.graph.nodes] for job in jobs}
-    return [f"  {name:<{width}}  {', '.join(sorted(of, reverse=True))}" for name, of in nodes.items()]
+    return [f"  {name:<{width}}  {', '.join(sorted(ops, reverse=True))}" for name, ops in nodes.items()]
 
 
 def _schedules(repository: dg.RepositoryDefinition) -> list[str]:
-    found = sorted(repository.schedule_defs, key=lambda schedule: schedule.name)
-    width = max(len(schedule.name) for schedule in found)
-    return [f"  {s.name:<{width}}  {s.cron_schedule}  {s.job_name}" for s in found]
+    schedules = sorted(repository.schedule_defs, key=lambda schedule: schedule.name)
+    width = max(len(schedule.name) for schedule in schedules)
+    return [f"  {s.name:<{width}}  {s.cron_schedule}  {s.job_name}" for s in schedules]
 
 
 def _sensors(repository: dg.RepositoryDefinition) -> list[str]:
-    found = sorted(repository.sensor_defs, key=lambda sensor: sensor.name)
-    width = max(len(sensor.name) for sensor in found)
+    sensors = sorted(repository.sensor_defs, key=lambda sensor: sensor.name)
+    width = max(len(sensor.name) for sensor in sensors)
     others = {"alerts": "a run fails", "scd_partitions": "adds partitions"}
-    started = {s.name: ", ".join(target.job_name for target in s.targets) or others[s.name] for s in found}
-    return [f"  {name:<{width}}  {of}" for name, of in started.items()]
+    started = {s.name: ", ".join(target.job_name for target in s.targets) or others[s.name] for s in sensors}
+    return [f"  {name:<{width}}  {effect}" for name, effect in started.items()]
 
 
 def _checks() -> list[str]:
-    found: dict[str, list[str]] = {}
+    rules: dict[str, list[str]] = {}
     for checks in defs.asset_checks or ():
         for spec in checks.check_specs:
-            found.setdefault(spec.asset_key.to_user_string(), []).append(spec.name)
-    width = max(map(len, found))
+            rules.setdefault(spec.asset_key.to_user_string(), []).append(spec.name)
+    width = max(map(len, rules))
     return [
         f"  {name:<{width}}  {line}"
-        for name, names in found.items()
+        for name, names in rules.items()
         for line in textwrap.wrap(", ".join(sorted(names)), 98)
     ]

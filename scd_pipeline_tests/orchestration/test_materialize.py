@@ -83,14 +83,14 @@ def test_a_materialization_has_counts_and_a_second_reports_no_change(
     names = ("versions_opened", "refusals", "rows_opened")
     assert [table[f"load/{name}"] for name in names] == [2, 0, 2]
     assert first_audit["load/transitions_insert"] == 2
-    assert [of["dagster/row_count"] for of in (log, table, first_audit)] == [4, 2, 2]
+    assert [metadata["dagster/row_count"] for metadata in (log, table, first_audit)] == [4, 2, 2]
     (batch,) = reading.batches(Warehouse(spark, warehouse), customer).collect()
     assert batch["run_id"] == first.run_id
 
-    again = metadata_by_asset(materialize(spark, warehouse, customer))
-    unchanged = again["dim_customer_changes"]["load/deliveries_unchanged"]
-    assert (unchanged, again["dim_customer"]["load/rows_opened"]) == (1, 0)
-    assert again["dim_customer"]["delta_version"] == table["delta_version"]
+    second = metadata_by_asset(materialize(spark, warehouse, customer))
+    unchanged = second["dim_customer_changes"]["load/deliveries_unchanged"]
+    assert (unchanged, second["dim_customer"]["load/rows_opened"]) == (1, 0)
+    assert second["dim_customer"]["delta_version"] == table["delta_version"]
 
 
 def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
@@ -131,7 +131,7 @@ def test_an_error_of_the_package_fails_the_run_with_its_message(
     assert metadata_by_asset(result) == {}
 
 
-def test_the_resource_fits_where_dagster_pysparks_does() -> None:
+def test_the_resource_can_replace_that_of_dagster_pyspark() -> None:
     assert issubclass(DeltaSparkResource, LazyPySparkResource)
     assert isinstance(WarehouseResource(path="/x").spark(), LazyPySparkResource)
 
@@ -192,11 +192,15 @@ def test_each_partition_has_the_counts_of_its_delivery(
 
         assert run(months[2]).success
         events = instance.fetch_materializations(dg.AssetKey("dim_customer"), limit=10).records
-        made = {e.partition_key: e.asset_materialization for e in events}
+        materializations = {e.partition_key: e.asset_materialization for e in events}
         names = ("versions_opened", "versions_closed", "load/rows_opened", "dagster/row_count")
-        shown = {key: [event.metadata[n].value for n in names] for key, event in made.items() if event and key}
-        assert shown == {months[0]: [2, 0, 3, 5], months[1]: [2, 1, 3, 5], months[2]: [1, 1, 3, 5]}
-        plotted = {key for key, event in made.items() if event and "load/versions_per_delivery" in event.metadata}
+        counts = {
+            key: [event.metadata[n].value for n in names] for key, event in materializations.items() if event and key
+        }
+        assert counts == {months[0]: [2, 0, 3, 5], months[1]: [2, 1, 3, 5], months[2]: [1, 1, 3, 5]}
+        plotted = {
+            key for key, event in materializations.items() if event and "load/versions_per_delivery" in event.metadata
+        }
         assert plotted == {months[2]}
         logged = instance.fetch_materializations(dg.AssetKey("dim_customer_changes"), limit=10).records
         read = {e.partition_key: e.asset_materialization.metadata for e in logged if e.asset_materialization}
@@ -229,14 +233,14 @@ def test_a_run_of_partitions_and_everything_records_each_once(
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize([dimension_assets(customer)], resources=resources, instance=instance, tags=tags)
-    made = done.asset_materializations_for_node("load_dim_customer")
+    events = done.asset_materializations_for_node("load_dim_customer")
     names = {"_changes": "rows_read", "": "versions_opened", "_audit": "transitions"}
-    told = []
-    for event in made:
+    counts = []
+    for event in events:
         key, asset = str(event.partition), event.asset_key.to_user_string()
         name = names[asset.removeprefix("dim_customer")]
-        told.append((key, asset, event.metadata[f"load/{name}" if key == EVERYTHING else name].value))
-    assert sorted(told) == [
+        counts.append((key, asset, event.metadata[f"load/{name}" if key == EVERYTHING else name].value))
+    assert sorted(counts) == [
         ("2024-01-01", "dim_customer", 2),
         ("2024-01-01", "dim_customer_audit", 2),
         ("2024-01-01", "dim_customer_changes", 3),
@@ -264,8 +268,8 @@ def failure_description(result: dg.ExecuteInProcessResult) -> tuple[str, dict[st
     failure = result.failure_data_for_node("load_dim_customer")
     assert failure is not None
     assert failure.user_failure_data is not None
-    told = {name: str(value.value) for name, value in failure.user_failure_data.metadata.items()}
-    return str(failure.user_failure_data.description), told
+    metadata = {name: str(value.value) for name, value in failure.user_failure_data.metadata.items()}
+    return str(failure.user_failure_data.description), metadata
 
 
 def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
@@ -275,7 +279,7 @@ def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
     (tmp_path / "dim_customer.yaml").write_text(TWO_SOURCES, encoding="utf-8")
     for name, attribute in (("customers", "city"), ("orders", "loyalty")):
         (tmp_path / f"{name}_2024-01-05.csv").write_text(f"id,{attribute}\n1,5\n,6\n", encoding="utf-8")
-    description, told = failure_description(
+    description, metadata = failure_description(
         materialize(spark, warehouse, load_dimension(tmp_path / "dim_customer.yaml"))
     )
     assert [line.partition(" [")[0] for line in description.splitlines()] == [
@@ -283,7 +287,7 @@ def test_rejected_deliveries_of_one_date_are_named_with_their_sources(
         "shop.feed.2024-01-05: rejected",
         "nothing was loaded",
     ]
-    assert sorted(told) == ["crm.snapshot.2024-01-05", "shop.feed.2024-01-05"]
+    assert sorted(metadata) == ["crm.snapshot.2024-01-05", "shop.feed.2024-01-05"]
 
 
 @pytest.mark.slow
@@ -306,9 +310,9 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
         instance.add_dynamic_partitions("dim_customer_deliveries", keys)
         done = dg.materialize(assets, resources=resources, instance=instance, tags=tags, raise_on_error=False)
         assert instance.get_materialized_partitions(dg.AssetKey("dim_customer")) == {"2024-01-01"}
-    description, told = failure_description(done)
+    description, metadata = failure_description(done)
     assert description.startswith("2024-01-02: several deliveries have this name")
-    assert "materialize crm.snapshot.2024-01-02 or shop.feed.2024-01-02 instead" in told["2024-01-02"]
+    assert "materialize crm.snapshot.2024-01-02 or shop.feed.2024-01-02 instead" in metadata["2024-01-02"]
     (batch,) = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
     assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
 
@@ -317,11 +321,11 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
 def test_the_step_of_a_dimension_writes_its_reserved_member(
     spark: SparkSession, warehouse: Path, customer: Dimension
 ) -> None:
-    """The step of a fact, which has its own pool, finds it."""
+    """The step of a fact, which has its own pool, need not write it."""
     roles = {"customer": Role(customer)}
     sale = Fact("fct_sale", {"n": "int"}, "at", roles, Source("till", feed=Feed("sales_{date}.csv")))
-    made = ScdDimension().definitions(Declarations((customer,), (sale,))).assets or ()
-    customer_assets = next(a for a in made if isinstance(a, dg.AssetsDefinition))
+    assets = ScdDimension().definitions(Declarations((customer,), (sale,))).assets or ()
+    customer_assets = next(a for a in assets if isinstance(a, dg.AssetsDefinition))
     resources, opened = {"warehouse": warehouse_resource(spark, str(warehouse))}, Warehouse(spark, warehouse)
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
@@ -339,26 +343,26 @@ def test_a_source_is_overdue_by_its_last_delivery(
     monkeypatch.setattr(checks, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
     resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
 
-    def checked(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
+    def evaluate(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
         clock = dt.datetime(*day, 6, tzinfo=dt.timezone.utc).timestamp  # type: ignore[arg-type,misc]
         with dg.DagsterInstance.ephemeral() as instance:
             check = overdue_check(customer, 36, clock=clock)
             assert check is not None
             selection = dg.AssetSelection.checks(check)
             result = dg.materialize([check], selection=selection, resources=resources, instance=instance)
-        (told,) = result.get_asset_check_evaluations()
-        return told.passed, str(told.metadata["crm"].value)
+        (evaluation,) = result.get_asset_check_evaluations()
+        return evaluation.passed, str(evaluation.metadata["crm"].value)
 
-    assert checked(2024, 1, 1) == (False, "no delivery yet")
+    assert evaluate(2024, 1, 1) == (False, "no delivery yet")
     ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
-    assert checked(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
-    assert checked(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
+    assert evaluate(2024, 1, 2) == (True, "2024-01-01, 1 day, 6:00:00 ago")
+    assert evaluate(2024, 1, 3) == (False, "2024-01-01, 2 days, 6:00:00 ago")
     assert sent == [
         "dim_customer is overdue: crm: no delivery yet",
         "dim_customer is overdue: crm: 2024-01-01, 2 days, 6:00:00 ago",
     ]
     monthly = replace(customer, sources=(replace(customer.sources[0], overdue_after_hours=31 * 24),))
-    assert checked(2024, 1, 3, customer=monthly)[0], "what the source says of itself goes first"
+    assert evaluate(2024, 1, 3, customer=monthly)[0], "the limit of the source has priority"
 
 
 @pytest.mark.slow
@@ -369,8 +373,8 @@ def test_deliveries_loaded_by_another_program_are_materialized(
     ingest_and_apply(Warehouse(spark, warehouse), customer, select_deliveries(customer, spark))
     with dg.DagsterInstance.ephemeral() as instance:
         assert materialize(spark, warehouse, customer, instance).success
-        shown = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
-    assert shown == {"2024-01-01", EVERYTHING}
+        partitions = instance.get_materialized_partitions(dg.AssetKey("dim_customer"))
+    assert partitions == {"2024-01-01", EVERYTHING}
 
 
 @pytest.mark.slow
@@ -385,8 +389,8 @@ def test_each_version_of_a_source_table_is_loaded(spark: SparkSession, warehouse
         rows.write.format("delta").mode("overwrite").save(str(tmp_path / "table"))
         result = metadata_by_asset(materialize(spark, warehouse, customer))["dim_customer_changes"]
         assert (result["load/deliveries_accepted"], result["load/deliveries_unchanged"]) == (1, number - 1)
-    found = reading.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
-    assert [row["city"] for row in found] == ["Graz", "Wien"]
+    versions = reading.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
+    assert [row["city"] for row in versions] == ["Graz", "Wien"]
 
 
 @pytest.mark.slow
@@ -410,11 +414,11 @@ def test_version_counts_with_several_sources_are_those_of_the_table(
     table_metadata = {
         event.partition: event.metadata for event in events if event.asset_key == dg.AssetKey("dim_customer")
     }
-    shown = {
-        key: [found[f"load/{name}" if key == EVERYTHING else name].value for name in names]
-        for key, found in table_metadata.items()
+    counts = {
+        key: [metadata[f"load/{name}" if key == EVERYTHING else name].value for name in names]
+        for key, metadata in table_metadata.items()
     }
-    assert shown == {"crm.snapshot.2024-01-01": [2, 0], "shop.snapshot.2024-01-02": [1, 1], EVERYTHING: [3, 1]}
+    assert counts == {"crm.snapshot.2024-01-01": [2, 0], "shop.snapshot.2024-01-02": [1, 1], EVERYTHING: [3, 1]}
     plots = [
         base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", str(metadata_by_asset(result)))
     ]
@@ -430,19 +434,19 @@ def test_examples_and_plots_omit_personal_attributes(spark: SparkSession, wareho
         (tmp_path / f"customers_2024-01-{day}.csv").write_text(row, encoding="utf-8")
     customer = load_dimension(tmp_path / "dim_customer.yaml")
     result = materialize(spark, warehouse, customer)
-    shown = str(metadata_by_asset(result))
-    plots = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", shown)]
+    metadata = str(metadata_by_asset(result))
+    plots = [base64.b64decode(data).decode() for data in re.findall(r"base64,([\w+/=]+)", metadata)]
     assert len(plots) == 2
-    assert "Graz" in shown
-    assert "Secret" not in shown + "".join(plots)
+    assert "Graz" in metadata
+    assert "Secret" not in metadata + "".join(plots)
     assert any("Personal attributes are not shown." in plot for plot in plots)
 
 
 def test_an_unreachable_server_fails_each_job_with_one_line(customer: Dimension) -> None:
     """The load, the checks and the status."""
-    made = ScdDimension(overdue_after_hours=30).definitions(Declarations((customer,), ()))
+    definitions = ScdDimension(overdue_after_hours=30).definitions(Declarations((customer,), ()))
     resources = {"warehouse": WarehouseResource(path="/x", remote="sc://localhost:1")}
-    location = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
+    location = dg.Definitions.merge(definitions, dg.Definitions(resources=resources, executor=dg.in_process_executor))
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
         for job, key in (
@@ -450,12 +454,12 @@ def test_an_unreachable_server_fails_each_job_with_one_line(customer: Dimension)
             ("scd_status_job", None),
             ("maintain_dim_customer_job", None),
         ):
-            found = location.resolve_job_def(job)
-            done = found.execute_in_process(instance=instance, partition_key=key, raise_on_error=False)
+            job_definition = location.resolve_job_def(job)
+            done = job_definition.execute_in_process(instance=instance, partition_key=key, raise_on_error=False)
             failures = [event.step_failure_data.user_failure_data for event in done.all_events if event.is_step_failure]
-            told = [str(failure.description) for failure in failures if failure]
-            assert told and len(told) == len(failures)
-            assert {text.partition(" (")[0] for text in told} == {
+            descriptions = [str(failure.description) for failure in failures if failure]
+            assert descriptions and len(descriptions) == len(failures)
+            assert {text.partition(" (")[0] for text in descriptions} == {
                 "SetupError: [SERVER_UNREACHABLE] sc://localhost:1: cannot connect"
             }
 

@@ -41,7 +41,7 @@ attributes: {declaration: fct_sale.yaml, dimensions: [../customers], fact_automa
 
 
 def scaffold(folder: Path, *, dimension: str = "", append: bool = False, scaffold_format: str = "yaml") -> None:
-    """Write what `dg scaffold defs scd_pipeline.components.ScdDimension` does; for `append` folder is the file."""
+    """Write the files of `dg scaffold defs scd_pipeline.components.ScdDimension`; with `append`, `folder` is a file."""
     (folder.parent if append else folder).mkdir(parents=True, exist_ok=True)
     request = dg.ScaffoldRequest(
         type_name="scd_pipeline.components.ScdDimension",
@@ -99,11 +99,11 @@ def definitions(defs: Path) -> dg.Definitions:
 
 
 def test_a_fact_depends_on_the_dimension_of_another_component(project: Path) -> None:
-    made = definitions(project)
-    dg.Definitions.validate_loadable(made)
+    location = definitions(project)
+    dg.Definitions.validate_loadable(location)
     edges = {
         spec.key.to_user_string(): {d.asset_key.to_user_string() for d in spec.deps}
-        for spec in made.resolve_all_asset_specs()
+        for spec in location.resolve_all_asset_specs()
     }
     assert edges["fct_sale"] == {"fct_sale_changes", "dim_customers"}
     assert {"dim_customers", "dim_customers_status", "fct_sale_status"} <= edges.keys()
@@ -111,11 +111,13 @@ def test_a_fact_depends_on_the_dimension_of_another_component(project: Path) -> 
 
 
 def test_each_component_with_a_folder_of_declarations_has_its_own_status_asset(folders_project: Path) -> None:
-    made = dg.Definitions.merge(
+    location = dg.Definitions.merge(
         definitions(folders_project), dg.Definitions(resources={"warehouse": WarehouseResource(path="/x")})
     )
-    dg.Definitions.validate_loadable(made)
-    assert {spec.key.to_user_string() for spec in made.resolve_all_asset_specs() if spec.group_name == "status"} == {
+    dg.Definitions.validate_loadable(location)
+    assert {
+        spec.key.to_user_string() for spec in location.resolve_all_asset_specs() if spec.group_name == "status"
+    } == {
         "crm_status",
         "shop_sales_status",
         "shop_sales_1_status",
@@ -129,11 +131,11 @@ def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
     """Without edits: the sample, and a fact with the key of the version in force."""
     monkeypatch.setenv("SCD_REMOTE", remote)
     monkeypatch.setenv("SCD_WAREHOUSE", str(tmp_path / "warehouse"))
-    made = definitions(project)
+    location = definitions(project)
     with dg.DagsterInstance.ephemeral() as instance:
         for name in ("dim_customers", "fct_sale"):
             instance.add_dynamic_partitions(f"{name}_deliveries", [EVERYTHING])
-            job = made.resolve_job_def(f"{name}_job")
+            job = location.resolve_job_def(f"{name}_job")
             assert job.execute_in_process(instance=instance, partition_key=EVERYTHING).success
     warehouse = Warehouse(spark, tmp_path / "warehouse")
     versions = warehouse.table("dim_customers").read().where("version > 0")
@@ -143,9 +145,9 @@ def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
 
 
 def test_a_missing_dimension_is_reported_with_the_option_that_adds_it(project: Path) -> None:
-    with pytest.raises(DeclarationError) as refused:
+    with pytest.raises(DeclarationError) as error:
         load_declarations(project / "sales" / "fct_sale.yaml")
-    assert "add its file to `dimensions` of the Dagster component" in str(refused.value)
+    assert "add its file to `dimensions` of the Dagster component" in str(error.value)
 
 
 def test_further_declarations_are_read_for_their_dimensions_alone(project: Path) -> None:
@@ -154,21 +156,21 @@ def test_further_declarations_are_read_for_their_dimensions_alone(project: Path)
     declared = load_declarations(sales, dimensions=[customers.parent, customers, sales.parent])
     assert [fact.name for fact in declared.facts] == ["fct_sale"]
     assert declared.dimensions == ()
-    again = project.parent / "again.yaml"
-    again.write_text(customers.read_text(encoding="utf-8"), encoding="utf-8")
+    duplicate = project.parent / "duplicate.yaml"
+    duplicate.write_text(customers.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(
-        DeclarationError, match=r"again\.yaml:2: dimension: dim_customers is declared at .*customers\.yaml"
+        DeclarationError, match=r"duplicate\.yaml:2: dimension: dim_customers is declared at .*customers\.yaml"
     ):
-        load_declarations(again, dimensions=[customers])
+        load_declarations(duplicate, dimensions=[customers])
 
 
 def test_a_faulty_declaration_of_another_component_is_located(project: Path) -> None:
     faulty = project.parent / "faulty.yaml"
     faulty.write_text("dimension: dim_customers\nbusiness_key: id\n", encoding="utf-8")
-    with pytest.raises(DeclarationError) as refused:
+    with pytest.raises(DeclarationError) as error:
         load_declarations(project / "sales" / "fct_sale.yaml", dimensions=[faulty])
-    assert "faulty.yaml:1" in str(refused.value)
-    assert "fct_sale.yaml" not in str(refused.value), "its fact has no fault of its own"
+    assert "faulty.yaml:1" in str(error.value)
+    assert "fct_sale.yaml" not in str(error.value), "the fact itself is valid"
 
 
 def test_the_scaffolder_keeps_existing_files(tmp_path: Path) -> None:
@@ -215,14 +217,14 @@ SALE = Fact("fct_sale", {"sale": "int"}, "at", {"customer": CUSTOMER}, Source("t
 
 
 def test_an_automation_condition_loads_a_fact_after_its_dimension() -> None:
-    """By one run for each load of the dimension, however many partitions both have, and instead of the sensor."""
-    made = ScdDimension(fact_automation=True).definitions(Declarations((CUSTOMER,), (SALE,)))
-    other = ScdDimension().definitions(Declarations((CUSTOMER,), (SALE,)))
-    sensors = [{sensor.name for sensor in location.sensors or ()} for location in (made, other)]
+    """Each load of the dimension starts one run, whatever the number of partitions. It replaces the sensor."""
+    with_condition = ScdDimension(fact_automation=True).definitions(Declarations((CUSTOMER,), (SALE,)))
+    with_sensor = ScdDimension().definitions(Declarations((CUSTOMER,), (SALE,)))
+    sensors = [{sensor.name for sensor in location.sensors or ()} for location in (with_condition, with_sensor)]
     assert sensors[0] ^ sensors[1] == {"fct_sale_automation", "fct_sale_follows"}
     assert "fct_sale_automation" in sensors[0]
     resources = {"warehouse": WarehouseResource(path="/x")}
-    defs = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
+    defs = dg.Definitions.merge(with_condition, dg.Definitions(resources=resources, executor=dg.in_process_executor))
     with dg.DagsterInstance.ephemeral() as instance:
         cursor = None
 

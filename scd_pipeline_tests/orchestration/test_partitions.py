@@ -46,8 +46,8 @@ def instance() -> Iterator[dg.DagsterInstance]:
 
 def statuses(instance: dg.DagsterInstance, asset: str) -> list[str]:
     """Return the status of the partitions of the three deliveries."""
-    shown = instance.get_status_by_partition(dg.AssetKey(asset), DAYS, PARTITIONS) or {}
-    return [status.value if (status := shown[day]) else "" for day in DAYS]
+    statuses_by_day = instance.get_status_by_partition(dg.AssetKey(asset), DAYS, PARTITIONS) or {}
+    return [status.value if (status := statuses_by_day[day]) else "" for day in DAYS]
 
 
 def failure(result: dg.ExecuteInProcessResult) -> list[str]:
@@ -60,8 +60,8 @@ def failure(result: dg.ExecuteInProcessResult) -> list[str]:
 def events(instance: dg.DagsterInstance, asset: str) -> dict[str | None, dict[str, Any]]:
     """Return the metadata of an asset's materializations, by partition."""
     records = instance.fetch_materializations(dg.AssetKey(asset), limit=20).records
-    found = [(record.partition_key, record.asset_materialization) for record in reversed(records)]
-    return {key: {n: v.value for n, v in event.metadata.items()} for key, event in found if event}
+    materializations = [(record.partition_key, record.asset_materialization) for record in reversed(records)]
+    return {key: {n: v.value for n, v in event.metadata.items()} for key, event in materializations if event}
 
 
 @pytest.mark.parametrize("requested", [[EVERYTHING], [DAYS[0], EVERYTHING], [DAYS[0], DAYS[2]]])
@@ -120,8 +120,8 @@ def test_a_file_replaced_during_the_load_is_recorded_with_its_old_signature(
 
     monkeypatch.setattr(assets, "load_table", slow_load)
     assert run(customer, instance, EVERYTHING).success
-    shown = events(instance, "dim_customer_changes")
-    assert [shown[day]["file"].partition(", ")[2] for day in DAYS] == ["15 bytes"] * 3
+    metadata = events(instance, "dim_customer_changes")
+    assert [metadata[day]["file"].partition(", ")[2] for day in DAYS] == ["15 bytes"] * 3
 
 
 def test_a_failed_run_still_runs_the_checks(
@@ -132,8 +132,8 @@ def test_a_failed_run_still_runs_the_checks(
     assert not run(customer, instance, EVERYTHING).success
     names = dimension_rules(customer)
     keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in names]
-    shown = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
-    assert {key.name: record.status.value for key, record in shown.items()} == {
+    executions = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert {key.name: record.status.value for key, record in executions.items()} == {
         **dict.fromkeys(names, "SUCCEEDED"),
         "one_current_version": "FAILED",
     }
@@ -172,14 +172,14 @@ def test_counts_of_the_delivery_and_of_the_load_have_different_keys(
         ("dim_customer", "versions_opened", "load/rows_opened"),
         ("dim_customer_audit", "transitions_insert", "load/transitions_insert"),
     ):
-        shown = events(instance, asset)
-        assert set(shown) == {*DAYS, *({EVERYTHING} & set(requested))}
-        assert [(shown[day][own], shown[day][load_key], shown[day]["dagster/row_count"]) for day in DAYS] == [
+        metadata = events(instance, asset)
+        assert set(metadata) == {*DAYS, *({EVERYTHING} & set(requested))}
+        assert [(metadata[day][own], metadata[day][load_key], metadata[day]["dagster/row_count"]) for day in DAYS] == [
             (1, 3, 9)
         ] * 3
         if EVERYTHING in requested:
-            assert shown[EVERYTHING][load_key] == 3
-            assert not [name for name in shown[EVERYTHING] if name == own]
+            assert metadata[EVERYTHING][load_key] == 3
+            assert not [name for name in metadata[EVERYTHING] if name == own]
     files = {
         day: metadata["file"] for day, metadata in events(instance, "dim_customer_changes").items() if day != EVERYTHING
     }

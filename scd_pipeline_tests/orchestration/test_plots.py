@@ -1,4 +1,4 @@
-"""The plots: what they show as text, that they stay small and legible, and that values of any kind fit in."""
+"""The plots: their texts, size and legibility, with values of any kind."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ HISTORY = [
 
 def test_a_timeline_has_a_lane_for_each_attribute_a_time_axis_and_a_caption() -> None:
     """Versions that adjoin and have one value are one band; a gap begins another."""
-    shown = texts(timeline("dim_x: history of id 7", HISTORY, "Personal attributes are not shown."))
-    assert {"version", "party", "chamber", "business time (UTC)", "dim_x: history of id 7"} <= set(shown)
-    assert {"2014", "2018"} <= set(shown), "the time axis"
-    assert {"1", "2", "3", "rep", "sen", "NULL"} <= set(shown)
-    assert shown.count("Democrat") == 2
-    assert any(text.startswith("Equal colors in a lane mean equal values.") for text in shown)
-    assert "Personal attributes are not shown." in shown
+    labels = texts(timeline("dim_x: history of id 7", HISTORY, "Personal attributes are not shown."))
+    assert {"version", "party", "chamber", "business time (UTC)", "dim_x: history of id 7"} <= set(labels)
+    assert {"2014", "2018"} <= set(labels), "the time axis"
+    assert {"1", "2", "3", "rep", "sen", "NULL"} <= set(labels)
+    assert labels.count("Democrat") == 2
+    assert any(text.startswith("Equal colors in a lane mean equal values.") for text in labels)
+    assert "Personal attributes are not shown." in labels
 
 
 def test_equal_values_have_one_color_and_others_have_another() -> None:
@@ -59,16 +59,16 @@ def test_equal_values_have_one_color_and_others_have_another() -> None:
 
 
 def test_deliveries_have_axes_with_labels_and_a_count_on_each_side() -> None:
-    shown = texts(versions_per_delivery("dim_x", [("2024-01-01", 1200, 0), ("2024-01-02", 3, 2)]))
-    assert {"dim_x: versions per delivery", "delivery", "versions closed (left) and opened (right)"} <= set(shown)
-    assert {"2024-01-01", "2024-01-02", "closed", "opened", "1,200", "500", "3", "2", "0"} <= set(shown)
-    assert not any(text.startswith(("-", "\u2212")) for text in shown), "a count on the left is not negative"
+    labels = texts(versions_per_delivery("dim_x", [("2024-01-01", 1200, 0), ("2024-01-02", 3, 2)]))
+    assert {"dim_x: versions per delivery", "delivery", "versions closed (left) and opened (right)"} <= set(labels)
+    assert {"2024-01-01", "2024-01-02", "closed", "opened", "1,200", "500", "3", "2", "0"} <= set(labels)
+    assert not any(text.startswith(("-", "\u2212")) for text in labels), "a count on the left is not negative"
 
 
 @pytest.mark.parametrize(
     "versions",
     [
-        pytest.param([Version(1, None, None, {})], id="no time is known and no attribute is shown"),
+        pytest.param([Version(1, None, None, {})], id="no time and no attribute"),
         pytest.param([Version(1, at(2024, 1, 1), None, {"a": "x"})], id="one version"),
         pytest.param(
             [Version(1, at(1, 1, 1), at(1900, 1, 1), {"a": "x"}), Version(2, at(1900, 1, 1), None, {"a": "y"})],
@@ -109,38 +109,38 @@ def test_a_timeline_of_any_history_is_well_formed_and_small(versions: list[Versi
     assert len(as_markdown(svg, "t")) < MAX_BYTES * 4 / 3
 
 
-def test_of_many_attributes_the_differing_ones_are_plotted() -> None:
+def test_a_timeline_of_many_attributes_has_those_that_differ() -> None:
     values = {f"a{n}": "same" for n in range(20)}
     versions = [
         Version(1, at(2020, 1, 1), at(2021, 1, 1), {**values, "city": "Graz"}),
         Version(2, at(2021, 1, 1), None, {**values, "city": "Wien"}),
     ]
-    shown = texts(timeline("t", versions))
-    assert {"city", "Graz", "Wien"} <= set(shown)
-    assert "a0" not in shown
-    assert "20 further attributes are not shown." in shown
+    labels = texts(timeline("t", versions))
+    assert {"city", "Graz", "Wien"} <= set(labels)
+    assert "a0" not in labels
+    assert "20 further attributes are not shown." in labels
 
 
 def test_a_value_that_does_not_fit_is_in_the_caption() -> None:
-    """In its band it is shortened, or not written at all; one that another band has room for is written there."""
+    """A band without room has a shortened value or none. A band of the same value with room has the full value."""
     versions = [
         Version(1, at(2020, 1, 1), at(2020, 1, 3), {"a": "short period", "b": "same", "c": "Graz"}),
         Version(2, at(2020, 1, 3), at(2020, 1, 5), {"a": "long period with a long text " * 20, "b": "x", "c": None}),
         Version(3, at(2020, 1, 5), at(2030, 1, 1), {"a": "long period with a long text " * 20, "b": "same", "c": None}),
     ]
-    shown = texts(timeline("t", versions))
-    (shortened,) = [text for text in shown if text.startswith("long period")]
+    labels = texts(timeline("t", versions))
+    (shortened,) = [text for text in labels if text.startswith("long period")]
     assert shortened.endswith("…")
-    (caption,) = [text for text in shown if text.startswith("Shortened values: a: short period, long period with")]
+    (caption,) = [text for text in labels if text.startswith("Shortened values: a: short period, long period with")]
     assert caption.endswith("; b: x; c: Graz.")
-    assert shown.count("same") == 1
+    assert labels.count("same") == 1
 
 
 @pytest.mark.parametrize("name", ["2024-01-01", "2024-01-01T00-00-00", "a delivery with a name of its own " * 3])
 def test_the_label_of_a_bar_is_the_end_of_the_name(name: str) -> None:
     """Deliveries of one source begin alike."""
-    shown = texts(versions_per_delivery("dim_x", [(name, 3, 2)]))
-    (label,) = [text for text in shown if len(text) > 8 and name.strip().endswith(text.removeprefix("…"))]
+    labels = texts(versions_per_delivery("dim_x", [(name, 3, 2)]))
+    (label,) = [text for text in labels if len(text) > 8 and name.strip().endswith(text.removeprefix("…"))]
     assert len(label) <= 40
 
 
@@ -150,8 +150,10 @@ def test_deliveries_of_one_name_are_labeled_with_their_channels() -> None:
         for c, d in (("feed", "a"), ("snapshot", "a"), ("feed", "b"))
     ]
     customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
-    shown = examples(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)["versions_per_delivery"].value
-    plot = base64.b64decode(re.findall(r"base64,([\w+/=]+)", shown)[0]).decode()
+    markdown = examples(LoadResult("dim_customer", tuple(batches), {}, 1, 1, 0.1), customer)[
+        "versions_per_delivery"
+    ].value
+    plot = base64.b64decode(re.findall(r"base64,([\w+/=]+)", markdown)[0]).decode()
     assert {"crm.feed.a", "crm.snapshot.a", "b"} <= set(texts(plot))
 
 
@@ -163,7 +165,7 @@ def test_a_table_without_versions_has_no_plot_of_them() -> None:
 
 
 def test_a_window_from_the_declared_begin_has_no_start() -> None:
-    """Else it would leave no room on the axis for what is known (S29)."""
+    """Otherwise the axis would have no room for the actual times (S29)."""
     source = Source("crm", snapshot="customers_{date}.csv")
     customer = Dimension("d", "id", {"a": 2}, source, begin=Begin("1900-01-01", "2024-01-01"))
     row = {"version": 1, "effective_from": at(1900, 1, 1), "effective_to": None, "a": "x"}
@@ -179,7 +181,7 @@ def test_a_plot_is_legible_on_any_page_and_described() -> None:
 
 
 def test_the_settings_of_matplotlib_stay_as_they_were(tmp_path: Path) -> None:
-    """And do not change the plots: the process may have others."""
+    """They do not change the plots."""
     before = timeline("t", HISTORY)
     with mpl.rc_context({"font.size": 30, "svg.fonttype": "path"}):
         settings = dict(mpl.rcParams)

@@ -30,15 +30,17 @@ CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="
 
 def test_the_environment_names_the_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    given = WarehouseResource.from_env({"SCD_WAREHOUSE": "s3://bucket/x", "SCD_SCHEMA": "mart", "SCD_SCHEMA_KEYS": "k"})
-    assert (given.path, given.schema_name, given.schemas) == ("s3://bucket/x", "mart", {"keys": "k"})
+    resource = WarehouseResource.from_env(
+        {"SCD_WAREHOUSE": "s3://bucket/x", "SCD_SCHEMA": "mart", "SCD_SCHEMA_KEYS": "k"}
+    )
+    assert (resource.path, resource.schema_name, resource.schemas) == ("s3://bucket/x", "mart", {"keys": "k"})
     assert WarehouseResource.from_env({"SCD_WAREHOUSE": "x"}).path == str(tmp_path / "x")
     assert WarehouseResource.from_env({}).path == str(tmp_path / "warehouse")
     assert WarehouseResource.from_env({}, path=tmp_path / "of_the_project").path == str(tmp_path / "of_the_project")
 
 
 @pytest.mark.parametrize(
-    ("resource", "place"),
+    ("resource", "description"),
     [
         (lambda: WarehouseResource.from_env(), "the Spark Connect server sc://127.0.0.1:1"),
         (lambda: WarehouseResource(path="/x"), "the Spark Connect server sc://127.0.0.1:1"),
@@ -47,29 +49,29 @@ def test_the_environment_names_the_warehouse(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_the_server_of_the_environment_is_used_unless_another_is_configured(
-    resource: type[WarehouseResource], place: str, monkeypatch: pytest.MonkeyPatch
+    resource: type[WarehouseResource], description: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCD_REMOTE", REMOTE)
-    places: list[str] = []
+    descriptions: list[str] = []
 
     @dg.op
     def note(warehouse: WarehouseResource) -> None:
-        places.append(warehouse.spark_description)
+        descriptions.append(warehouse.spark_description)
 
     @dg.job(resource_defs={"warehouse": resource()})
     def job() -> None:
         note()
 
     job.execute_in_process(instance=dg.DagsterInstance.ephemeral())
-    assert places == [place]
+    assert descriptions == [description]
 
 
 def test_a_spark_setting_may_be_an_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as a key of an object store."""
     monkeypatch.setenv("STORE_KEY", TOKEN)
     resource = DeltaSparkResource(spark_config={"spark.hadoop.key": dg.EnvVar("STORE_KEY"), "spark.cores": 2})
-    with resource.process_config_and_initialize_cm() as given:
-        settings = {name: _setting(value) for name, value in given.spark_config.items()}
+    with resource.process_config_and_initialize_cm() as processed:
+        settings = {name: _setting(value) for name, value in processed.spark_config.items()}
     assert settings == {"spark.hadoop.key": TOKEN, "spark.cores": "2"}
     monkeypatch.delenv("STORE_KEY")
     with pytest.raises(SetupError) as error:
@@ -109,21 +111,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_token_is_in_no_stored_run_log_or_snapshot(home: Path, tmp_path: Path) -> None:
     """Neither for runs of the UI, nor for those of the demo, nor in the snapshot of the code location."""
     resources = {"warehouse": WarehouseResource.from_env(), "other": WarehouseResource(path=str(tmp_path))}
-    made = ScdDimension(overdue_after_hours=30).definitions(Declarations((CUSTOMER,)))
-    defs = dg.Definitions.merge(made, dg.Definitions(resources=resources, executor=dg.in_process_executor))
-    shown: list[str] = []
+    definitions = ScdDimension(overdue_after_hours=30).definitions(Declarations((CUSTOMER,)))
+    defs = dg.Definitions.merge(definitions, dg.Definitions(resources=resources, executor=dg.in_process_executor))
+    messages: list[str] = []
     with demo.dagster_instance(home) as instance:
         for job in ("dim_customer_job", "scd_status_job", "maintain_dim_customer_job"):
             with pytest.raises((ScdError, LoadError)) as failed:
-                demo.run_job(defs, job, str(tmp_path), shown.append, instance)
-            shown.append(str(failed.value))
+                demo.run_job(defs, job, str(tmp_path), messages.append, instance)
+            messages.append(str(failed.value))
             key = EVERYTHING if job == "dim_customer_job" else None
             chosen = defs.resolve_job_def(job)
             chosen.execute_in_process(instance=instance, partition_key=key, raise_on_error=False)
         assert len(instance.get_runs()) == 6
     snapshot = serialize_value(RepositorySnap.from_def(defs.get_repository_def()))
     assert "SCD_REMOTE" in snapshot, "the name of the variable is shown"
-    stored = [*shown, snapshot, *_texts(home)]
+    stored = [*messages, snapshot, *_texts(home)]
     assert any("sc://127.0.0.1:1" in text for text in stored), "the address without its token is shown"
     assert not [text for text in stored if TOKEN in text]
 

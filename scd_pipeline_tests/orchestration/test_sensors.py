@@ -70,8 +70,8 @@ class Ticks:
 
 def files_of(request: dg.RunRequest) -> dict[str, str]:
     """Return the files in a run's configuration: partition keys with signatures."""
-    found: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["files"]
-    return found
+    files: dict[str, str] = request.run_config["ops"]["load_dim_customer"]["config"]["files"]
+    return files
 
 
 def test_a_file_starts_one_run_once_it_is_complete(customer: Dimension, tmp_path: Path) -> None:
@@ -119,13 +119,13 @@ def test_files_of_a_failed_run_are_part_of_the_next_run(
     """They start no run alone. Files that a run materialized, or that a successful run requested, are loaded."""
     with dg.DagsterInstance.ephemeral() as instance:
 
-        def ran(request: dg.RunRequest, *materialized_partitions: str, fails: bool = False) -> None:
+        def execute(request: dg.RunRequest, *materialized_partitions: str, fails: bool = False) -> None:
             @dg.op(name="load_dim_customer", config_schema={"files": dict})
             def load_files() -> None:
                 for name in materialized_partitions:
                     dg.OpExecutionContext.get().log_event(dg.AssetMaterialization("dim_customer", partition=name))
                 if fails:
-                    raise dg.Failure("the server is gone")
+                    raise dg.Failure("the server is unavailable")
 
             @dg.job
             def load_job() -> None:
@@ -136,17 +136,17 @@ def test_files_of_a_failed_run_are_part_of_the_next_run(
             load_job.execute_in_process(config, instance=instance, tags=tags, raise_on_error=False)
 
         tick = Ticks(customer, instance)
-        ran(tick.request(1, 2, folder=tmp_path), "2024-01-01", fails=True)
+        execute(tick.request(1, 2, folder=tmp_path), "2024-01-01", fails=True)
         assert not tick(30).run_requests
         second = tick.request(3, folder=tmp_path)
         assert sorted(files_of(second)) == ["2024-01-02", "2024-01-03"]
-        ran(second, fails=True)
+        execute(second, fails=True)
         listings: list[Dimension] = []
         monkeypatch.setattr(arrivals, "discover_files", lambda d: listings.append(d) or discover_files(d))
         third = tick.request(4, folder=tmp_path)
         assert len(listings) <= 2, "each of the two ticks lists the files at most once"
         assert sorted(files_of(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
-        ran(third)
+        execute(third)
         assert sorted(files_of(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
 
 
@@ -197,7 +197,7 @@ def test_an_incomplete_file_does_not_delay_others(
     for seconds in range(1, 5):
         growing.write_text("id,city\n" * seconds)
         requested += [files_of(request) for request in tick(6).run_requests or ()]
-    assert [sorted(one) for one in requested] == [["2024-01-01"]]
+    assert [sorted(files) for files in requested] == [["2024-01-01"]]
     (last,) = tick(6).run_requests or ()
     assert "2024-01-02" in files_of(last)
     assert not tick(6).run_requests
@@ -216,10 +216,10 @@ def test_a_replaced_file_is_new(customer: Dimension, tmp_path: Path) -> None:
     assert first.run_key != second.run_key
 
 
-@pytest.mark.parametrize("metadata", ["versions: true", "partition: day"])
-def test_each_commit_of_a_table_starts_a_run_at_once(metadata: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["versions: true", "partition: day"])
+def test_each_commit_of_a_table_starts_a_run_at_once(option: str, tmp_path: Path) -> None:
     """A table may change between any two ticks, and each commit is complete."""
-    channel = f"{{path: table, format: delta, {metadata}}}"
+    channel = f"{{path: table, format: delta, {option}}}"
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
@@ -295,19 +295,19 @@ def test_a_changed_dimension_starts_a_run_of_its_fact(customer: Dimension) -> No
             assert isinstance(result, dg.SensorResult)
             return result
 
-        def materialized(version: int, opened: int) -> None:
+        def materialize(version: int, opened: int) -> None:
             metadata = {"delta_version": version, "load/rows_opened": opened}
             instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=metadata))
 
         assert not tick(None).run_requests
-        materialized(version=3, opened=2)
+        materialize(version=3, opened=2)
         first = tick(None)
         assert len(first.run_requests or ()) == 1
         assert not tick(first.cursor).run_requests
-        materialized(version=3, opened=0)
+        materialize(version=3, opened=0)
         unchanged = tick(first.cursor)
         assert not unchanged.run_requests
-        materialized(version=3, opened=2)
+        materialize(version=3, opened=2)
         recreated = tick(unchanged.cursor)
         keys = [request.run_key for result in (first, recreated) for request in result.run_requests or ()]
         assert len(set(keys)) == 2
@@ -350,8 +350,8 @@ def mail_server() -> Iterator[tuple[str, list[str]]]:
                 if line.upper() == "DATA":
                     self.wfile.write(b"354 go on\r\n")
                     text = []
-                    while (metadata := self.rfile.readline().decode().rstrip("\r\n")) != ".":
-                        text.append(metadata)
+                    while (text_line := self.rfile.readline().decode().rstrip("\r\n")) != ".":
+                        text.append(text_line)
                     received.append("\n".join(text))
                 self.wfile.write(b"221 bye\r\n" if line.upper() == "QUIT" else b"250 ok\r\n")
                 if line.upper() == "QUIT":
@@ -409,16 +409,16 @@ def test_the_problem_of_a_transport_has_no_address(hook: str, mail: str, problem
 
 
 @pytest.mark.parametrize(
-    "error", [dg.Failure("stopped: 2024-02-01", allow_retries=False), ConnectionError("stopped: 2024-02-01")]
+    "error", [dg.Failure("rejected: 2024-02-01", allow_retries=False), ConnectionError("rejected: 2024-02-01")]
 )
 def test_an_alert_has_the_reason_of_the_failure(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the type of the error."""
     with webhook() as (hook, posted):
         monkeypatch.setenv("SCD_ALERT_WEBHOOK", hook)
         _alert_for_a_run_that_fails_with(error)
-    (metadata,) = posted
-    assert metadata["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "stopped: 2024-02-01"
-    assert metadata["steps"] == "stop"
+    (payload,) = posted
+    assert payload["text"].removeprefix("breaks failed: ").removeprefix("ConnectionError: ") == "rejected: 2024-02-01"
+    assert payload["steps"] == "stop"
 
 
 def test_an_alert_that_cannot_be_sent_fails_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
