@@ -96,7 +96,7 @@ def introduce(declared: Declarations, warehouse: str, report: Report) -> None:
 def jobs(declared: Declarations) -> list[str]:
     """Return the names of the jobs, in the order in which they run."""
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in declared.facts)]
-    return [f"{name}_job" for name in (*names, "scd_status")]
+    return [*(f"{name}_job" for name in names), *(f"check_{name}_job" for name in names), "scd_status_job"]
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Asset checks: the invariants of whole tables, and whether sources deliver in time.
 
-One step runs all checks of a table, and can be run at any time. A load rejects what would violate an invariant before
-its commit; the checks verify the stored tables once more. A violated invariant sends an alert as a failed run does; an
-overdue source is a warning.
+One step runs all checks of a table: on a schedule of its own, and whenever they are requested. A load rejects what
+would violate an invariant before its commit; the checks verify the stored tables, which other programs can damage. A
+violated invariant sends an alert as a failed run does; an overdue source is a warning.
 
 No postponed annotations here: Dagster evaluates those of a check's function.
 """

@@ -30,9 +30,10 @@ _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
 class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     """Slowly changing dimensions, and the facts that store their surrogate keys, from their declarations.
 
-    For each dimension and fact: assets for change log, table and audit, which one step loads; asset checks; a job with
-    a schedule and an arrival sensor; a maintenance job with a schedule. For all of them a status asset with a job and a
-    schedule. Schedules and sensors are stopped by default, except for the sensor that adds the partition `everything`.
+    For each dimension and fact: assets for change log, table and audit, which one step loads, with a job, a schedule
+    and an arrival sensor; asset checks and maintenance, each with a job and a schedule. For all of them a status asset
+    with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that adds the
+    partition `everything`.
     """
 
     declaration: str = Field(
@@ -59,6 +60,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     load_cron: str = Field(default="0 5 * * *", description="Cron expression for loads of dimensions.")
     fact_cron: str = Field(
         default="30 5 * * *", description="Cron expression for loads of facts; choose a time after `load_cron`."
+    )
+    check_cron: str = Field(
+        default="0 7 * * *",
+        description=(
+            "Cron expression for the asset checks, which read whole tables. A load checks the entities that it changes "
+            "before it commits them."
+        ),
     )
     maintenance_cron: str = Field(default="0 3 * * 0", description="Cron expression for OPTIMIZE and VACUUM.")
     status: str | None = Field(
@@ -149,26 +157,39 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         name = dagster_name(dimension.name)
         job = dg.define_asset_job(
             f"{name}_job",
-            selection=dg.AssetSelection.assets(assets) | dg.AssetSelection.checks(*checks),
+            # The cost of a load follows the change; the checks read whole tables.
+            selection=dg.AssetSelection.assets(assets).without_checks(),
             executor_def=dg.in_process_executor,
-            description=f"Loads deliveries into {dimension.name} and runs its asset checks.",
+            description=f"Loads deliveries into {dimension.name}.",
+        )
+        check_job = dg.define_asset_job(
+            f"check_{name}_job",
+            selection=dg.AssetSelection.checks(*checks),
+            executor_def=dg.in_process_executor,
+            description=f"Runs the asset checks of {dimension.name} on its stored tables.",
         )
         maintenance = maintenance_job(dimension.name)
         schedules = [
             load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
-            dg.ScheduleDefinition(
-                name=f"maintain_{name}_schedule",
-                job=maintenance,
-                cron_schedule=self.maintenance_cron,
-                execution_timezone=self.timezone,
-                description=maintenance.description,
-            ),
+            self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
+            self._schedule(f"maintain_{name}_schedule", maintenance, self.maintenance_cron),
         ]
         sensors: list[Any] = [arrival_sensor(dimension, job)]
         if fact:
             sensors.append(automation_sensor(fact) if self.fact_automation else rekey_sensor(fact, job))
         return dg.Definitions(
-            assets=[assets], asset_checks=checks, jobs=[job, maintenance], schedules=schedules, sensors=sensors
+            assets=[assets],
+            asset_checks=checks,
+            jobs=[job, check_job, maintenance],
+            schedules=schedules,
+            sensors=sensors,
+        )
+
+    def _schedule(
+        self, name: str, job: dg.JobDefinition | dg.UnresolvedAssetJobDefinition, cron: str
+    ) -> dg.ScheduleDefinition:
+        return dg.ScheduleDefinition(
+            name=name, job=job, cron_schedule=cron, execution_timezone=self.timezone, description=job.description
         )
 
     def _status_definitions(
@@ -176,7 +197,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     ) -> dg.Definitions:
         """Return the status asset with its job and schedule.
 
-        The job also checks for overdue sources: the checks that follow a load are skipped if the load fails.
+        The job also checks for overdue sources.
         """
         asset = status_asset(declared.dimensions, declared.facts, name=name)
         description = f"Reports the status of {', '.join(_table_names(declared))}."
@@ -188,13 +209,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             executor_def=dg.in_process_executor,
             description=description,
         )
-        schedule = dg.ScheduleDefinition(
-            name=f"{name}_schedule",
-            job=job,
-            cron_schedule=self.status_cron,
-            execution_timezone=self.timezone,
-            description=description,
-        )
+        schedule = self._schedule(f"{name}_schedule", job, self.status_cron)
         return dg.Definitions(assets=[asset], jobs=[job], schedules=[schedule])
 
     def _freshness(self) -> dg.FreshnessPolicy | None:

@@ -159,7 +159,9 @@ def _load_dimension(
         examples=examples,
         downstream=[recorded.audit],
     )
-    return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, recorded, result.step))
+    audit = _record(warehouse, dimension, run_id, retry, progress, recorded, result.step)
+    # A result that callers store would keep the computed rows of the step in Spark's memory.
+    return replace(result, audit=audit, step=None)
 
 
 def record(

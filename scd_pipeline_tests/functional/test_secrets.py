@@ -66,7 +66,7 @@ def run_commands(commands: Sequence[str]) -> None:
 
 
 def run_dagster() -> None:
-    """Run the load, which fails, and then its alert, which fails too."""
+    """Run the load, which fails, and then its alert, which fails too, and the checks."""
     import dagster as dg
 
     from scd_pipeline.components import alert_sensor
@@ -87,6 +87,7 @@ def run_dagster() -> None:
             alert_sensor()(context)
         except dg.Failure as failure:
             print(f"$ alert: {failure.description}")
+        defs.resolve_job_def("check_dim_person_job").execute_in_process(instance=instance, raise_on_error=False)
 
 
 @pytest.mark.rule("S31")

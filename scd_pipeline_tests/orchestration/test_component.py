@@ -122,7 +122,7 @@ def test_invalid_overdue_hours_in_the_environment_name_the_variable(
 
 
 def test_a_source_may_declare_its_own_overdue_hours() -> None:
-    """The job of the status runs the check, too: a failed load skips the checks that follow it."""
+    """The jobs of the checks and of the status run the check."""
     source = Source("crm", snapshot="in/customers_{date}.csv", overdue_after_hours=26)
     definitions = ScdDimension().definitions(Declarations((Dimension("dim_customer", "id", {"city": 2}, source),)))
     (key,) = [
@@ -132,7 +132,7 @@ def test_a_source_may_declare_its_own_overdue_hours() -> None:
     assert "crm every 26 hours" in str(specs[0].description)
     resources = {"warehouse": WarehouseResource(path="nowhere")}
     location = dg.Definitions.merge(definitions, dg.Definitions(resources=resources))
-    for job in ("dim_customer_job", "scd_status_job"):
+    for job in ("check_dim_customer_job", "scd_status_job"):
         assert key in location.resolve_job_def(job).asset_layer.asset_graph.asset_check_keys
 
 

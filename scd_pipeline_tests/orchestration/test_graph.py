@@ -19,12 +19,16 @@ status
   scd_status                                                               <- dim_legislator, fct_committee_seat
 
 jobs
-  dim_legislator_job               load_dim_legislator, check_dim_legislator
-  fct_committee_seat_job           load_fct_committee_seat, check_fct_committee_seat
+  check_dim_legislator_job         check_dim_legislator
+  check_fct_committee_seat_job     check_fct_committee_seat
+  dim_legislator_job               load_dim_legislator
+  fct_committee_seat_job           load_fct_committee_seat
   maintain_dim_legislator_job      maintain_dim_legislator
   maintain_fct_committee_seat_job  maintain_fct_committee_seat
   scd_status_job                   scd_status
 schedules
+  check_dim_legislator_schedule         0 7 * * *  check_dim_legislator_job
+  check_fct_committee_seat_schedule     0 7 * * *  check_fct_committee_seat_job
   dim_legislator_schedule               0 5 * * *  dim_legislator_job
   fct_committee_seat_schedule           30 5 * * *  fct_committee_seat_job
   maintain_dim_legislator_schedule      0 3 * * 0  maintain_dim_legislator_job

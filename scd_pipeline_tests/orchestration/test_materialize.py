@@ -451,6 +451,7 @@ def test_an_unreachable_server_fails_each_job_with_one_line(customer: Dimension)
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
         for job, key in (
             ("dim_customer_job", EVERYTHING),
+            ("check_dim_customer_job", None),
             ("scd_status_job", None),
             ("maintain_dim_customer_job", None),
         ):

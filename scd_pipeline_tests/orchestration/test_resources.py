@@ -115,14 +115,14 @@ def test_a_token_is_in_no_stored_run_log_or_snapshot(home: Path, tmp_path: Path)
     defs = dg.Definitions.merge(definitions, dg.Definitions(resources=resources, executor=dg.in_process_executor))
     messages: list[str] = []
     with demo.dagster_instance(home) as instance:
-        for job in ("dim_customer_job", "scd_status_job", "maintain_dim_customer_job"):
+        for job in ("dim_customer_job", "check_dim_customer_job", "scd_status_job", "maintain_dim_customer_job"):
             with pytest.raises((ScdError, LoadError)) as failed:
                 demo.run_job(defs, job, str(tmp_path), messages.append, instance)
             messages.append(str(failed.value))
             key = EVERYTHING if job == "dim_customer_job" else None
             chosen = defs.resolve_job_def(job)
             chosen.execute_in_process(instance=instance, partition_key=key, raise_on_error=False)
-        assert len(instance.get_runs()) == 6
+        assert len(instance.get_runs()) == 8
     snapshot = serialize_value(RepositorySnap.from_def(defs.get_repository_def()))
     assert "SCD_REMOTE" in snapshot, "the name of the variable is shown"
     stored = [*messages, snapshot, *_texts(home)]
