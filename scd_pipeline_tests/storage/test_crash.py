@@ -103,7 +103,7 @@ def test_a_feed_of_no_ops_is_not_read_again(in_rome: Warehouse) -> None:
     assert log.unchanged == UnchangedDimension(dimension.number, 2)
 
 
-def test_a_real_process_killed_between_its_commits(remote: str, in_rome: Warehouse) -> None:
+def test_the_next_run_continues_a_real_killed_process(remote: str, in_rome: Warehouse) -> None:
     if not remote:
         pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
     arguments = [sys.executable, "-c", SCRIPT, remote, in_rome.path, "commit_table"]

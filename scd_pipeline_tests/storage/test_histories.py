@@ -34,7 +34,7 @@ PIPELINE = "PIPELINE"
         ("PIPELINE, RESTORE", "version 1: RESTORE"),
     ],
 )
-def test_the_commit_that_determines_the_rows(history: str, foreign: str | None) -> None:
+def test_a_foreign_commit_is_one_that_determines_the_rows(history: str, foreign: str | None) -> None:
     """A number is the version that was restored; a RESTORE without one is to a time."""
     rows = [_row(version, operation.strip()) for version, operation in enumerate(history.split(","))]
     last = max(row["version"] for row in rows if row["operation"] == PIPELINE)
