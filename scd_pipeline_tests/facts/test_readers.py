@@ -1,4 +1,4 @@
-"""How readers other than Spark read each kind of table; docs/how-to/read-without-spark.md states it for users."""
+"""How readers other than Spark read each kind of table; docs/how-to/read-without-spark.md describes it for users."""
 
 from __future__ import annotations
 

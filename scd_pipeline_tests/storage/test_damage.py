@@ -100,7 +100,7 @@ DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str
         ForeignCommitError,
         rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(DELETE\)",
     ),
-    "the dimension is restored to a time": (
+    "the dimension is restored to an earlier version": (
         run(TABLE, "RESTORE TABLE {table} TO VERSION AS OF 0"),
         ForeignCommitError,
         rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(RESTORE",
