@@ -1,1 +1,1 @@
-"""Facts that store the key of the version that held at their event time."""
+"""Facts that store the key of the version in force at their event time."""

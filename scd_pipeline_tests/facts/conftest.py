@@ -1,4 +1,4 @@
-"""Warehouses to begin with: made once, and copied for each test that goes on from there."""
+"""Warehouses that are loaded once and copied for each test that starts from one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply, load, record
-from scd_pipeline_tests.facts.given import PLAY, PLAYER, PLAYS, W, players, plays
+from scd_pipeline_tests.facts.players import PLAY, PLAYER, PLAYS, W, players, plays
 
 
 @pytest.fixture
 def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
-    """An empty one."""
+    """An empty warehouse."""
     return Warehouse(spark, warehouse)
 
 
 @pytest.fixture
 def recorded(spark: SparkSession, warehouse: Path, _recorded: Path) -> Warehouse:
-    """One with the history of player p, and its audit."""
+    """A warehouse with the history of player p and its audit."""
     return _copy(spark, _recorded, warehouse)
 
 
 @pytest.fixture
 def played(spark: SparkSession, warehouse: Path, _played: Path) -> Warehouse:
-    """The same with three plays."""
+    """The warehouse `recorded` with three plays."""
     return _copy(spark, _played, warehouse)
 
 
@@ -47,7 +47,7 @@ def _played(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, _reco
     return folder
 
 
-def _copy(spark: SparkSession, made: Path, folder: Path) -> Warehouse:
-    """Delta's tables name their files by where they lie in them, so a copy is a table."""
-    shutil.copytree(made, folder, dirs_exist_ok=True)
+def _copy(spark: SparkSession, source: Path, folder: Path) -> Warehouse:
+    """Copy the tables as folders: Delta's logs have the paths of files relative to the table."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
     return Warehouse(spark, folder)

@@ -1,4 +1,4 @@
-"""S21, S22: what the audit says of a history, exactly once, and what was known when."""
+"""S21, S22: the audit has each transition exactly once, and the history can be read as known at a time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, record
-from scd_pipeline_tests.facts.given import PLAYER, W, players
+from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
-TOLD = ("change_type", "change_ts", "columns", "old", "new", "actor", "batch")
+COLUMNS = ("change_type", "change_ts", "columns", "old", "new", "actor", "batch")
 
 
-def told(opened: Warehouse) -> list[dict[str, Any]]:
-    """The audit, as one reads it."""
+def transitions(opened: Warehouse) -> list[dict[str, Any]]:
+    """Return the rows of the audit, with values as text."""
     rows = reading.audit(opened, PLAYER).toArrow().to_pylist(maps_as_pydicts="strict")
     return [
         {
@@ -46,7 +46,7 @@ def _values(values: dict[str, str | None] | None) -> str:
 
 @rule("S6", "S21")
 def test_every_transition_is_recorded_exactly_once(recorded: Warehouse) -> None:
-    """What comes again adds nothing; who acted is told where the source says so."""
+    """A retry adds nothing. The actor comes from the source if it provides one."""
     ingest_and_apply(recorded, PLAYER, [players("1", W)])
     record(recorded, PLAYER)
     assert_same_rows(
@@ -59,11 +59,11 @@ def test_every_transition_is_recorded_exactly_once(recorded: Warehouse) -> None:
         | INSERT         | 2019-12-01 | tier email born | ''            | Gold b 1990   | pipeline:dim_player | 1     |
         | REFUSED        | 2019-12-01 | born            | '1990'        | '1991'        | pipeline:dim_player | 1     |
         """,
-        told(recorded),
-        TOLD,
+        transitions(recorded),
+        COLUMNS,
     )
     keys = {row["version"]: row["player_key"] for row in recorded.table("dim_player").read().collect()}
-    moved = {(row["change_type"], row["player_key_old"], row["player_key_new"]) for row in told(recorded)}
+    moved = {(row["change_type"], row["player_key_old"], row["player_key_new"]) for row in transitions(recorded)}
     assert {
         ("INSERT", None, keys[1]),
         ("UPDATE", keys[1], keys[2]),
@@ -75,7 +75,7 @@ def test_every_transition_is_recorded_exactly_once(recorded: Warehouse) -> None:
 @pytest.mark.slow
 @rule("S21")
 def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Warehouse) -> None:
-    """A refusal, for which the dimension has no commit; and a value that came and went within one batch."""
+    """A refused change, for which the dimension has no commit; and a value that its batch replaces."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(opened, PLAYER, [players("1", f"{head}\n| p | 2019-03-01 |  | Bronze | a | 1990 | NULL |")])
     record(opened, PLAYER)
@@ -83,8 +83,8 @@ def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Wareho
     ingest_and_apply(opened, PLAYER, [players("2", f"{head}\n| p | 2019-04-01 |  | Bronze | a | 1991 | NULL |")])
     assert opened.table("dim_player").last_commit() == before
     record(opened, PLAYER)
-    came = "| p | 2019-05-01 |  | Bronze | x | 1990 | NULL |\n| p | 2019-05-02 |  | Bronze | a | 1990 | NULL |"
-    ingest_and_apply(opened, PLAYER, [players("3", f"{head}\n{came}")])
+    changes = "| p | 2019-05-01 |  | Bronze | x | 1990 | NULL |\n| p | 2019-05-02 |  | Bronze | a | 1990 | NULL |"
+    ingest_and_apply(opened, PLAYER, [players("3", f"{head}\n{changes}")])
     record(opened, PLAYER)
     assert record(opened, PLAYER).rows == {}
     assert_same_rows(
@@ -95,7 +95,7 @@ def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Wareho
         | OVERWRITE   | 2019-05-01 | email           | a      | x             | 3     |
         | OVERWRITE   | 2019-05-02 | email           | x      | a             | 3     |
         """,
-        told(opened),
+        transitions(opened),
         ("change_type", "change_ts", "columns", "old", "new", "batch"),
     )
 
@@ -113,17 +113,17 @@ def test_the_order_of_declared_attributes_has_no_effect(recorded: Warehouse) -> 
 @pytest.mark.slow
 @rule("S21", "S22")
 def test_a_transition_that_a_late_batch_invalidates_is_withdrawn(recorded: Warehouse) -> None:
-    """And the dimension is rebuilt as it was known before."""
+    """The dimension can still be read as known before."""
     late = """
     | player_id | at         | op | tier   | email | born | by   |
     | p         | 2019-02-01 |    | Silver | b     | 1989 | NULL |
     """
     ingest_and_apply(recorded, PLAYER, [players("0", late)])
     record(recorded, PLAYER)
-    rows = told(recorded)
-    gone = {row["withdraws"]: row["batch"] for row in rows if row["change_type"] == "WITHDRAWN"}
-    assert set(gone.values()) == {0}
-    withdrawn = [row for row in rows if row["audit_id"] in gone]
+    rows = transitions(recorded)
+    withdrawing_batches = {row["withdraws"]: row["batch"] for row in rows if row["change_type"] == "WITHDRAWN"}
+    assert set(withdrawing_batches.values()) == {0}
+    withdrawn = [row for row in rows if row["audit_id"] in withdrawing_batches]
     assert {(row["change_type"], str(row["change_ts"].date())) for row in withdrawn} >= {("INSERT", "2019-03-01")}
     before, after = (commit.at for commit in recorded.table("dim_player").commits_since(0))
     assert before is not None
@@ -181,7 +181,7 @@ def test_a_withdrawn_transition_can_become_current_again(spark: SparkSession) ->
 @pytest.mark.slow
 @rule("S17", "S21")
 def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the list of keys and the audit."""
+    """It was killed after the commit to the key list, before the one to the audit."""
     ingest_and_apply(opened, PLAYER, [players("1", W)])
 
     class Killed(Exception):
@@ -197,20 +197,20 @@ def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkey
     assert opened.table("dim_player_keys").read().count() == 3
     record(opened, PLAYER)
     assert opened.table("dim_player_keys").read().count() == 3
-    assert len(told(opened)) == 6
+    assert len(transitions(opened)) == 6
 
 
 @pytest.mark.slow
 @rule("S17", "S21")
 def test_the_audit_continues_after_the_dimension_is_recreated(recorded: Warehouse) -> None:
-    """Its commits count from 1 again; what the audit had taken in of the table before is higher."""
+    """Its commit numbers restart at 1, below the high-water mark that the audit has of the table before."""
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(recorded, PLAYER, [players("2", f"{head}\n| p | 2020-01-01 |  | Silver | b | 1990 | NULL |")])
     record(recorded, PLAYER)
     shutil.rmtree(Path(recorded.path) / PLAYER.name)
     ingest_and_apply(recorded, PLAYER, [players("3", f"{head}\n| p | 2020-02-01 |  | Gold | b | 1990 | NULL |")])
-    told = record(recorded, PLAYER)
-    assert (told.steps, told.rows) == (1, {"UPDATE": 1})
+    result = record(recorded, PLAYER)
+    assert (result.steps, result.rows) == (1, {"UPDATE": 1})
     keys = recorded.table("dim_player_keys").read().select("player_key")
     assert recorded.table(PLAYER.name).read().join(keys, "player_key", "left_anti").isEmpty()
 
@@ -218,9 +218,9 @@ def test_the_audit_continues_after_the_dimension_is_recreated(recorded: Warehous
 def _dies_at(suffix: str, die: Any) -> Any:
     from scd_pipeline.delta.table import Table
 
-    really = Table.append
+    original = Table.append
 
     def append(self: Table, *arguments: Any) -> Any:
-        return die() if self.name.endswith(suffix) else really(self, *arguments)
+        return die() if self.name.endswith(suffix) else original(self, *arguments)
 
     return append

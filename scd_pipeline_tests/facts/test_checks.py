@@ -1,4 +1,4 @@
-"""Tables that were damaged by hand: each check fails, and names the keys."""
+"""Tables that were damaged by hand: each check fails and reports the keys."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from scd_pipeline.errors import InvariantViolated
 from scd_pipeline.load import facts
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
-from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINCE, PLAYS, W, players, plays
+from scd_pipeline_tests.facts.players import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINCE, PLAYS, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
 
-OF_ROWS = {
+ROW_DAMAGES = {
     "one_current_version": "current_flag = true",
     "windows_do_not_overlap": "effective_to = '2019-07-01'",
     "windows_have_both_ends": "effective_to = NULL",
@@ -31,9 +31,9 @@ OF_ROWS = {
     "surrogate_keys_are_unique": "player_key = 5",
     "surrogate_keys_are_not_reserved": "player_key = -1",
 }
-"""Of a player who is called by the check: what becomes of the first version, of the key of both."""
+"""By check, the change to the first version of the player with the check's name; a key changes in both versions."""
 
-PLAYERS = (*OF_ROWS, "audit_rebuilds_dimension", "key_list_is_complete")
+PLAYERS = (*ROW_DAMAGES, "audit_rebuilds_dimension", "key_list_is_complete")
 COLUMNS = "| player_id | at | op | tier | email | born | by |"
 
 
@@ -48,22 +48,22 @@ def two_versions(player: str) -> str:
 def sound(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A dimension with its audit, and its facts."""
     opened = Warehouse(spark, tmp_path_factory.mktemp("sound") / "warehouse")
-    told = "\n".join([COLUMNS, *(two_versions(player) for player in PLAYERS), two_versions("p")])
-    load(opened, PLAYER, [players("1", told)])
+    text = "\n".join([COLUMNS, *(two_versions(player) for player in PLAYERS), two_versions("p")])
+    load(opened, PLAYER, [players("1", text)])
     load(opened, PLAY, [plays("1", PLAYS)])
     return opened
 
 
 @pytest.fixture(scope="module")
 def damaged(sound: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A copy of the tables that somebody has changed by hand."""
-    place = tmp_path_factory.mktemp("damaged") / "warehouse"
-    shutil.copytree(sound.path, place)
-    copy = Warehouse(sound.spark, place)
+    """A copy of the tables, changed by hand."""
+    path = tmp_path_factory.mktemp("damaged") / "warehouse"
+    shutil.copytree(sound.path, path)
+    copy = Warehouse(sound.spark, path)
     names = ("dim_player", "fct_play", "dim_player_audit", "dim_player_keys")
     player, play, audit, keys = (copy.table(name).identifier for name in names)
     statements = [f"ALTER TABLE {player} ALTER COLUMN effective_to DROP NOT NULL"]
-    for name, change in OF_ROWS.items():
+    for name, change in ROW_DAMAGES.items():
         both = "" if name == "surrogate_keys_are_unique" else " AND version = 1"
         statements.append(f"UPDATE {player} SET {change} WHERE player_id = '{name}'{both}")
     statements += [
@@ -82,49 +82,49 @@ def damaged(sound: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Wareh
 
 @rule("S2", "S3", "S14", "S23")
 def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
-    found = check.check_dimension(sound, PLAYER)
-    assert [finding.rule for finding in found] == list(check.dimension_rules(PLAYER))
-    facts = check.check_fact(sound, PLAY)
-    assert [finding.rule for finding in facts] == list(check.FACT_RULES)
-    assert [str(finding) for finding in (*found, *facts) if not finding.passed] == []
+    results = check.check_dimension(sound, PLAYER)
+    assert [result.rule for result in results] == list(check.dimension_rules(PLAYER))
+    fact_results = check.check_fact(sound, PLAY)
+    assert [result.rule for result in fact_results] == list(check.FACT_RULES)
+    assert [str(result) for result in (*results, *fact_results) if not result.passed] == []
 
 
 @rule("S2", "S3", "S14", "S22")
 def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) -> None:
-    found = {finding.rule: finding for finding in check.check_dimension(damaged, PLAYER)}
-    assert [name for name, finding in found.items() if finding.passed] == ["upstream_has_applied_commits"]
+    results = {result.rule: result for result in check.check_dimension(damaged, PLAYER)}
+    assert [name for name, result in results.items() if result.passed] == ["upstream_has_applied_commits"]
     for name in PLAYERS:
-        assert f"player_id={name}" in found[name].keys, found[name]
-        assert "player_id=p" not in found[name].keys, found[name]
-    tables = {key.partition(" version")[0] for key in found["no_foreign_commits"].keys}
+        assert f"player_id={name}" in results[name].keys, results[name]
+        assert "player_id=p" not in results[name].keys, results[name]
+    tables = {key.partition(" version")[0] for key in results["no_foreign_commits"].keys}
     assert tables == {"dim_player", "dim_player_keys"}
-    assert found["tables_are_append_only"].keys == ("dim_player_audit",)
+    assert results["tables_are_append_only"].keys == ("dim_player_audit",)
 
 
 @rule("S23", "S24")
 def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
-    found = {finding.rule: finding for finding in check.check_fact(damaged, PLAY)}
-    assert found["surrogate_keys_exist"].keys == ("play=2 (player_key)",)
-    assert set(found["surrogate_keys_fit_event_time"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
-    assert all(key.startswith("fct_play version") for key in found["no_foreign_commits"].keys)
+    results = {result.rule: result for result in check.check_fact(damaged, PLAY)}
+    assert results["surrogate_keys_exist"].keys == ("play=2 (player_key)",)
+    assert set(results["surrogate_keys_fit_event_time"].keys) == {"play=2 (player_key)", "play=2 (partner_key)"}
+    assert all(key.startswith("fct_play version") for key in results["no_foreign_commits"].keys)
 
 
 @rule("S23", "S24")
 def test_a_fact_with_an_invalid_surrogate_key_is_not_written(
     played: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever an as-of join gives: here one that finds nobody, and one that gives everybody the first version."""
+    """Whatever the as-of join returns: here the unknown member, then the first version for every row."""
     another = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
     before = [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")]
     first = played.table("dim_player").read().where("version = 1").select("player_key").collect()[0][0]
 
-    def gives(key: int) -> Callable[..., DataFrame]:
+    def constant_key(key: int) -> Callable[..., DataFrame]:
         return lambda rows, *_, name, **__: rows.withColumn(name, F.lit(key).cast("bigint"))
 
-    for key, broken in (-1, "player_key"), (first, "partner_key"):
-        monkeypatch.setattr(facts, "key_as_of", gives(key))
+    for key, column in (-1, "player_key"), (first, "partner_key"):
+        monkeypatch.setattr(facts, "key_as_of", constant_key(key))
         with pytest.raises(
-            InvariantViolated, match=rf"INVARIANT_VIOLATED.*surrogate_keys_fit_event_time: play=4 \({broken}\)"
+            InvariantViolated, match=rf"INVARIANT_VIOLATED.*surrogate_keys_fit_event_time: play=4 \({column}\)"
         ):
             load(played, PLAY, [plays("2", another)])
     assert [played.table(name).last_commit() for name in ("fct_play", "fct_play_changes")] == before
@@ -135,19 +135,19 @@ def test_a_fact_with_an_invalid_surrogate_key_is_not_written(
 def test_a_fact_is_checked_against_the_dimension_that_it_has_applied(played: Warehouse) -> None:
     load(played, PLAYER, [players("2", f"{COLUMNS}\n| p | 2019-04-01 | NULL | Iron | a | 1990 | NULL |")])
     before = played.table("fct_play").read().orderBy("play").toArrow()
-    assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
+    assert [str(result) for result in check.check_fact(played, PLAY) if not result.passed] == []
     load(played, PLAY)
     assert played.table("fct_play").read().orderBy("play").toArrow() != before
-    assert [str(finding) for finding in check.check_fact(played, PLAY) if not finding.passed] == []
+    assert [str(result) for result in check.check_fact(played, PLAY) if not result.passed] == []
 
 
 @pytest.mark.slow
 @rule("S24")
 def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse) -> None:
-    """Though its commits are counted as before; and while it is not there, its facts' keys dangle."""
+    """Although it has as many commits as before. While it is missing, the keys of its facts dangle."""
     for name in table_names("dim_player"):
         shutil.rmtree(Path(played.path) / name, ignore_errors=True)
-    (dangling,) = [found for found in check.check_fact(played, PLAY) if found.rule == "surrogate_keys_exist"]
+    (dangling,) = [result for result in check.check_fact(played, PLAY) if result.rule == "surrogate_keys_exist"]
     assert set(dangling.keys) == {
         "play=1 (player_key)",
         "play=2 (player_key)",
@@ -159,32 +159,32 @@ def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse
     play = Fact("fct_play", {"play": "int"}, "played_at", roles, PLAY.source, {"coins": "int"})
     load(played, salted, [players("1", W)])
     load(played, play)
-    assert [str(finding) for finding in check.check_fact(played, play) if not finding.passed] == []
+    assert [str(result) for result in check.check_fact(played, play) if not result.passed] == []
 
 
 @pytest.mark.slow
 @rule("S20", "S24")
 def test_an_attribute_declared_since_the_last_delivery_violates_no_invariant(played: Warehouse) -> None:
-    """The tables have no column for it yet; those of a fact come when it looks at its rows again."""
+    """The tables have no column for it yet; a fact gets its columns when it is re-keyed."""
     load(played, PLAYER_SINCE)
     for _ in range(2):
-        found = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
-        assert [finding.rule for finding in found] == [*check.dimension_rules(PLAYER_SINCE), *check.FACT_RULES]
-        assert [str(finding) for finding in found if not finding.passed] == []
+        results = [*check.check_dimension(played, PLAYER_SINCE), *check.check_fact(played, PLAY_SINCE)]
+        assert [result.rule for result in results] == [*check.dimension_rules(PLAYER_SINCE), *check.FACT_RULES]
+        assert [str(result) for result in results if not result.passed] == []
         assert load(played, PLAY_SINCE).rows in ({"overwrite": 3}, {})
 
 
-def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
+def test_a_missing_dimension_is_reported(recorded: Warehouse) -> None:
     assert check.check_dimension(recorded, PLAYER, ["one_current_version"])
     shutil.rmtree(Path(recorded.path) / "dim_player")
-    (gone,) = check.check_dimension(recorded, PLAYER)
-    assert gone.keys == ("dim_player does not exist; a load rebuilds it from its change log",)
+    (result,) = check.check_dimension(recorded, PLAYER)
+    assert result.keys == ("dim_player does not exist; a load rebuilds it from its change log",)
     load(recorded, PLAYER)
-    assert [str(finding) for finding in check.check_dimension(recorded, PLAYER) if not finding.passed] == []
+    assert [str(result) for result in check.check_dimension(recorded, PLAYER) if not result.passed] == []
 
 
 @pytest.mark.parametrize(
-    ("taken", "told"),
+    ("table", "repair"),
     [
         ("dim_player_changes", "no other table can rebuild it; restore the files that it had"),
         ("dim_player_audit", "a load rebuilds it from the change log, without withdrawn transitions"),
@@ -193,17 +193,17 @@ def test_a_table_that_somebody_took_away_is_found(recorded: Warehouse) -> None:
         ("fct_play_changes", "no other table can rebuild it; restore the files that it had"),
     ],
 )
-def test_a_table_that_somebody_took_away_from_beside_others_is_found(
-    sound: Warehouse, tmp_path: Path, taken: str, told: str
+def test_each_missing_table_is_reported_with_its_repair(
+    sound: Warehouse, tmp_path: Path, table: str, repair: str
 ) -> None:
     shutil.copytree(sound.path, tmp_path, dirs_exist_ok=True)
-    shutil.rmtree(tmp_path / taken)
+    shutil.rmtree(tmp_path / table)
     copy, rules = Warehouse(sound.spark, tmp_path), ["no_foreign_commits"]
-    found = [*check.check_dimension(copy, PLAYER, rules), *check.check_fact(copy, PLAY, rules)]
-    assert [finding.keys for finding in found if not finding.passed] == [(f"{taken} does not exist; {told}",)]
+    results = [*check.check_dimension(copy, PLAYER, rules), *check.check_fact(copy, PLAY, rules)]
+    assert [result.keys for result in results if not result.passed] == [(f"{table} does not exist; {repair}",)]
 
 
-def test_what_was_never_made_is_not_missed(opened: Warehouse) -> None:
+def test_a_table_that_was_never_created_is_not_reported(opened: Warehouse) -> None:
     """A dimension that is loaded without being recorded has no audit."""
     assert check.check_dimension(opened, PLAYER) == check.check_fact(opened, PLAY) == ()
     ingest_and_apply(opened, PLAYER, [players("1", W)])
@@ -211,7 +211,7 @@ def test_what_was_never_made_is_not_missed(opened: Warehouse) -> None:
     assert [str(finding) for finding in check.check_dimension(opened, PLAYER) if not finding.passed] == []
 
 
-def test_what_changes_no_row_is_nobodys_hand(opened: Warehouse) -> None:
+def test_a_statement_that_changes_no_row_is_not_reported(opened: Warehouse) -> None:
     ingest_and_apply(opened, PLAYER, [players("1", W)])
     player = opened.table("dim_player").identifier
     for change in (
@@ -222,17 +222,19 @@ def test_what_changes_no_row_is_nobodys_hand(opened: Warehouse) -> None:
         "DROP FEATURE checkConstraints",
     ):
         opened.spark.sql(f"ALTER TABLE {player} {change}")
-    assert [str(found) for found in check.check_dimension(opened, PLAYER, ["no_foreign_commits"]) if found.count] == []
+    assert [
+        str(result) for result in check.check_dimension(opened, PLAYER, ["no_foreign_commits"]) if result.count
+    ] == []
 
 
 def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
     """However many rows each of them has."""
     twice = spark.range(42).selectExpr("'r' AS rule", "concat('id=', id % 21) AS key")
-    (finding,) = check._results("dim_x", ["r"], twice)
-    assert (finding.count, len(finding.keys)) == (42, check.MAX_KEYS)
-    assert str(finding).endswith(" and 1 more")
-    (finding,) = check._results("dim_x", ["r"], twice.where("key < 'id=2'"))
-    assert not str(finding).endswith("more")
+    (result,) = check._results("dim_x", ["r"], twice)
+    assert (result.count, len(result.keys)) == (42, check.MAX_KEYS)
+    assert str(result).endswith(" and 1 more")
+    (result,) = check._results("dim_x", ["r"], twice.where("key < 'id=2'"))
+    assert not str(result).endswith("more")
 
 
 @rule("S22")

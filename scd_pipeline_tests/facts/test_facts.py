@@ -1,4 +1,4 @@
-"""S23, S24: what a fact stores, and what becomes of it when its dimensions or its own deliveries change."""
+"""S23, S24: what a fact stores, and how it changes with its dimensions and its own deliveries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations.check import check_fact
-from scd_pipeline_tests.facts.given import (
+from scd_pipeline_tests.facts.players import (
     COUNTRY,
     PLAY,
     PLAY_SINCE,
@@ -32,11 +32,11 @@ from scd_pipeline_tests.text_tables import assert_same_rows
 
 
 def facts(opened: Warehouse) -> list[dict[str, Any]]:
-    """The facts with the tier that the stored keys name."""
-    told = reading.with_dimensions(opened, PLAY).select(
+    """Return the facts with the tiers that the stored keys reference."""
+    joined = reading.with_dimensions(opened, PLAY).select(
         "play", "coins", "player_tier", "partner_tier", "player_key", "partner_key"
     )
-    return list(told.toArrow().to_pylist())
+    return list(joined.toArrow().to_pylist())
 
 
 @rule("S2", "S23")
@@ -87,7 +87,7 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
 @pytest.mark.slow
 @rule("S22", "S24", "S25")
 def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:
-    """And no others; what was known before can still be asked for."""
+    """And no others. The facts can still be queried as known before."""
     first = played.table("dim_player").last_commit()
     late = """
     | player_id | at         | op | tier     | email | born | by   |
@@ -105,14 +105,14 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
     assert played.table("fct_play").last_commit().number == before.number + 1
     repeated = load(played, PLAY)
     assert (repeated.rows, repeated.unknown_members) == ({}, {"player": 0, "partner": 0})
-    known = reading.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
-    assert dict(sorted(known)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
+    earlier = reading.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
+    assert dict(sorted(earlier)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
 
 
 @pytest.mark.slow
 @rule("S24")
 def test_the_key_list_resolves_a_replaced_key_until_the_facts_are_re_keyed(played: Warehouse) -> None:
-    """The first version begins earlier than was known, so it has another key."""
+    """The first version begins earlier than before, so it has another key."""
     ingest_and_apply(played, PLAYER, [players("1", W.replace("2019-03-01", "2019-02-01"), revision=2)])
     record(played, PLAYER)
     assert _joined_on_the_stored_key(played) == {3}
@@ -126,40 +126,40 @@ def test_the_key_list_resolves_a_replaced_key_until_the_facts_are_re_keyed(playe
 
 
 def _joined_on_the_stored_key(played: Warehouse) -> set[int]:
-    """The plays that an inner join of the tables as they are finds a player for."""
-    plays_there, players_there = played.table("fct_play").read(), played.table("dim_player").read()
-    return {row["play"] for row in plays_there.join(players_there, "player_key").select("play").collect()}
+    """Return the plays that an inner join of fact and dimension matches with a player."""
+    fact, dimension = played.table("fct_play").read(), played.table("dim_player").read()
+    return {row["play"] for row in fact.join(dimension, "player_key").select("play").collect()}
 
 
 @pytest.mark.slow
 @rule("S23", "S33")
 def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehouse) -> None:
-    """Its one row holds at all times; where it is removed, nothing does."""
-    there = "| code | at         | op | name    |\n| at   | 2019-06-01 |    | Austria |"
-    ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "1", frame=frame(there))])
-    told = """
+    """Its one row is in force at all times; after it is removed, the facts have the key of the unknown member."""
+    country = "| code | at         | op | name    |\n| at   | 2019-06-01 |    | Austria |"
+    ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "1", frame=frame(country))])
+    visits = """
     | visit | at         | player_id | country |
     | 1     | 2019-03-05 | p         | at      |
     | 2     | 2019-07-01 | p         | xx      |
     """
-    load(recorded, VISIT, [Delivery("desk", "1", at=dt.datetime(2020, 1, 1), frame=frame(told))])
-    shown = ("visit", "player_tier", "country_name")
+    load(recorded, VISIT, [Delivery("desk", "1", at=dt.datetime(2020, 1, 1), frame=frame(visits))])
+    columns = ("visit", "player_tier", "country_name")
     assert_same_rows(
         """
         | visit | player_tier | country_name |
         | 1     | Bronze      | Austria      |
         | 2     | Silver      | NULL         |
         """,
-        reading.with_dimensions(recorded, VISIT).select(*shown).toArrow().to_pylist(),
+        reading.with_dimensions(recorded, VISIT).select(*columns).toArrow().to_pylist(),
     )
-    gone = "| code | at         | op | name |\n| at   | 2019-09-01 | D  | NULL |"
-    ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(gone))])
+    deletion = "| code | at         | op | name |\n| at   | 2019-09-01 | D  | NULL |"
+    ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(deletion))])
     assert load(recorded, VISIT).rows == {"overwrite": 1}
     keys = recorded.table("fct_visit").read().select("visit", "country_key").toArrow().to_pylist()
     assert {row["visit"]: row["country_key"] for row in keys} == {1: -1, 2: -1}
     roles = {**dict(VISIT.roles), "guide": Role(PLAYER, "player_id")}
     guided = Fact("fct_visit", {"visit": "int"}, "at", roles, Source("desk", feed=Feed()))
-    assert load(recorded, guided).rows == {"overwrite": 2}, "those that stand get the key of a new role"
+    assert load(recorded, guided).rows == {"overwrite": 2}, "existing facts get the key of a new role"
     assert recorded.table("fct_visit").read().where("guide_key = player_key").count() == 2
     assert load(recorded, guided).rows == {}
 
@@ -167,7 +167,7 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehous
 @pytest.mark.slow
 @rule("S23", "S24")
 def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehouse) -> None:
-    """And what a revision or a withdrawal says of a fact's delivery holds for its rows."""
+    """A later delivery and a withdrawal change the rows of a fact as well."""
     first = """
     | play | played_at  | player_id | partner_id | coins |
     | 1    | 2019-03-05 | p         | NULL       | 1     |
@@ -201,9 +201,9 @@ def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehous
 
 @rule("S20", "S23")
 def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played: Warehouse) -> None:
-    """What was renamed is found; and a reading's column never takes the name of one of the fact's own."""
-    told = reading.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
-    shown = ("play", "player_level", "player__level", "player_phone", "coach_key", "coach_level")
+    """A renamed attribute has its values, and no column of a query has the name of one of the fact's own."""
+    joined = reading.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
+    columns = ("play", "player_level", "player__level", "player_phone", "coach_key", "coach_level")
     assert_same_rows(
         """
         | play | player_level | player__level | player_phone | coach_key | coach_level |
@@ -211,7 +211,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
         | 2    | NULL         | Bronze        | NULL         | -1        | NULL        |
         | 3    | NULL         | Silver        | NULL         | -1        | NULL        |
         """,
-        [{name: row[name] for name in shown} for row in told],
+        [{name: row[name] for name in columns} for row in joined],
     )
     rows = played.spark.sql("SELECT 'p' AS player_id, timestamp'2019-03-05' AS at, 'x' AS player_level")
     (row,) = reading.as_of_join(played, rows, PLAYER_SINCE, time="at").collect()
@@ -226,7 +226,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
 
 @rule("S20", "S23")
 def test_the_unknown_member_is_written_although_a_declared_column_is_missing(recorded: Warehouse) -> None:
-    """It goes into the table as that is, before the dimension's next delivery brings what was declared since."""
+    """It has the columns of the table, to which the dimension's next delivery adds those declared since."""
     add_reserved_member(recorded, PLAYER_SINCE)
     members = recorded.table("dim_player").read().where("player_key = -1").select("version", "tier")
     assert [tuple(row) for row in members.collect()] == [(0, None)]
@@ -240,7 +240,7 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         "SELECT * FROM VALUES ('p', timestamp'2019-03-05'), ('p', timestamp'2019-11-01'), ('q', timestamp'2019-03-05') "
         "AS t(who, at)"
     )
-    told = reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",))
+    joined = reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",))
     assert_same_rows(
         """
         | who | at         | player_tier |
@@ -248,7 +248,7 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         | p   | 2019-11-01 | NULL        |
         | q   | 2019-03-05 | NULL        |
         """,
-        told.toArrow().to_pylist(),
+        joined.toArrow().to_pylist(),
     )
     with pytest.raises(UsageError, match="JOIN_KEYS_INCOMPLETE"):
         reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who", "at"))

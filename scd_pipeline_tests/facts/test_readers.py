@@ -1,4 +1,4 @@
-"""What readers other than Spark read of each kind of table; docs/how-to/read-without-spark.md states it for users."""
+"""How readers other than Spark read each kind of table; docs/how-to/read-without-spark.md describes it for users."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def files(path: str) -> list[str]:
 
 
 def with_pyarrow(path: str, columns: Sequence[str]) -> Rows:
-    found = ds.dataset(files(path)).to_table(columns=list(columns)).to_pylist()
-    return [tuple(row[name] for name in columns) for row in found]
+    rows = ds.dataset(files(path)).to_table(columns=list(columns)).to_pylist()
+    return [tuple(row[name] for name in columns) for row in rows]
 
 
 def with_polars(path: str, columns: Sequence[str]) -> Rows:
@@ -50,8 +50,8 @@ def with_duckdb_of_files(path: str, columns: Sequence[str]) -> Rows:
 def with_datafusion(path: str, columns: Sequence[str]) -> Rows:
     names = ", ".join(f'"{name}"' for name in columns)
     builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path))
-    found = pa.table(builder.execute(f"SELECT {names} FROM t").read_all()).to_pylist()
-    return [tuple(row.values()) for row in found]
+    rows = pa.table(builder.execute(f"SELECT {names} FROM t").read_all()).to_pylist()
+    return [tuple(row.values()) for row in rows]
 
 
 READERS: tuple[Callable[[str, Sequence[str]], Rows], ...] = (
@@ -88,8 +88,8 @@ def test_each_reader_returns_the_stored_times_of_each_table(played: Warehouse) -
 
 
 @pytest.mark.slow
-def test_who_reads_deletion_vectors_and_renamed_columns(played: Warehouse) -> None:
-    """A deleted row is still in its Parquet file; REORG takes it out. A renamed column keeps its name in the files."""
+def test_some_readers_support_deletion_vectors_and_renamed_columns(played: Warehouse) -> None:
+    """A deleted row is still in its Parquet file; REORG removes it. A renamed column keeps its name in the files."""
     dimension, fact = f"{played.path}/dim_player", f"{played.path}/fct_play"
     played.spark.sql(f"DELETE FROM delta.`{dimension}` WHERE tier = 'Bronze'").collect()
     left = {(None,), ("Silver",), ("Gold",)}

@@ -1,4 +1,4 @@
-"""Ready readings in SQL: what the functions of `reading` give, by name, in a session and in a shared catalog."""
+"""SQL views with the rows of the functions of `reading`, in a session and in a shared catalog."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scd_pipeline.errors import SetupError
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
 from scd_pipeline.reading.labels import overlap_labels, unique_names
-from scd_pipeline_tests.facts.given import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
+from scd_pipeline_tests.facts.players import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
 
 CLUB = Dimension(
     "dim_club",
@@ -31,9 +31,9 @@ CLUBS = """
 | player_id | at         | club |
 | p         | 2019-05-01 | Reds |
 """
-READY = [
-    *(f"dim_club_{reading}" for reading in ("as_of", "current", "in_force", "with_dim_player")),
-    *(f"dim_player_{reading}" for reading in ("as_of", "current", "in_force")),
+VIEWS = [
+    *(f"dim_club_{query}" for query in ("as_of", "current", "in_force", "with_dim_player")),
+    *(f"dim_player_{query}" for query in ("as_of", "current", "in_force")),
     "fct_play_joined",
 ]
 LATE = """
@@ -46,15 +46,15 @@ LATE = """
 def store(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Warehouse]:
-    """Two dimensions and a fact that has not yet seen the late change of one; in a folder, and in two schemas."""
-    place = tmp_path_factory.mktemp("views")
+    """Two dimensions and a fact that has not yet applied the late change of one; in a folder, and in two schemas."""
+    path = tmp_path_factory.mktemp("views")
     if request.param == "folder":
-        yield loaded(Warehouse(spark, place))
+        yield loaded(Warehouse(spark, path))
         return
     schemas = [f"{kind}_{uuid.uuid4().hex}" for kind in ("mart", "raw")]
     for schema in schemas:
-        spark.sql(f"CREATE SCHEMA {schema} LOCATION '{place / schema}'")
-    yield loaded(Warehouse(spark, place / "scratch", schema=schemas[0], schemas={"changes": schemas[1]}))
+        spark.sql(f"CREATE SCHEMA {schema} LOCATION '{path / schema}'")
+    yield loaded(Warehouse(spark, path / "scratch", schema=schemas[0], schemas={"changes": schemas[1]}))
     for schema in schemas:
         spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
@@ -72,18 +72,22 @@ def rows(frame: DataFrame, names: list[str]) -> list[tuple[object, ...]]:
     return sorted((tuple(row) for row in frame.select(*names).collect()), key=repr)
 
 
-def test_each_reading_has_a_name(store: Warehouse) -> None:
+def test_each_query_has_a_view(store: Warehouse) -> None:
     names = reading.views(store, [PLAY])
-    assert [name for name in names if name in READY] == READY
-    assert set(names) - set(READY) == {
-        *(f"{of}{part}" for of in ("dim_club", "dim_player") for part in ("", "_audit", "_keys")),
-        *(f"{of}{part}" for of in ("dim_club", "dim_player", "fct_play") for part in ("_changes", "_batches")),
-        *(f"{of}_quarantine" for of in ("dim_club", "dim_player", "fct_play")),
+    assert [name for name in names if name in VIEWS] == VIEWS
+    assert set(names) - set(VIEWS) == {
+        *(f"{table}{suffix}" for table in ("dim_club", "dim_player") for suffix in ("", "_audit", "_keys")),
+        *(
+            f"{table}{suffix}"
+            for table in ("dim_club", "dim_player", "fct_play")
+            for suffix in ("_changes", "_batches")
+        ),
+        *(f"{table}_quarantine" for table in ("dim_club", "dim_player", "fct_play")),
         "fct_play",
     }
 
 
-def test_they_say_what_the_functions_say(store: Warehouse) -> None:
+def test_views_return_the_rows_of_the_functions(store: Warehouse) -> None:
     time = datetime(2019, 7, 1)
     pairs = {
         "dim_player_current": reading.current(store, PLAYER),
@@ -91,26 +95,26 @@ def test_they_say_what_the_functions_say(store: Warehouse) -> None:
         f"dim_player_as_of(TIMESTAMP '{time} UTC')": reading.as_of(store, PLAYER, time),
         "fct_play_joined": reading.with_dimensions(store, PLAY),
     }
-    reading.register(store, READY, [PLAY])
+    reading.register(store, VIEWS, [PLAY])
     for name, expected in pairs.items():
-        found = store.spark.sql(f"SELECT * FROM {name}")
-        assert sorted(found.columns) == sorted(expected.columns), name
-        assert rows(found, expected.columns) == rows(expected, expected.columns), name
-        assert found.count() > 0, name
+        view = store.spark.sql(f"SELECT * FROM {name}")
+        assert sorted(view.columns) == sorted(expected.columns), name
+        assert rows(view, expected.columns) == rows(expected, expected.columns), name
+        assert view.count() > 0, name
 
 
-def test_what_was_declared_since_the_last_delivery_is_null(store: Warehouse) -> None:
-    """In the views of a schema too, which a load makes anew after it has committed."""
+def test_an_attribute_declared_since_the_last_delivery_is_null_in_views(store: Warehouse) -> None:
+    """Also in the views of a schema, which a load recreates after it has committed."""
     expected = reading.with_dimensions(store, PLAY_SINCE)
     reading.register(store, ["fct_play_joined"], [PLAY_SINCE])
-    found = store.spark.sql("SELECT * FROM fct_play_joined")
-    assert {"player__level", "player_level", "player_phone", "coach_key"} < set(found.columns)
-    assert rows(found, expected.columns) == rows(expected, expected.columns)
+    view = store.spark.sql("SELECT * FROM fct_play_joined")
+    assert {"player__level", "player_level", "player_phone", "coach_key"} < set(view.columns)
+    assert rows(view, expected.columns) == rows(expected, expected.columns)
     assert reading.create_views(store, ["fct_play"], [PLAY_SINCE]) == (["fct_play_joined"] if store.schema else [])
 
 
-def test_a_view_that_cannot_be_made_is_told_and_keeps_no_other_from_being_made(store: Warehouse) -> None:
-    name, told = "dim_club_with_dim_player", list[str]()
+def test_a_view_that_cannot_be_created_does_not_block_the_others(store: Warehouse) -> None:
+    name, failures = "dim_club_with_dim_player", list[str]()
     if not store.schema:
         return
     table = store.table(name).identifier
@@ -118,27 +122,27 @@ def test_a_view_that_cannot_be_made_is_told_and_keeps_no_other_from_being_made(s
     store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
     with pytest.raises(AnalysisException):
         reading.create_views(store, facts=[PLAY])
-    made = reading.create_views(store, facts=[PLAY], failed=told.append)
+    created = reading.create_views(store, facts=[PLAY], failed=failures.append)
     store.spark.sql(f"DROP TABLE {table}")
-    assert sorted(made) == [ready for ready in READY if ready != name]
-    (line,) = told
+    assert sorted(created) == [view for view in VIEWS if view != name]
+    (line,) = failures
     assert line.startswith(f"view {name}: cannot create it: ")
 
 
 @pytest.mark.slow
 def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
-    """It is called by the dimensions' names in their order, which is not that of the names of their logs."""
+    """The view is named after the dimensions, ordered by their own names, not by those of their logs."""
     store = Warehouse(spark, tmp_path)
     whole = Dimension("dim_player", {"player_id": "int"}, {"club_name": 2, "id": 2}, CLUB.sources)
     part = Dimension("dim_player_club", {"player_id": "int"}, {"name": 2}, CLUB.sources)
     for dimension, names in ((whole, "club_name, '3' AS id"), (part, "name")):
-        told = spark.sql(f"SELECT 1 AS player_id, timestamp'2019-05-01' AS at, '{dimension.name}' AS {names}")
-        ingest_and_apply(store, dimension, [Delivery("clubs", "1", "feed", frame=told)])
+        frame = spark.sql(f"SELECT 1 AS player_id, timestamp'2019-05-01' AS at, '{dimension.name}' AS {names}")
+        ingest_and_apply(store, dimension, [Delivery("clubs", "1", "feed", frame=frame)])
     reading.register(store, ["dim_player_with_dim_player_club"])
-    found = spark.sql("SELECT * FROM dim_player_with_dim_player_club")
-    assert len({name.casefold() for name in found.columns}) == len(found.columns)
+    view = spark.sql("SELECT * FROM dim_player_with_dim_player_club")
+    assert len({name.casefold() for name in view.columns}) == len(view.columns)
     expected = {"player__club_name": "dim_player", "player_club__name": "dim_player_club", "player__id": "3"}
-    (row,) = found.collect()
+    (row,) = view.collect()
     assert {name: row[name] for name in expected} == expected
     assert row["player_id"] == 1
     (row,) = reading.overlap(store, whole, part, on=[("player_id", "player_id")]).collect()
@@ -163,48 +167,48 @@ def test_columns_are_labelled_until_no_two_names_are_alike() -> None:
     assert list(names.values()) == ["a__b_c", "a_b__c", "a___d", "a_e"]
 
 
-def test_two_histories_meet_in_their_windows(store: Warehouse) -> None:
+def test_a_view_joins_two_histories_by_overlapping_windows(store: Warehouse) -> None:
     reading.register(store, ["dim_club_with_dim_player"], [PLAY])
-    found = store.spark.sql(
+    view = store.spark.sql(
         "SELECT player_id, club_club, player_tier, effective_from, effective_to FROM dim_club_with_dim_player"
     )
     expected = reading.overlap(store, CLUB, PLAYER, on=[("player_id", "player_id")])
     names = ["club_club", "player_tier", "effective_from", "effective_to"]
-    assert rows(found, names) == rows(expected, names)
-    assert [row[:2] for row in rows(found, names)] == [("Reds", "Gold"), ("Reds", "Iron"), ("Reds", "Silver")]
+    assert rows(view, names) == rows(expected, names)
+    assert [row[:2] for row in rows(view, names)] == [("Reds", "Gold"), ("Reds", "Iron"), ("Reds", "Silver")]
 
 
-def test_in_a_shared_catalog_every_session_finds_them(store: Warehouse) -> None:
-    """Also where tables of others lie beside them."""
+def test_every_session_has_the_views_of_a_shared_catalog(store: Warehouse) -> None:
+    """Also if the schema has tables of others."""
     others = [store.table(name).identifier for name in ("price", "price_changes")] if store.schema else []
     for table in others:
         store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
-    made = reading.create_views(store, facts=[PLAY])
+    created = reading.create_views(store, facts=[PLAY])
     for table in others:
         store.spark.sql(f"DROP TABLE {table}")
-    assert sorted(made) == (READY if store.schema else [])
-    for name in made:
+    assert sorted(created) == (VIEWS if store.schema else [])
+    for name in created:
         query = f"{name}(TIMESTAMP '2019-07-01')" if name.endswith("_as_of") else name
         assert store.spark.sql(f"SELECT * FROM {store.schema}.{query}").columns
-    assert [name for name in reading.views(store, [PLAY]) if name in READY] == READY
+    assert [name for name in reading.views(store, [PLAY]) if name in VIEWS] == VIEWS
 
 
-def test_some_are_made_anew_after_their_load(store: Warehouse) -> None:
-    made = reading.create_views(store, ["fct_play"], [PLAY])
-    assert made == (["fct_play_joined"] if store.schema else [])
+def test_the_views_of_a_loaded_table_are_recreated(store: Warehouse) -> None:
+    created = reading.create_views(store, ["fct_play"], [PLAY])
+    assert created == (["fct_play_joined"] if store.schema else [])
 
 
 @pytest.mark.slow
-def test_tables_lie_in_the_schema_of_their_kind(store: Warehouse) -> None:
-    assert not [finding for finding in check.check_dimension(store, PLAYER) if finding.count]
+def test_tables_are_in_the_schema_of_their_kind(store: Warehouse) -> None:
+    assert not [result for result in check.check_dimension(store, PLAYER) if result.count]
     if store.schema:
         names = {row["tableName"] for row in store.spark.sql(f"SHOW TABLES IN {store.schemas['changes']}").collect()}
         assert {name for name in names if name.endswith("_changes")} == {
-            f"{of}_changes" for of in ("dim_club", "dim_player", "fct_play")
+            f"{table}_changes" for table in ("dim_club", "dim_player", "fct_play")
         }
 
 
-def test_a_kind_that_is_not_there_is_refused(spark: SparkSession) -> None:
+def test_an_unknown_kind_of_table_is_rejected(spark: SparkSession) -> None:
     with pytest.raises(SetupError, match="UNKNOWN_TABLE_KIND"):
         Warehouse(spark, "w", schema="mart", schemas={"facts": "mart"})
     with pytest.raises(SetupError, match="MAIN_SCHEMA_MISSING"):

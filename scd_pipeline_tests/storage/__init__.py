@@ -1,1 +1,1 @@
-"""Real Delta tables: compare and swap, rivals, crashes, the slower way of writing, tables that do not fit."""
+"""Real Delta tables: compare-and-swap, concurrent writers, crashes, writes by MERGE, tables that do not fit."""

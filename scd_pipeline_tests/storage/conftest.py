@@ -1,4 +1,4 @@
-"""A warehouse to begin with: loaded once, and copied for each test that goes on from there."""
+"""A warehouse that is loaded once and copied for each test that starts from it."""
 
 from __future__ import annotations
 

@@ -32,61 +32,63 @@ BOTH_CHANGES = """
 
 @pytest.fixture(params=["replaceUsing", pytest.param("MERGE", marks=pytest.mark.slow)])
 def loaded(request: pytest.FixtureRequest, in_rome: Warehouse) -> Warehouse:
-    """One customer in Rome since January, to be written in the fast way or in the slow one (S32)."""
+    """One customer in Rome since January, written by replaceUsing or by MERGE (S32)."""
     in_rome.capabilities = replace(in_rome.capabilities, replaces=request.param == "replaceUsing")
     return in_rome
 
 
-def test_a_log_write_computed_before_a_rivals_commit_is_refused(loaded: Warehouse) -> None:
-    made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+def test_a_log_write_planned_before_another_writers_commit_is_a_conflict(loaded: Warehouse) -> None:
+    outdated_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
     with pytest.raises(ConflictError, match="WRITE_CONFLICT"):
-        commit_log(loaded, made)
+        commit_log(loaded, outdated_plan)
     ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
-def test_a_dimension_write_computed_before_a_rivals_commit_is_refused(loaded: Warehouse) -> None:
-    """The lost update: without the swap the frame below would leave two current rows."""
-    made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
-    log = commit_log(loaded, made)
+def test_a_dimension_write_planned_before_another_writers_commit_is_a_conflict(loaded: Warehouse) -> None:
+    """The lost update: without compare-and-swap this write would leave two current versions."""
+    outdated_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    log = commit_log(loaded, outdated_plan)
     ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
     with pytest.raises(ConflictError):
-        commit_table(loaded, made, log)
+        commit_table(loaded, outdated_plan, log)
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
 @pytest.mark.slow
 @pytest.mark.rule("S20")
-def test_a_schema_step_that_a_rival_took_first_is_planned_anew(loaded: Warehouse) -> None:
-    """By the columns as they are then, it is no step any more."""
+def test_a_schema_step_that_another_writer_executed_first_is_a_conflict(loaded: Warehouse) -> None:
+    """A new plan has no schema step, as the columns exist."""
     town = Attribute(2, former_names=("city",), missing="not_provided")
     renamed, more = {"email": 1, "town": town}, {"email": 1, "town": town, "tier": Attribute(2, missing="not_provided")}
     for attributes, month in ((renamed, 2), (more, 3)):
         changed = replace(CUSTOMER, attributes=attributes)
-        made = plan(loaded, changed, [feed("one", ("a", month, "Oslo"))])
+        outdated_plan = plan(loaded, changed, [feed("one", ("a", month, "Oslo"))])
         plan(loaded, changed, [feed("two", ("b", month, "Paris"))]).prepare(loaded)
         with pytest.raises(ConflictError, match="SCHEMA_CONFLICT"):
-            made.prepare(loaded)
+            outdated_plan.prepare(loaded)
         assert plan(loaded, changed, [feed("one", ("a", month, "Oslo"))]).schema_steps == ()
 
 
-@pytest.mark.parametrize("rival", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "beside a rival"])
-def test_an_optimize_in_between_does_no_harm(loaded: Warehouse, rival: bool) -> None:
-    """It makes a commit of Delta's that is none of ours: alone the write goes on, and a rival's is still seen."""
+@pytest.mark.parametrize(
+    "is_concurrent", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["one writer", "concurrent writer"]
+)
+def test_an_optimize_between_plan_and_write_is_not_a_conflict(loaded: Warehouse, is_concurrent: bool) -> None:
+    """It makes no pipeline commit. The commit of a concurrent writer is still a conflict."""
     ingest_and_apply(loaded, CUSTOMER, [feed("zero", ("b", 1, "Bonn"))])
-    made = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
+    first_plan = plan(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     for name in (CUSTOMER.name, f"{CUSTOMER.name}_changes"):
         before = _delta_version(loaded, name)
         loaded.table(name).compact()
         assert _delta_version(loaded, name) == before + 1
-    if rival:
+    if is_concurrent:
         ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
         with pytest.raises(ConflictError):
-            commit_log(loaded, made)
+            commit_log(loaded, first_plan)
         ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     else:
-        commit_table(loaded, made, commit_log(loaded, made))
+        commit_table(loaded, first_plan, commit_log(loaded, first_plan))
         ingest_and_apply(loaded, CUSTOMER, [feed("two", ("a", 3, "Paris"))])
     assert_same_rows(BOTH_CHANGES, [row for row in history(loaded) if row["id"] == "a"])
 
@@ -96,15 +98,15 @@ def _delta_version(warehouse: Warehouse, name: str) -> int:
     return int(rows[0]["version"])
 
 
-def test_a_commit_that_another_writers_follows_is_no_conflict(
+def test_a_commit_that_another_commit_follows_is_not_a_conflict(
     loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, original = loaded.table(CUSTOMER.name), Table._save
     commit = table.last_commit().next(high_water_marks={}, batches=(), run_id="")
     next_commits = [commit.next(high_water_marks={}, batches=(), run_id="")]
 
-    def followed(self: Table, rows: DataFrame, mode: str, options: dict[str, str], of: PipelineCommit) -> None:
-        original(self, rows, mode, options, of)
+    def followed(self: Table, rows: DataFrame, mode: str, options: dict[str, str], first: PipelineCommit) -> None:
+        original(self, rows, mode, options, first)
         original(self, rows, mode, options, next_commits.pop())
 
     monkeypatch.setattr(Table, "_save", followed)
@@ -115,7 +117,7 @@ def test_a_commit_that_another_writers_follows_is_no_conflict(
 def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another writer commits to both tables while the plan is computed; its write is then a conflict."""
     late = feed("one", ("a", 2, "Oslo"))
-    alone, log = plan(loaded, CUSTOMER, [late]), open_log(loaded, CUSTOMER)
+    expected_plan, log = plan(loaded, CUSTOMER, [late]), open_log(loaded, CUSTOMER)
     original = load_plan.accept
 
     def after_another_writer(*args: Any, **more: Any) -> Any:
@@ -124,12 +126,12 @@ def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch:
         return original(*args, **more)
 
     monkeypatch.setattr(load_plan, "accept", after_another_writer)
-    beside = plan(loaded, CUSTOMER, [late])
-    assert_same_rows(beside.actions.toArrow().to_pylist(), alone.actions.toArrow().to_pylist())
+    outdated_plan = plan(loaded, CUSTOMER, [late])
+    assert_same_rows(outdated_plan.actions.toArrow().to_pylist(), expected_plan.actions.toArrow().to_pylist())
     assert [batch.delivery for batch in log.batches()] == ["2024-01-01"]
     assert log.rows().count() == 1
     with pytest.raises(ConflictError, match="WRITE_CONFLICT"):
-        commit_log(loaded, beside)
+        commit_log(loaded, outdated_plan)
 
 
 @pytest.mark.rule("S32")
@@ -149,7 +151,7 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
     late = [feed("one", ("a", 2, "Oslo"))]
     if continued:
         commit_log(stored, plan(stored, CUSTOMER, late))
-    for _ in range(2):  # what was probed is stored beside the other
+    for _ in range(2):  # the probed capabilities are stored in addition to the others
         opened = Warehouse(in_rome.spark, tmp_path / "copy")
         ingest_and_apply(opened, CUSTOMER, [] if continued else late)
         late = [feed("two", ("a", 3, "Paris"))]
@@ -159,8 +161,8 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:
-    """Both changes are in history, with one current row."""
+def test_two_concurrent_runs_both_load_their_changes(loaded: Warehouse) -> None:
+    """Both changes are in the history, with one current version."""
     failures: list[BaseException] = []
     gate = threading.Barrier(2)
 
@@ -180,65 +182,65 @@ def test_two_runs_at_once_both_end_in_history(loaded: Warehouse) -> None:
     assert_same_rows(BOTH_CHANGES, history(loaded))
 
 
-class Rival:
-    """Commits to the log whenever a load is about to wait: the load always loses."""
+class ConcurrentWriter:
+    """Commits to the log before the first attempts of a load, so that each of them is a write conflict."""
 
-    def __init__(self, warehouse: Warehouse, wins: int) -> None:
-        self.warehouse, self.wins = warehouse, wins
+    def __init__(self, warehouse: Warehouse, conflicts: int) -> None:
+        self.warehouse, self.conflicts = warehouse, conflicts
         self.waits: list[float] = []
 
-    def meddle(self, number: int) -> None:
-        if number < self.wins:
-            ingest_and_apply(self.warehouse, CUSTOMER, [feed(f"rival {number}", ("z", number + 1, "Bonn"))])
+    def commit(self, number: int) -> None:
+        if number < self.conflicts:
+            ingest_and_apply(self.warehouse, CUSTOMER, [feed(f"concurrent {number}", ("z", number + 1, "Bonn"))])
 
     def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
 
 
 @pytest.fixture
-def rivalled(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Make a rival commit to the log between plan and write of the next loads, `wins` times."""
+def add_writer(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let another writer commit to the log between plan and write of the next loads, `conflicts` times."""
 
-    def with_wins(wins: int) -> Rival:
-        rival, original = Rival(loaded, wins), commit_log
+    def with_conflicts(conflicts: int) -> ConcurrentWriter:
+        writer, original = ConcurrentWriter(loaded, conflicts), commit_log
         count = iter(range(100))
 
-        def after_a_rival(*args: Any) -> PipelineCommit:
+        def commit_second(*args: Any) -> PipelineCommit:
             monkeypatch.setattr("scd_pipeline.load.run.commit_log", original)
-            rival.meddle(next(count))
-            monkeypatch.setattr("scd_pipeline.load.run.commit_log", after_a_rival)
+            writer.commit(next(count))
+            monkeypatch.setattr("scd_pipeline.load.run.commit_log", commit_second)
             return original(*args)
 
-        monkeypatch.setattr("scd_pipeline.load.run.commit_log", after_a_rival)
-        return rival
+        monkeypatch.setattr("scd_pipeline.load.run.commit_log", commit_second)
+        return writer
 
-    return with_wins
+    return with_conflicts
 
 
 @pytest.mark.slow
-def test_a_load_that_lost_is_computed_anew_with_growing_waits(loaded: Warehouse, rivalled: Any) -> None:
-    """1.0, 2.1, 4.2 seconds, then it wins."""
-    rival = rivalled(3)
+def test_a_load_with_write_conflicts_is_retried_after_growing_waits(loaded: Warehouse, add_writer: Any) -> None:
+    """It waits 1.0, 2.1 and 4.2 seconds, then it commits."""
+    writer = add_writer(3)
     ingest_and_apply(
-        loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=rival.sleep, random=lambda: 0.0)
+        loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(sleep=writer.sleep, random=lambda: 0.0)
     )
-    assert rival.waits == [1.0, 2.1, 4.2]
+    assert writer.waits == [1.0, 2.1, 4.2]
     rows = [row for row in history(loaded) if row["id"] == "a"]
     assert {row["city"] for row in rows} == {"Rome", "Oslo"}
 
 
 @pytest.mark.slow
-def test_exhausted_retries_leave_the_table_and_say_so(loaded: Warehouse, rivalled: Any) -> None:
-    """The run fails, its batch is nowhere, and the next run goes on."""
-    rival = rivalled(2)
+def test_exhausted_retries_fail_the_run_and_write_nothing(loaded: Warehouse, add_writer: Any) -> None:
+    """Nothing of its batch is stored, and the next run loads it."""
+    writer = add_writer(2)
     with pytest.raises(RetriesExhausted, match="RETRIES_EXHAUSTED"):
-        ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=rival.sleep))
+        ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))], retry=Retry(attempts=2, sleep=writer.sleep))
     assert "Oslo" not in {row["city"] for row in history(loaded)}
     ingest_and_apply(loaded, CUSTOMER, [feed("one", ("a", 2, "Oslo"))])
     assert "Oslo" in {row["city"] for row in history(loaded)}
 
 
-def test_a_table_without_deletion_vectors_is_refused(loaded: Warehouse) -> None:
+def test_a_table_without_deletion_vectors_is_rejected(loaded: Warehouse) -> None:
     if not loaded.capabilities.replaces:
         return
     table = loaded.table(CUSTOMER.name).identifier
@@ -248,8 +250,8 @@ def test_a_table_without_deletion_vectors_is_refused(loaded: Warehouse) -> None:
     assert len(history(loaded)) == 1
 
 
-def test_an_own_commit_that_cannot_be_found_is_an_error(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history that no longer reaches back to one: numbering from 1 again would let Delta skip every write."""
+def test_a_missing_pipeline_commit_is_an_error(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history no longer has one. If numbers began at 1 again, Delta would skip every write."""
     monkeypatch.setattr("scd_pipeline.delta.commits._PAGES", (1,))
     loaded.spark.sql(f"OPTIMIZE {loaded.table(CUSTOMER.name).identifier}")
     table = loaded.table(CUSTOMER.name)

@@ -44,7 +44,7 @@ loading.ingest_and_apply(Warehouse(spark, sys.argv[2]), CUSTOMER, [feed("one", (
 
 
 class Killed(BaseException):
-    """Stands for a process that ends here."""
+    """Represents the end of the process."""
 
 
 def die(*args: Any) -> None:
@@ -53,7 +53,7 @@ def die(*args: Any) -> None:
 
 @contextmanager
 def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is done in here ends before that step."""
+    """Kill the load in the block before that step."""
     monkeypatch.setattr(f"scd_pipeline.load.run.{step}", die)
     try:
         with pytest.raises(Killed):
@@ -64,7 +64,7 @@ def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["commit_log", "commit_table"])
-def test_the_next_run_ends_where_an_undisturbed_one_would(
+def test_the_next_run_has_the_result_of_an_undisturbed_one(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     with killed_before(before, monkeypatch):
@@ -84,8 +84,8 @@ def test_a_run_without_deliveries_continues_a_killed_one(in_rome: Warehouse, mon
 
 @pytest.mark.slow
 @pytest.mark.rule("S17")
-def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_table(in_rome: Warehouse) -> None:
-    """What the table was made by: without it a declaration that leaves the new attribute out again would do."""
+def test_the_next_run_stores_the_declaration_of_a_run_killed_after_its_schema_steps(in_rome: Warehouse) -> None:
+    """Otherwise a declaration without the new attribute would be accepted."""
     more = replace(CUSTOMER, attributes={"email": 1, "city": 2, "tier": Attribute(2, missing="not_provided")})
     for step in plan(in_rome, more, [feed("one", ("a", 2, "Oslo"))]).schema_steps:
         execute(step, in_rome)  # killed here
@@ -94,8 +94,8 @@ def test_a_run_that_is_killed_after_its_schema_steps_has_the_next_one_tell_the_t
         plan(in_rome, CUSTOMER, [])
 
 
-def test_a_feed_of_no_ops_is_not_read_again_and_again(in_rome: Warehouse) -> None:
-    """S13, S15: the log takes it, the dimension makes no commit, and the next run finds nothing to do."""
+def test_a_feed_of_no_ops_is_not_read_again(in_rome: Warehouse) -> None:
+    """S13, S15: the log has the batch, the dimension has no commit, and the next run has nothing to apply."""
     version = in_rome.table("dim_customer").last_commit().table_version
     ingest_and_apply(in_rome, CUSTOMER, [feed("same", ("a", 2, "Rome"))])
     log, dimension = (in_rome.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
@@ -103,7 +103,7 @@ def test_a_feed_of_no_ops_is_not_read_again_and_again(in_rome: Warehouse) -> Non
     assert log.unchanged == UnchangedDimension(dimension.number, 2)
 
 
-def test_a_real_process_killed_between_its_commits(remote: str, in_rome: Warehouse) -> None:
+def test_the_next_run_continues_a_real_killed_process(remote: str, in_rome: Warehouse) -> None:
     if not remote:
         pytest.skip("an embedded session dies with its process; the same kill is tried above in this process")
     arguments = [sys.executable, "-c", SCRIPT, remote, in_rome.path, "commit_table"]

@@ -100,7 +100,7 @@ DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str
         ForeignCommitError,
         rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(DELETE\)",
     ),
-    "the dimension is restored to a time": (
+    "the dimension is restored to an earlier version": (
         run(TABLE, "RESTORE TABLE {table} TO VERSION AS OF 0"),
         ForeignCommitError,
         rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(RESTORE",
@@ -135,17 +135,17 @@ def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Pa
         ("rows of the dimension are deleted", NO_FOREIGN_COMMITS),
     ],
 )
-def test_status_and_check_report_it(sound: Warehouse, recreated_log: Path, name: str, rule: str) -> None:
+def test_status_and_check_report_the_damage(sound: Warehouse, recreated_log: Path, name: str, rule: str) -> None:
     damage, _, message = DAMAGES[name]
     damage(sound, recreated_log)
     (table,) = status(sound, [CUSTOMER], [], now=datetime(2024, 3, 2, tzinfo=timezone.utc)).tables
     assert re.search(message, table.damage[0])
-    found = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
-    assert [finding.rule for finding in found if not finding.passed] == [rule]
+    results = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
+    assert [result.rule for result in results if not result.passed] == [rule]
 
 
 @pytest.mark.parametrize("name", ["the log is dropped", "log and dimension are dropped"])
-def test_a_load_that_keeps_no_audit_is_rejected_too(sound: Warehouse, recreated_log: Path, name: str) -> None:
+def test_a_load_without_audit_is_rejected_too(sound: Warehouse, recreated_log: Path, name: str) -> None:
     DAMAGES[name][0](sound, recreated_log)
     before = commits(sound)
     with pytest.raises(HighWaterMarkError, match="LOG_LOST"):
@@ -160,7 +160,7 @@ def commits(warehouse: Warehouse) -> set[str]:
 
 @pytest.mark.slow
 def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) -> None:
-    """The message names the statement; after it loads go on, and no check complains."""
+    """The message has the statement; after it loads continue, and all checks pass."""
     before = history(sound)
     sql(sound, TABLE, "DELETE FROM {table} WHERE id = 'a'")
     sql(sound, TABLE, "OPTIMIZE {table}")
@@ -170,8 +170,8 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
     assert sorted_rows(history(sound)) == sorted_rows(before)
     result = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     assert ([batch.outcome for batch in result.batches], result.table_version) == (["unchanged"], newest(sound))
-    found = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
-    assert [str(finding) for finding in found if not finding.passed] == []
+    checks = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, KEY_LIST_IS_COMPLETE])
+    assert [str(check) for check in checks if not check.passed] == []
 
 
 def newest(warehouse: Warehouse) -> int:
@@ -184,9 +184,9 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", [KEYS, f"{KEYS}/_delta_log/*1.*"], ids=["dropped", "recreated empty"])
 def test_a_lost_key_list_is_rebuilt_from_the_audit(sound: Warehouse, loaded: Warehouse, name: str) -> None:
-    """In one commit, which is reported."""
-    for place in Path(sound.path).glob(name):
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    """The load rebuilds it in one commit and reports it."""
+    for path in Path(sound.path).glob(name):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     (finding,) = check_dimension(sound, CUSTOMER, [KEY_LIST_IS_COMPLETE])
     assert (finding.count, finding.keys) == (4, ("id=a", "id=b", "id=c", "id=d"))
     messages: list[str] = []

@@ -21,8 +21,8 @@ from scd_pipeline.operations.status import status
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
-def declared(path: str, **how: object) -> Dimension:
-    return Dimension("dim_customer", "id", {"city": 2}, Source("crm", Snapshot(path, **how)))  # type: ignore[arg-type]
+def declared(path: str, **options: object) -> Dimension:
+    return Dimension("dim_customer", "id", {"city": 2}, Source("crm", Snapshot(path, **options)))  # type: ignore[arg-type]
 
 
 def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Path) -> None:
@@ -30,15 +30,17 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     for city in ("Rome", "Oslo"):
         spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(path)
     dimension = declared(path, versions=True)
-    found = discover(dimension, spark)
-    assert [(d.name, d.table_version) for d in found] == [("0", 0), ("1", 1)]
-    made = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, found)
-    assert [batch.outcome for batch in made.results] == ["accepted", "accepted"]
-    rows = made.actions.orderBy("version").select("city", "current_flag").collect()
+    deliveries = discover(dimension, spark)
+    assert [(d.name, d.table_version) for d in deliveries] == [("0", 0), ("1", 1)]
+    load_plan = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
+    assert [batch.outcome for batch in load_plan.results] == ["accepted", "accepted"]
+    rows = load_plan.actions.orderBy("version").select("city", "current_flag").collect()
     assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
 
 
-def test_what_is_no_table_is_told_and_nothing_is_none(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_table_has_no_deliveries_and_a_folder_of_files_is_an_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     dimension = declared(str(tmp_path / "customers"), versions=True)
     assert discover(dimension, spark) == []
     spark.sql("SELECT 'a' AS id").write.parquet(str(tmp_path / "customers"))
@@ -46,16 +48,16 @@ def test_what_is_no_table_is_told_and_nothing_is_none(spark: SparkSession, tmp_p
         discover(dimension, spark)
 
 
-def test_a_delivery_that_is_known_is_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
-    """It could not be: old versions of tables, and files, go."""
+def test_a_loaded_delivery_is_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Old table versions and files may no longer exist."""
     file = tmp_path / "c_2024-01-01.csv"
     file.write_text("id,city\na,Rome\n")
     dimension = declared("c_{date}.csv")
-    found = discover(dimension, spark, base=tmp_path)
+    deliveries = discover(dimension, spark, base=tmp_path)
     opened = Warehouse(spark, tmp_path / "warehouse")
-    ingest_and_apply(opened, dimension, found)
+    ingest_and_apply(opened, dimension, deliveries)
     file.unlink()
-    (batch,) = ingest_and_apply(opened, dimension, found).batches
+    (batch,) = ingest_and_apply(opened, dimension, deliveries).batches
     assert (batch.outcome, batch.rows) == ("unchanged", 0)
 
 
@@ -65,20 +67,20 @@ def test_each_partition_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: 
     path = str(tmp_path / "customers")
     rows = "SELECT 'a' AS id, 'Rome' AS city, DATE'2024-01-01' AS day UNION ALL SELECT 'a', 'Oslo', DATE'2024-02-01'"
     spark.sql(rows).write.format(kind).partitionBy("day").save(path)
-    found = discover(declared(path, partition="day", format=kind), spark)
-    assert [(d.name, str(d.at)) for d in found] == [
+    deliveries = discover(declared(path, partition="day", format=kind), spark)
+    assert [(d.name, str(d.at)) for d in deliveries] == [
         ("2024-01-01", "2024-01-01 00:00:00+00:00"),
         ("2024-02-01", "2024-02-01 00:00:00+00:00"),
     ]
     opened = Warehouse(spark, tmp_path / "warehouse")
-    ingest_and_apply(opened, declared(path, partition="day", format=kind), found)
+    ingest_and_apply(opened, declared(path, partition="day", format=kind), deliveries)
     cities = opened.table("dim_customer").read().orderBy("version").select("city", "effective_from").collect()
     assert [row["city"] for row in cities] == ["Rome", "Oslo"]
 
 
 @pytest.mark.rule("S34")
 def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSession, tmp_path: Path) -> None:
-    """And the one that did not is as it was."""
+    """The other partition is unchanged."""
     path = str(tmp_path / "customers")
     dimension, opened = declared(path, partition="day", format="parquet"), Warehouse(spark, tmp_path / "warehouse")
 
@@ -94,16 +96,16 @@ def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSessio
 
 @pytest.mark.rule("S4")
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
-def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
+def test_a_partition_without_a_date_is_rejected_and_does_not_block_the_others(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
-    """Rows without a value are one too: they are not lost without a word."""
+    """Rows without a partition value are such a partition too: they are not lost silently."""
     path = str(tmp_path / "customers")
     rows = "('a', 'Rome', '2024-01-01'), ('a', 'Oslo', 'unknown'), ('b', 'Bonn', NULL)"
     spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city, day)").write.format(kind).partitionBy("day").save(path)
     dimension, opened = declared(path, partition="day", format=kind), Warehouse(spark, tmp_path / "warehouse")
     done = ingest_and_apply(opened, dimension, discover(dimension, spark))
-    told = [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in done.batches]
+    outcomes = [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in done.batches]
     assert_same_rows(
         """
         | delivery                   | outcome  | code    |
@@ -111,7 +113,7 @@ def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
         | __HIVE_DEFAULT_PARTITION__ | rejected | NO_TIME |
         | unknown                    | rejected | NO_TIME |
         """,
-        told,
+        outcomes,
     )
     assert done.rejected[0].details["reason"].startswith("its rows have no value in day")
     (crm,) = status(opened, [dimension], [], now=datetime(2024, 1, 2)).sources
@@ -120,7 +122,7 @@ def test_a_partition_that_is_no_date_is_stopped_and_keeps_no_other_out(
 
 @pytest.mark.slow
 @pytest.mark.rule("S4")
-def test_rows_in_no_partition_may_have_times_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_without_a_partition_value_may_have_times_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "customers")
     rows = "('a', 'Rome', '2024-01-01', '2024-01-31'), ('a', 'Oslo', '2024-02-01', NULL)"
     spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city, moved, day)").write.partitionBy("day").parquet(path)
@@ -134,8 +136,8 @@ def test_rows_in_no_partition_may_have_times_of_their_own(spark: SparkSession, t
 
 
 @pytest.mark.slow
-def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    """Several at once, whose rows are told apart by the paths of their files."""
+def test_files_behind_a_link_are_read_by_their_declared_paths(spark: SparkSession, tmp_path: Path) -> None:
+    """Several at once: their rows are distinguished by the paths of their files."""
     (tmp_path / "real").mkdir()
     for month, city in ((1, "Rome"), (2, "Oslo")):
         (tmp_path / "real" / f"c_2024-0{month}-01.csv").write_text(f"id,city\na,{city}\n")
@@ -147,11 +149,11 @@ def test_files_behind_a_link_are_read_as_they_are_named(spark: SparkSession, tmp
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 
 
-def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None:
+def test_files_are_selected_by_the_placeholder_in_their_path(tmp_path: Path) -> None:
     for name in ("c_2024-01-01.csv", "c_2024-02-01.csv", "c_other.csv", "_c_2024-03-01.csv"):
         (tmp_path / name).write_text("id,city\n")
-    found = discover(declared("c_{date}.csv"), None, base=tmp_path)
-    assert [(d.name, d.channel, str(d.at)[:10]) for d in found] == [
+    deliveries = discover(declared("c_{date}.csv"), None, base=tmp_path)
+    assert [(d.name, d.channel, str(d.at)[:10]) for d in deliveries] == [
         ("2024-01-01", "snapshot", "2024-01-01"),
         ("2024-02-01", "snapshot", "2024-02-01"),
     ]
@@ -159,25 +161,25 @@ def test_files_are_told_by_the_placeholder_in_their_path(tmp_path: Path) -> None
 
 @pytest.mark.rule("S34")
 @pytest.mark.parametrize("ahead", [-86_400, 86_400])
-def test_what_is_put_in_a_files_place_is_a_higher_revision(tmp_path: Path, ahead: int) -> None:
-    """Whatever time its content brings along, as one that is moved, copied or unpacked does."""
-    landing, beside = tmp_path / "landing", tmp_path / "beside.csv"
+def test_a_file_that_replaces_another_is_a_higher_revision(tmp_path: Path, ahead: int) -> None:
+    """Whatever its modification time, which a moved, copied or unpacked file keeps."""
+    landing, replacement = tmp_path / "landing", tmp_path / "replacement.csv"
     landing.mkdir()
     dimension = declared("landing/c_{date}.csv")
-    place = landing / "c_2024-01-01.csv"
+    path = landing / "c_2024-01-01.csv"
     revisions = []
     for seconds in (0, ahead, 0):
-        time.sleep(0.02)  # the system's clock for files is a coarse one
-        beside.write_text(f"id,city\na,{seconds}\n")
-        os.utime(beside, (time.time() + seconds,) * 2)
-        beside.rename(place)
+        time.sleep(0.02)  # the clock of the file system is coarse
+        replacement.write_text(f"id,city\na,{seconds}\n")
+        os.utime(replacement, (time.time() + seconds,) * 2)
+        replacement.rename(path)
         revisions += [delivery.revision for delivery in discover(dimension, None, base=tmp_path)]
     assert revisions == sorted(set(revisions))
 
 
 @pytest.mark.rule("S34")
 def test_a_folder_has_a_higher_revision_after_each_change_of_its_files(tmp_path: Path) -> None:
-    """One is written anew, put there from elsewhere, taken away; nothing happens; a link leads nowhere any more."""
+    """A file is rewritten, moved in, removed; the target of a link is created; at last nothing changes."""
     folder = tmp_path / "c_2024-01-01.csv"
     (folder / "deep").mkdir(parents=True)
     dimension, old = declared("c_{date}.csv"), tmp_path / "old.csv"
@@ -228,18 +230,18 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("kind", "option"), [("csv", 'options: {sep: ";"}'), ("json", "deletes: name = 'gone'")])
-def test_the_words_of_a_channel_and_of_its_columns_are_heeded(
+def test_the_options_of_a_channel_and_of_its_columns_are_applied(
     spark: SparkSession, tmp_path: Path, kind: str, option: str
 ) -> None:
-    """Of two changes at one time the one that counts higher stands; an empty size is the default."""
+    """Of two changes at one time the one with the higher sequence is in force; an empty size gets the default."""
     (tmp_path / "dim_item.yaml").write_text(ITEMS % (kind, option), encoding="utf-8")
     lines = [";".join(ROWS[0]), *(";".join(row.values()) for row in ROWS)]
     if kind == "json":
         lines = [json.dumps({name: value or None for name, value in row.items()}) for row in ROWS]
     (tmp_path / f"items_2024-02-01.{kind}").write_text("\n".join(lines), encoding="utf-8")
     dimension = load_dimension(tmp_path / "dim_item.yaml")
-    made = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark, base=tmp_path))
-    rows = made.actions.select("id", "label", "size", "effective_from").toArrow().to_pylist()
+    load_plan = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark, base=tmp_path))
+    rows = load_plan.actions.select("id", "label", "size", "effective_from").toArrow().to_pylist()
     assert_same_rows(
         """
         | id  | label  | size | effective_from      |

@@ -30,25 +30,25 @@ def test_the_content_of_a_file_decides_about_its_revision(
     (tmp_path / f"c_{BROKEN}.csv").write_text('id,city\n1,"Graz\n')
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
     opened = Warehouse(spark, tmp_path / "warehouse")
-    found = {delivery.name: delivery for delivery in discover(dimension, None, base=tmp_path)}
+    by_name = {delivery.name: delivery for delivery in discover(dimension, None, base=tmp_path)}
 
-    def outcomes(*given: Delivery) -> list[dict[str, str]]:
-        batches = ingest_and_apply(opened, dimension, given).batches
+    def outcomes(*deliveries: Delivery) -> list[dict[str, str]]:
+        batches = ingest_and_apply(opened, dimension, deliveries).batches
         return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 
     def moved(name: str, micros: int) -> Delivery:
-        return replace(found[name], revision=int(str(found[name].revision)) + micros)
+        return replace(by_name[name], revision=int(str(by_name[name].revision)) + micros)
 
-    first = outcomes(*found.values())
+    first = outcomes(*by_name.values())
     assert [row["outcome"] for row in first] == ["accepted"] * 4 + ["rejected"]
     withdrawals = [replace(moved(name, 10), withdrawn=True, sealed=False) for name in (WITHDRAWN, BROKEN)]
     (tmp_path / f"c_{CORRECTED}.csv").write_text(f"id,city\n{CORRECTED},Linz\n")
-    now = [
+    later = [
         moved(TOUCHED, 5),
         moved(BEHIND, -1_000_000),
         moved(CORRECTED, -1_000_000),
         moved(WITHDRAWN, 1_000_000),
-        found[BROKEN],
+        by_name[BROKEN],
     ]
     outcomes(*withdrawals)
     assert_same_rows(
@@ -60,7 +60,7 @@ def test_the_content_of_a_file_decides_about_its_revision(
         | '2024-01-04' | unchanged  | ''             |
         | '2024-01-05' | superseded | LOWER_REVISION |
         """,
-        outcomes(*now),
+        outcomes(*later),
     )
     rows = opened.table("dim_c").read().where("current_flag").select("id", "city").collect()
     assert sorted(tuple(row) for row in rows) == [(TOUCHED, "Graz"), (BEHIND, "Graz"), (CORRECTED, "Linz")]
@@ -69,8 +69,8 @@ def test_the_content_of_a_file_decides_about_its_revision(
         raise AssertionError("a delivery that did not change is read again")
 
     monkeypatch.setattr(ingest, "_frame", read)
-    known = [delivery for delivery in now if delivery.name != CORRECTED]
-    assert {row["outcome"] for row in outcomes(*known)} == {"unchanged", "superseded"}
+    unchanged = [delivery for delivery in later if delivery.name != CORRECTED]
+    assert {row["outcome"] for row in outcomes(*unchanged)} == {"unchanged", "superseded"}
 
 
 @pytest.mark.rule("S34")

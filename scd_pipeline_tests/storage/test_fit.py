@@ -24,11 +24,11 @@ def declared(**attributes: Attribute | int) -> Dimension:
     return Dimension("dim_customer", "id", attributes, CUSTOMER.sources)
 
 
-def test_a_declaration_that_does_not_fit_the_table_is_refused(in_rome: Warehouse) -> None:
-    """S35: before anything is read; every point at once."""
-    with pytest.raises(DeclarationError) as refused:
+def test_a_declaration_that_does_not_fit_the_table_is_rejected(in_rome: Warehouse) -> None:
+    """S35: nothing is read before, and all problems are reported at once."""
+    with pytest.raises(DeclarationError) as error:
         ingest_and_apply(in_rome, declared(email=Attribute(2)), [snapshot(2, {"a": "Oslo"})])
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "dim_customer: attributes.city: the table has attribute city, which is not declared; "
         "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it\n"
         'dim_customer: attributes.email: the table was created with [1, "string", false]; the declaration has '
@@ -36,27 +36,27 @@ def test_a_declaration_that_does_not_fit_the_table_is_refused(in_rome: Warehouse
     )
 
 
-def test_a_table_that_something_else_made_is_left_as_it_is(spark: SparkSession, warehouse: Path) -> None:
-    """Whichever of the tables of a dimension or a fact it is: nothing is written there, or beside it."""
+def test_a_foreign_table_is_not_changed(spark: SparkSession, warehouse: Path) -> None:
+    """Whichever table of a dimension or a fact it is: nothing is written, and no other table is created."""
     opened, columns = Warehouse(spark, warehouse), "'a' AS id, 'Rome' AS city, CAST(1 AS BIGINT) AS customer_key"
     uses = [
         lambda: ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Oslo"})]),
         lambda: add_reserved_member(opened, CUSTOMER),
         lambda: maintain(opened, [CUSTOMER.name], now=datetime(2024, 1, 1, tzinfo=timezone.utc)),
     ]
-    for name, asked in [(name, uses[:1]) for name in table_names(CUSTOMER.name)[1:]] + [(CUSTOMER.name, uses)]:
+    for name, selected in [(name, uses[:1]) for name in table_names(CUSTOMER.name)[1:]] + [(CUSTOMER.name, uses)]:
         table = opened.table(name)
         spark.sql(f"CREATE TABLE {table.identifier} USING delta AS SELECT {columns}").collect()
-        for use in asked:
-            with pytest.raises(SetupError) as refused:
+        for use in selected:
+            with pytest.raises(SetupError) as error:
                 use()
-            assert (refused.value.code, refused.value.location) == ("FOREIGN_TABLE", f"table {name}")
+            assert (error.value.code, error.value.location) == ("FOREIGN_TABLE", f"table {name}")
         assert spark.sql(f"DESCRIBE HISTORY {table.identifier}").count() == 1
-        assert [place.name for place in warehouse.iterdir()] == [name]
+        assert [path.name for path in warehouse.iterdir()] == [name]
         shutil.rmtree(warehouse / name)
 
 
-def test_a_plan_tells_its_schema_steps_and_takes_none(in_rome: Warehouse) -> None:
+def test_a_plan_reports_its_schema_steps_and_executes_none(in_rome: Warehouse) -> None:
     """S20: a new attribute, and one that was renamed."""
     changed = declared(
         email=1,
@@ -87,7 +87,7 @@ def test_a_renamed_column_keeps_its_history(in_rome: Warehouse) -> None:
 
 @pytest.mark.rule("S20")
 def test_a_column_of_any_type_can_be_added(spark: SparkSession, warehouse: Path) -> None:
-    """Delta wants to be told that a table that is there is to have times without a zone."""
+    """An existing table needs a table feature before it can have times without a zone."""
     table = Warehouse(spark, warehouse).table("dim_customer")
     table.create([("id", "string", True)], {}, "")
     added = {"seen": "timestamp_ntz", "visits": "array<struct<at:timestamp_ntz>>"}
@@ -99,24 +99,24 @@ def test_a_column_of_any_type_can_be_added(spark: SparkSession, warehouse: Path)
 @pytest.mark.rule("S20")
 def test_two_attributes_do_not_become_one() -> None:
     """The values of one of them would be read from the column of the other."""
-    with pytest.raises(DeclarationError) as refused:
+    with pytest.raises(DeclarationError) as error:
         require_same_declaration(
             declared(email=Attribute(1), city=Attribute(2, former_names=("town",))),
             declaration_fields(declared(email=1, city=2, town=2)),
         )
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "dim_customer: attributes.city: the table has both city and town, each with values of its own; "
         "name neither in `former_names` of the other, and keep one with `retired: true`"
     )
 
 
 @pytest.mark.rule("S33")
-def test_a_table_without_windows_gets_none_by_a_new_attribute() -> None:
-    """The rows of entities that no delivery speaks of would have neither window nor version."""
+def test_a_new_attribute_does_not_add_windows_to_a_table() -> None:
+    """Entities that no delivery covers would have neither window nor version."""
     flat = declaration_fields(declared(email=1))
-    with pytest.raises(DeclarationError) as refused:
+    with pytest.raises(DeclarationError) as error:
         require_same_declaration(declared(email=1, city=2, tier=Attribute(6, retired=True), born=0), flat)
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "dim_customer: attributes.city: the table was created without windows, and type 2 needs them; "
         "declare it with type 0, 1 or 3, or load into a new table\n"
         "dim_customer: attributes.tier: the table was created without windows, and type 6 needs them; "
@@ -127,7 +127,7 @@ def test_a_table_without_windows_gets_none_by_a_new_attribute() -> None:
 
 
 def test_generated_columns_are_renamed_with_their_attribute() -> None:
-    """S20: also where the one name is part of the other."""
+    """S20: also where one name is part of the other."""
     rent = Attribute(6, name="rent", former_names=("monthly_rent",), previous=True)
     rev = Attribute(3, name="rev", former_names=("revision",))
     assert renamed_columns([rent, rev], generated=True) == {
@@ -141,18 +141,18 @@ def test_generated_columns_are_renamed_with_their_attribute() -> None:
 
 
 @pytest.mark.usefixtures("each_warehouse_probes")
-def test_what_this_delta_can_do_is_tried_once_and_remembered(spark: SparkSession, warehouse: Path) -> None:
-    """S32: it can write in both ways, unless the run is to do without one of them."""
-    found = Warehouse(spark, warehouse).capabilities
-    assert found.merges and "Delta" in found.engine
-    assert found.replaces == (os.environ.get("SCD_TEST_WRITES", "replace") == "replace")
-    memory = Warehouse(spark, warehouse).table("_scd_capabilities")
-    before = memory.last_commit()
-    assert Warehouse(spark, warehouse).capabilities == found
-    assert memory.last_commit() == before
+def test_the_capabilities_of_delta_are_probed_once_and_stored(spark: SparkSession, warehouse: Path) -> None:
+    """S32: both ways of writing are supported, unless the run disables one of them."""
+    capabilities = Warehouse(spark, warehouse).capabilities
+    assert capabilities.merges and "Delta" in capabilities.engine
+    assert capabilities.replaces == (os.environ.get("SCD_TEST_WRITES", "replace") == "replace")
+    table = Warehouse(spark, warehouse).table("_scd_capabilities")
+    before = table.last_commit()
+    assert Warehouse(spark, warehouse).capabilities == capabilities
+    assert table.last_commit() == before
 
 
-def test_a_delta_that_can_write_in_no_way_is_refused_before_anything_is_written(
+def test_a_delta_without_a_way_of_writing_is_rejected(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S32: as an older Delta does, replaceUsing overwrites the whole table here, and MERGE fails."""
@@ -169,7 +169,7 @@ def test_a_delta_that_can_write_in_no_way_is_refused_before_anything_is_written(
         Capabilities("old", "Delta-Lake/2.0", replaces=False, merges=False).checked()
 
 
-def test_a_session_in_another_time_zone_is_refused(spark: SparkSession, warehouse: Path) -> None:
+def test_a_session_in_another_time_zone_is_rejected(spark: SparkSession, warehouse: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         with pytest.raises(SetupError, match="SESSION_TIME_ZONE"):
@@ -180,9 +180,9 @@ def test_a_session_in_another_time_zone_is_refused(spark: SparkSession, warehous
 
 def test_plan_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
     opened = Warehouse(spark, warehouse)
-    told = plan(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
-    assert told.rows == {"open": 2}
-    assert "create dim_customer" in told.explain()
+    load_plan = plan(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
+    assert load_plan.rows == {"open": 2}
+    assert "create dim_customer" in load_plan.explain()
     assert not any(warehouse.iterdir())
     ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
     assert len(history(opened)) == 2

@@ -11,37 +11,37 @@ from scd_pipeline.delta.commits import METADATA_KEY, HighWaterMark, PipelineComm
 from scd_pipeline.delta.repair import repair_instructions
 from scd_pipeline.delta.upstream import log_problem
 
-OWN = "OURS"
+PIPELINE = "PIPELINE"
 
 
 @pytest.mark.parametrize(
     ("history", "foreign"),
     [
-        ("OURS", None),
-        ("OURS, OPTIMIZE, VACUUM START, VACUUM END, SET TBLPROPERTIES, ADD COLUMNS", None),
-        ("OURS, DELETE", "version 1: DELETE"),
-        ("OURS, UPDATE, OPTIMIZE", "version 1: UPDATE"),
-        ("OURS, DROP COLUMNS", "version 1: DROP COLUMNS"),
-        ("OURS, WRITE, MERGE", "version 2: MERGE"),
-        ("OURS, DELETE, OURS", None),
-        ("OURS, DELETE, RESTORE 0", None),
-        ("OURS, OPTIMIZE, DELETE, RESTORE 1", None),
-        ("OURS, DELETE, RESTORE 0, RESTORE 2, VACUUM START", None),
-        ("OURS, DELETE, UPDATE, RESTORE 1", "version 1: DELETE"),
-        ("OURS, DELETE, RESTORE 0, DELETE", "version 3: DELETE"),
-        ("OURS, OURS, RESTORE 0", "version 2: RESTORE to version 0"),
-        ("OURS, OURS, DELETE, RESTORE 1, RESTORE 0", "version 4: RESTORE to version 0"),
-        ("OURS, RESTORE", "version 1: RESTORE"),
+        ("PIPELINE", None),
+        ("PIPELINE, OPTIMIZE, VACUUM START, VACUUM END, SET TBLPROPERTIES, ADD COLUMNS", None),
+        ("PIPELINE, DELETE", "version 1: DELETE"),
+        ("PIPELINE, UPDATE, OPTIMIZE", "version 1: UPDATE"),
+        ("PIPELINE, DROP COLUMNS", "version 1: DROP COLUMNS"),
+        ("PIPELINE, WRITE, MERGE", "version 2: MERGE"),
+        ("PIPELINE, DELETE, PIPELINE", None),
+        ("PIPELINE, DELETE, RESTORE 0", None),
+        ("PIPELINE, OPTIMIZE, DELETE, RESTORE 1", None),
+        ("PIPELINE, DELETE, RESTORE 0, RESTORE 2, VACUUM START", None),
+        ("PIPELINE, DELETE, UPDATE, RESTORE 1", "version 1: DELETE"),
+        ("PIPELINE, DELETE, RESTORE 0, DELETE", "version 3: DELETE"),
+        ("PIPELINE, PIPELINE, RESTORE 0", "version 2: RESTORE to version 0"),
+        ("PIPELINE, PIPELINE, DELETE, RESTORE 1, RESTORE 0", "version 4: RESTORE to version 0"),
+        ("PIPELINE, RESTORE", "version 1: RESTORE"),
     ],
 )
-def test_the_commit_that_determines_the_rows(history: str, foreign: str | None) -> None:
+def test_a_foreign_commit_is_one_that_determines_the_rows(history: str, foreign: str | None) -> None:
     """A number is the version that was restored; a RESTORE without one is to a time."""
     rows = [_row(version, operation.strip()) for version, operation in enumerate(history.split(","))]
-    last = max(row["version"] for row in rows if row["operation"] == OWN)
-    found = _foreign_after(list(reversed(rows)), PipelineCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
-    assert (str(found) if found else None) == foreign
-    if found:
-        assert found.restore_statement() == f"RESTORE TABLE delta.`/dim_x` TO VERSION AS OF {last}"
+    last = max(row["version"] for row in rows if row["operation"] == PIPELINE)
+    commit = _foreign_after(list(reversed(rows)), PipelineCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
+    assert (str(commit) if commit else None) == foreign
+    if commit:
+        assert commit.restore_statement() == f"RESTORE TABLE delta.`/dim_x` TO VERSION AS OF {last}"
 
 
 def _row(version: int, operation: str) -> dict[str, Any]:
@@ -63,7 +63,9 @@ def _row(version: int, operation: str) -> dict[str, Any]:
         (5, 7, 9, 8, "LOG_REPLACED"),
     ],
 )
-def test_a_log_has_what_was_applied(applied: int, applied_id: int, number: int, log_id: int, code: str | None) -> None:
+def test_a_log_without_its_applied_commits_is_a_problem(
+    applied: int, applied_id: int, number: int, log_id: int, code: str | None
+) -> None:
     """By numbers, and by the identity of the log where both are known."""
     log = PipelineCommit("dim_x_changes", number, newest=number, table_id=log_id)
     error = log_problem(PipelineCommit("dim_x", 3, {log.table: HighWaterMark(applied, applied_id)}), log)
@@ -81,7 +83,7 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "way"),
+    ("table", "instructions"),
     [
         ("dim_x", "run `R`, or drop the table: a load rebuilds it from its change log"),
         ("dim_x_changes", "run `R`; no other table can rebuild it; restore the files that it had"),
@@ -92,5 +94,5 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
         ("dim_x_keys", "run `R`, or drop the table: a load rebuilds it from the audit"),
     ],
 )
-def test_the_way_back_names_what_can_be_rebuilt(table: str, way: str) -> None:
-    assert repair_instructions(table, "R") == way
+def test_repair_instructions_name_the_source_of_a_rebuild(table: str, instructions: str) -> None:
+    assert repair_instructions(table, "R") == instructions

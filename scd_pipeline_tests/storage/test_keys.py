@@ -30,8 +30,8 @@ def salted(salt: str) -> Dimension:
     return Dimension("dim_customer", "id", {"email": 1, "city": 2}, CUSTOMER.sources, key_salt=salt)
 
 
-def test_two_versions_of_one_run_that_hash_alike_stop_it(spark: SparkSession, warehouse: Path) -> None:
-    """S14: nothing is written, both are named, and a salt mends it."""
+def test_a_key_collision_within_a_run_fails_it(spark: SparkSession, warehouse: Path) -> None:
+    """S14: nothing is written, both versions are reported, and a salt resolves it."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
     with pytest.raises(KeyCollision, match=r"KEY_COLLISION.*id=a.*id=b"):
         ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
@@ -40,8 +40,8 @@ def test_two_versions_of_one_run_that_hash_alike_stop_it(spark: SparkSession, wa
     assert len(history(opened)) == 2
 
 
-def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSession, warehouse: Path) -> None:
-    """S14: nobody's row is lost."""
+def test_a_key_collision_with_a_stored_version_fails_the_run(spark: SparkSession, warehouse: Path) -> None:
+    """S14: the stored version is not lost."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
     ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
     with pytest.raises(KeyCollision, match="id=a from 2024-01-01 00:00:00 and id=b from 2024-02-01 00:00:00"):
@@ -50,15 +50,15 @@ def test_a_version_that_hashes_like_a_stored_one_stops_the_run(spark: SparkSessi
     assert opened.table("dim_customer_changes").last_commit().number == 1
 
 
-def test_a_key_of_a_reserved_member_counts_as_taken(spark: SparkSession, warehouse: Path) -> None:
+def test_the_key_of_a_reserved_member_is_a_collision(spark: SparkSession, warehouse: Path) -> None:
     opened = Warehouse(spark, warehouse, key_hash=reserved)
     with pytest.raises(KeyCollision, match="surrogate_keys_are_not_reserved: id=a"):
         ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 
 @pytest.mark.slow
-def test_keys_come_from_key_and_time_alone(spark: SparkSession, tmp_path: Path) -> None:
-    """S14: another warehouse, other batches before, the same keys."""
+def test_surrogate_keys_depend_on_business_key_and_time_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """S14: another warehouse with other earlier batches has the same keys."""
     keys = []
     for name, before in (("one", {"a": "Rome"}), ("two", {"z": "Bonn", "a": "Rome"})):
         opened = Warehouse(spark, tmp_path / name)
@@ -68,8 +68,8 @@ def test_keys_come_from_key_and_time_alone(spark: SparkSession, tmp_path: Path) 
     assert keys[0] == keys[1]
 
 
-def test_a_business_key_and_a_grain_may_be_named_as_what_is_counted(spark: SparkSession, warehouse: Path) -> None:
-    """Columns that are there for a count alone have names that no declared column can have."""
+def test_a_business_key_and_a_grain_may_have_the_names_of_counts(spark: SparkSession, warehouse: Path) -> None:
+    """The internal columns of a count have names that no declared column can have."""
     names = ("new", "changed", "closed", "reopened", "retired", "count")
     dimension = Dimension("dim_tally", names, {"city": 1}, Source("crm", feed=Feed()))
     fact = Fact("fct_tally", {"count": "string"}, "at", {"tally": dimension}, Source("till", feed=Feed()))

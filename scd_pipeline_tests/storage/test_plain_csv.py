@@ -1,4 +1,4 @@
-"""Spark's own reader of plain CSV files returns what the reader returns that checks each line as text."""
+"""Spark's reader of plain CSV files returns the same rows as the reader that checks each line as text."""
 
 from __future__ import annotations
 

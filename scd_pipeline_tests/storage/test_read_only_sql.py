@@ -1,4 +1,4 @@
-"""`scd sql` runs queries only: by what Spark parses, not by the first word."""
+"""`scd sql` runs queries only: Spark's parser decides, not the first word."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def shop(spark: SparkSession, warehouse: Path) -> str:
     return path
 
 
-def test_queries_are_allowed_and_nothing_else_is(spark: SparkSession, shop: str) -> None:
+def test_only_queries_are_allowed(spark: SparkSession, shop: str) -> None:
     table = f"delta.`{shop}`"
     for query in lines(QUERIES):
         expect_query(spark, query)
@@ -113,16 +113,16 @@ def test_queries_are_allowed_and_nothing_else_is(spark: SparkSession, shop: str)
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("DELETE FROM dim_shop", "at or near 'FROM'"),
         ("WITH x AS (SELECT 2 AS k)\nINSERT INTO dim_shop SELECT * FROM x", "(line 2, pos 0)"),
     ],
 )
-def test_a_statement_that_writes_ends_with_2(
+def test_a_statement_that_writes_exits_with_2(
     shop: str,
     query: str,
-    told: str,
+    message: str,
     remote: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -133,7 +133,7 @@ def test_a_statement_that_writes_ends_with_2(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("error: [QUERY_EXPECTED] query: ")
-    assert told in err
+    assert message in err
     assert "DESCRIBE QUERY" not in err
     assert cli.main(["sql", "SELECT * FROM dim_shop", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "k\n1\n"

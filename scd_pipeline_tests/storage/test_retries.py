@@ -1,4 +1,4 @@
-"""Which errors are conflicts with another writer, and how those are met."""
+"""Which errors are write conflicts, and how a load is retried after them."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ def conflict(_: str) -> Exception:
     return ConflictError("WRITE_CONFLICT", "table dim_x", number=7, previous=6)
 
 
-class Loser:
-    """An attempt that loses some times, and how long was waited in between."""
+class FailingAttempt:
+    """An attempt that fails `failures` times; `waits` are the seconds between its tries."""
 
-    def __init__(self, losses: int, error: Callable[[str], Exception] | None = None) -> None:
-        self.losses, self.error, self.tries = losses, error or conflict, 0
+    def __init__(self, failures: int, error: Callable[[str], Exception] | None = None) -> None:
+        self.failures, self.error, self.tries = failures, error or conflict, 0
         self.waits: list[float] = []
 
     def __call__(self, number: int) -> str:
         assert number == self.tries
         self.tries += 1
-        if self.tries <= self.losses:
-            raise self.error("a rival was faster")
+        if self.tries <= self.failures:
+            raise self.error("another writer committed first")
         return "done"
 
-    def meet(self, share: float = 0.0) -> str:
+    def run(self, share: float = 0.0) -> str:
         return with_retries("dim_x", self, Retry(sleep=self.waits.append, random=lambda: share), ignore_progress)
 
 
-@pytest.mark.parametrize(("losses", "waits"), [(0, []), (1, [1.0]), (4, [1.0, 2.1, 4.2, 8.3])])
-def test_waits_grow_with_each_loss(losses: int, waits: list[float]) -> None:
-    loser = Loser(losses)
-    assert loser.meet() == "done"
-    assert [round(wait, 3) for wait in loser.waits] == waits
+@pytest.mark.parametrize(("failures", "waits"), [(0, []), (1, [1.0]), (4, [1.0, 2.1, 4.2, 8.3])])
+def test_waits_grow_with_each_conflict(failures: int, waits: list[float]) -> None:
+    attempt = FailingAttempt(failures)
+    assert attempt.run() == "done"
+    assert [round(wait, 3) for wait in attempt.waits] == waits
 
 
 def test_a_wait_is_longer_by_up_to_a_quarter() -> None:
-    """So that two that lost do not meet again."""
-    loser = Loser(2)
-    loser.meet(share=1.0)
-    assert [round(wait, 3) for wait in loser.waits] == [1.25, 2.625]
+    """So that two writers do not conflict again."""
+    attempt = FailingAttempt(2)
+    attempt.run(share=1.0)
+    assert [round(wait, 3) for wait in attempt.waits] == [1.25, 2.625]
     assert len({Retry().random() for _ in range(9)}) > 1
 
 
-def test_after_five_losses_the_load_fails_and_says_what_to_do() -> None:
-    loser = Loser(5)
+def test_the_load_fails_after_five_conflicts() -> None:
+    attempt = FailingAttempt(5)
     with pytest.raises(RetriesExhausted) as raised:
-        loser.meet()
+        attempt.run()
     assert raised.value.details["attempts"] == 5 and "WRITE_CONFLICT" in str(raised.value.details["last"])
-    assert (loser.tries, len(loser.waits)) == (5, 4)
+    assert (attempt.tries, len(attempt.waits)) == (5, 4)
 
 
 class Superseded(Exception):
@@ -64,18 +64,18 @@ class Superseded(Exception):
 
 
 def test_a_read_of_a_version_that_another_writer_replaced_is_retried() -> None:
-    loser = Loser(1, Superseded)
-    assert loser.meet() == "done"
+    attempt = FailingAttempt(1, Superseded)
+    assert attempt.run() == "done"
     with pytest.raises(RetriesExhausted) as raised:
-        Loser(5, Superseded).meet()
+        FailingAttempt(5, Superseded).run()
     assert "RETENTION_DURATION" in raised.value.details["last"]
 
 
-def test_no_other_error_is_tried_again() -> None:
-    loser = Loser(1, ValueError)
-    with pytest.raises(ValueError, match="a rival was faster"):
-        loser.meet()
-    assert (loser.tries, loser.waits) == (1, [])
+def test_other_errors_are_not_retried() -> None:
+    attempt = FailingAttempt(1, ValueError)
+    with pytest.raises(ValueError, match="another writer committed first"):
+        attempt.run()
+    assert (attempt.tries, attempt.waits) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,6 @@ def test_no_other_error_is_tried_again() -> None:
         ("java.io.IOException: No space left on device", False),
     ],
 )
-def test_conflicts_are_told_from_other_failures(text: str, conflict: bool) -> None:
-    """By what Delta says, as Connect hands over no more."""
+def test_conflicts_are_distinguished_from_other_errors(text: str, conflict: bool) -> None:
+    """By Delta's message, as Connect passes nothing else."""
     assert is_conflict(RuntimeError(text)) is conflict

@@ -70,18 +70,18 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
 @pytest.mark.parametrize("name", ["csv", "json", "pandas", "arrow"])
 def test_the_last_row_of_each_key_decides(loaded: tuple[Warehouse, LoadResult], name: str) -> None:
     warehouse, _ = loaded
-    found = warehouse.table("dim_ordered").read().where(f"name = '{name}'").select("id", "city").collect()
-    assert sorted(map(tuple, found)) == [(i, f"{ROUNDS - 1:08}") for i in range(KEYS)]
+    versions = warehouse.table("dim_ordered").read().where(f"name = '{name}'").select("id", "city").collect()
+    assert sorted(map(tuple, versions)) == [(i, f"{ROUNDS - 1:08}") for i in range(KEYS)]
 
 
 @rule("S5")
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("name", "expected_input"),
     [("folder", "a folder of files"), ("pattern", "a path of several files"), ("spark", "a Spark frame")],
 )
-def test_where_rows_have_no_order_the_delivery_is_rejected(
-    loaded: tuple[Warehouse, LoadResult], name: str, what: str
+def test_a_delivery_without_a_row_order_is_rejected(
+    loaded: tuple[Warehouse, LoadResult], name: str, expected_input: str
 ) -> None:
     (result,) = [batch for batch in loaded[1].batches if batch.delivery == name]
     assert (result.outcome, result.code) == ("rejected", "NO_ROW_ORDER")
-    assert result.details == {"input": what}
+    assert result.details == {"input": expected_input}

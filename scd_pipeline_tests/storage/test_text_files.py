@@ -1,4 +1,4 @@
-"""Text as other tools write it: quotes, line breaks, encodings, and what follows a record."""
+"""Text as other tools write it: quotes, line breaks, encodings, and text after a record."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def deliveries(folder: Path, files: dict[str, bytes], kind: str) -> list[Deliver
 
 @dataclass
 class Loaded:
-    """What one load of all files of a format did."""
+    """The results of one load of all files of a format."""
 
     results: dict[str, BatchResult]
     rows: Rows
@@ -127,16 +127,16 @@ class Loaded:
 
 @pytest.fixture(scope="module")
 def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loaded]:
-    """By format what one load of all its files did."""
+    """The results of one load of all files, by format."""
     done = {}
     for kind, files in CASES.items():
         folder = tmp_path_factory.mktemp(kind)
         opened = Warehouse(spark, folder / "warehouse")
-        given = [
+        all_deliveries = [
             *deliveries(folder, files, kind),
             *([Delivery("crm", "binary", at=AT, frame=BINARY)] * (kind == "json")),
         ]
-        result = ingest_and_apply(opened, dimension_of(Feed(format=kind)), given)
+        result = ingest_and_apply(opened, dimension_of(Feed(format=kind)), all_deliveries)
         rows = opened.table("dim_c").read().select("id", "city").collect()
         bad = opened.table("dim_c_changes").read().where("_kind = 'bad'").select("_bad_row", "_bad_reason").collect()
         batches = {batch.delivery: batch for batch in result.batches}
@@ -155,7 +155,7 @@ def test_a_record_is_read_whole_or_is_a_bad_row(loaded: dict[str, Loaded], kind:
 
 
 @pytest.mark.rule("S26")
-def test_no_row_comes_from_elsewhere(loaded: dict[str, Loaded]) -> None:
+def test_no_other_rows_are_loaded(loaded: dict[str, Loaded]) -> None:
     for kind, cases in EXPECTED.items():
         expected = [row for _, rows, _ in cases.values() for row in rows] + [("70", "Wien")] * (kind == "json")
         assert sorted(loaded[kind].rows) == sorted(expected)
@@ -163,7 +163,7 @@ def test_no_row_comes_from_elsewhere(loaded: dict[str, Loaded]) -> None:
 
 @pytest.mark.rule("S26", "S27")
 @pytest.mark.parametrize("name", REJECTED_CSV)
-def test_a_file_whose_rows_are_uncertain_is_rejected_with_its_line(loaded: dict[str, Loaded], name: str) -> None:
+def test_a_file_with_ambiguous_rows_is_rejected_with_its_line(loaded: dict[str, Loaded], name: str) -> None:
     result = loaded["csv"].results[name]
     assert (result.outcome, result.code) == ("rejected", "UNREADABLE_DELIVERY")
     assert f"/{name}.csv, {REJECTED_CSV[name][1]}" in result.problem
@@ -209,8 +209,8 @@ OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_options_of_a_channel_take_precedence(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """No row is lost: one that is none of the columns is a row of NULLs."""
+def test_the_options_of_a_channel_override_the_defaults(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """No row is lost: one that does not fit the columns is a row of NULLs."""
     options, content, expected = OPTIONS[name]
     path = tmp_path / name
     path.write_bytes(content)

@@ -1,6 +1,6 @@
-"""Deliveries that cannot be read as declared are left out and named; what can be read is read by its names.
+"""Deliveries that cannot be read as declared are rejected and reported; columns are read by their names.
 
-What becomes of a delivery is decided in the plan, so most tests plan the load and write nothing: `planned`.
+The plan decides about each delivery, so most tests plan the load and write nothing: `planned`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def planned(spark: SparkSession, folder: Path, dimension: Dimension, deliveries:
     return plan(Warehouse(spark, folder / "warehouse"), dimension, deliveries)
 
 
-def rejected(made: LoadPlan) -> list[BatchResult]:
-    """Return the results of the batches that the load would leave out."""
-    return [batch for batch in made.results if batch.outcome == "rejected"]
+def rejected(load_plan: LoadPlan) -> list[BatchResult]:
+    """Return the results of the batches that the load would reject."""
+    return [batch for batch in load_plan.results if batch.outcome == "rejected"]
 
 
 @pytest.mark.rule("S27")
-def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unreadable_file_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
     """Folders of files, as Spark writes them, are deliveries too, several at once."""
     for month in (1, 2):
         folder = tmp_path / f"c_2024-0{month}-01.parquet"
@@ -70,7 +70,7 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
         | '2024-03-01' | rejected | UNREADABLE_DELIVERY |
         | '2024-04-01' | rejected | COLUMN_TYPE         |
         """,
-        told(done.batches),
+        outcomes(done.batches),
     )
     broken, mistyped = done.rejected
     assert "c_2024-03-01.parquet: " in broken.problem
@@ -79,13 +79,13 @@ def test_one_that_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSe
     assert [row["born"] for row in rows if row["effective_from"] == utc(2024, 2, 1)] == [date(2000, 2, 1)]
 
 
-def told(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
+def outcomes(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
     return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 
 
 @pytest.mark.rule("S27")
-def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
-    """Of files that are read together: one has a flag that an expression fails for, one is cut off in the middle."""
+def test_a_file_with_unreadable_rows_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    """Of files that are read together, one has a flag for which an expression fails, and one is truncated."""
     feed = Feed("c_{date}.csv.gz", effective_at="at", deletes="flag = 1")
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=feed))
     wide = "".join(f"{n},2024-01-01,0,{n * 2_654_435_761 % 2**32}\n" for n in range(20_000))
@@ -93,7 +93,7 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
         packed = gzip.compress(f"id,at,flag,city\n{rows}".encode())
         cut = len(packed) // 2 if rows is wide else len(packed)
         (tmp_path / f"c_2024-01-0{day}.csv.gz").write_bytes(packed[:cut])
-    made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
     assert_same_rows(
         """
         | delivery     | outcome  | code                |
@@ -102,18 +102,18 @@ def test_one_whose_rows_cannot_be_read_is_left_out_and_the_others_go_in(spark: S
         | '2024-01-03' | rejected | UNREADABLE_DELIVERY |
         | '2024-01-04' | accepted | ''                  |
         """,
-        told(made.results),
+        outcomes(load_plan.results),
     )
-    flagged, broken = rejected(made)
-    assert flagged.details == {"error": "CAST_INVALID_INPUT"}, "and nothing of its value"
+    flagged, broken = rejected(load_plan)
+    assert flagged.details == {"error": "CAST_INVALID_INPUT"}, "the value is not reported"
     assert "c_2024-01-03.csv.gz" in broken.problem
-    rows = made.actions.orderBy("version").select("city").collect()
+    rows = load_plan.actions.orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 
 
 @pytest.mark.rule("S27")
-def test_a_version_whose_files_are_gone_is_missing(spark: SparkSession, tmp_path: Path) -> None:
-    """As after VACUUM: that fails no load. A version that OPTIMIZE made is no delivery: its rows are the same."""
+def test_a_table_version_without_its_files_is_missing(spark: SparkSession, tmp_path: Path) -> None:
+    """As after VACUUM: the load does not fail. A version by OPTIMIZE is not a delivery, as it has the same rows."""
     path = tmp_path / "customers"
     for city in ("Rome", "Oslo"):
         before = set(path.glob("*.parquet"))
@@ -123,33 +123,33 @@ def test_a_version_whose_files_are_gone_is_missing(spark: SparkSession, tmp_path
     for file in before:
         file.unlink()
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(str(path), versions=True)))
-    made = planned(spark, tmp_path, dimension, discover(dimension, spark))
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark))
     assert_same_rows(
         """
         | delivery | outcome  | code             |
         | '0'      | missing  | TABLE_VERSION_MISSING |
         | '1'      | accepted | ''               |
         """,
-        told(made.results),
+        outcomes(load_plan.results),
     )
 
 
 @pytest.mark.rule("S27")
-def test_files_that_vanish_keep_no_other_file_out(spark: SparkSession, tmp_path: Path) -> None:
-    """Nor do folders that are given by URLs, of which only the server knows that they are folders."""
+def test_a_deleted_file_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    """The others include folders with a URL, which only the server recognizes as folders."""
     for day in range(1, 5):
         (tmp_path / f"c_2024-01-0{day}.csv").write_text(f"id,city\n{day},Graz\n")
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
-    given = discover(dimension, spark, base=tmp_path)
+    deliveries = discover(dimension, spark, base=tmp_path)
     (tmp_path / "c_2024-01-02.csv").unlink()
     for name in ("a b", "c"):
         folder = tmp_path / name
         folder.mkdir()
         for part in (1, 2):
             (folder / f"part-{part}.csv").write_text(f"id,city\n{name}{part},Linz\n")
-        given.append(Delivery("crm", name, at=utc(2024, 2, 1), path=f"file://{folder}/"))
+        deliveries.append(Delivery("crm", name, at=utc(2024, 2, 1), path=f"file://{folder}/"))
     opened = Warehouse(spark, tmp_path / "warehouse")
-    results = plan(opened, dimension, given).results
+    results = plan(opened, dimension, deliveries).results
     (missing,) = [batch for batch in results if batch.outcome == "rejected"]
     assert (missing.delivery, missing.code) == ("2024-01-02", "DELIVERY_MISSING")
     assert {batch.delivery: batch.rows for batch in results if batch.outcome == "accepted"} == {
@@ -161,7 +161,9 @@ def test_files_that_vanish_keep_no_other_file_out(spark: SparkSession, tmp_path:
     }
 
 
-def test_a_file_that_vanishes_while_it_is_listed_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_deleted_during_discovery_is_not_a_delivery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither a load nor a sensor fails."""
     for day in (1, 2):
         (tmp_path / f"c_2024-01-0{day}.csv").write_text("id,city\n")
@@ -170,13 +172,13 @@ def test_a_file_that_vanishes_while_it_is_listed_is_none(tmp_path: Path, monkeyp
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="c_{date}.csv"))
     first, second = discover(dimension, None, base=tmp_path)
     (tmp_path / "c_2024-01-01.csv").unlink()
-    assert [found.name for found in discover(dimension, None, base=tmp_path)] == [second.name]
+    assert [delivery.name for delivery in discover(dimension, None, base=tmp_path)] == [second.name]
     assert data_version(first).endswith("Z, 0 bytes")
 
 
 @pytest.mark.rule("S27", "S31")
-def test_a_frame_that_cannot_be_taken_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing is told of its values. Numbers without a sign are numbers."""
+def test_an_invalid_frame_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    """No value is reported. Unsigned integers are numbers."""
     dimension = Dimension(
         "dim_c", "id", {"mail": Attribute(2, personal=True), "n": 1}, Source("crm", feed=Feed(), bad_row_limit=0.5)
     )
@@ -188,25 +190,25 @@ def test_a_frame_that_cannot_be_taken_is_left_out_and_the_others_go_in(spark: Sp
         "mixed": pd.DataFrame({"id": ["b", "c"], "mail": [5, "ann@secret.com"], "n": [1, 2]}),
         "period": numbered.assign(n=pd.period_range("2024", periods=1, freq="M")),
     }
-    given = [Delivery("crm", name, at=utc(2024, 1, 1), frame=frame) for name, frame in frames.items()]
-    made = planned(spark, tmp_path, dimension, given)
-    errors = {batch.delivery: (batch.code, batch.details) for batch in rejected(made)}
+    deliveries = [Delivery("crm", name, at=utc(2024, 1, 1), frame=frame) for name, frame in frames.items()]
+    load_plan = planned(spark, tmp_path, dimension, deliveries)
+    errors = {batch.delivery: (batch.code, batch.details) for batch in rejected(load_plan)}
     assert "UNSUPPORTED_DATA_TYPE" in str(errors.pop("period"))
     assert errors == {
         "by case": ("DUPLICATE_COLUMN", {"columns": "mail and MAIL"}),
         "twice": ("DUPLICATE_COLUMN", {"columns": "mail and mail"}),
         "mixed": ("COLUMN_TYPE", {"reason": "the values of column mail have several types (ArrowInvalid)"}),
     }
-    assert made.actions.select("id", "n").collect() == [("a", "7")]
+    assert load_plan.actions.select("id", "n").collect() == [("a", "7")]
 
 
-def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None:
+def test_unsigned_integers_are_converted_to_the_next_wider_type() -> None:
     widths = {f"uint{bits}": pa.array([2**bits - 1], f"uint{bits}") for bits in (8, 16, 32, 64)}
     table = pa.table(
         {**widths, "coded": widths["uint8"].dictionary_encode(), "deep": pa.array([[1]], pa.list_(pa.uint16()))}
     )
-    taken = to_arrow(table)
-    assert [str(kind) for kind in taken.schema.types] == [
+    converted = to_arrow(table)
+    assert [str(kind) for kind in converted.schema.types] == [
         "int16",
         "int32",
         "int64",
@@ -214,11 +216,11 @@ def test_numbers_without_a_sign_are_handed_over_as_the_next_wider_type() -> None
         "int16",
         "list<item: int32>",
     ]
-    assert taken.to_pylist()[0]["uint64"] == 2**64 - 1
+    assert converted.to_pylist()[0]["uint64"] == 2**64 - 1
 
 
-def test_times_finer_than_microseconds_are_handed_over_as_text() -> None:
-    """At any depth, so that they are judged as text is; others of their column too."""
+def test_times_finer_than_microseconds_are_converted_to_text() -> None:
+    """At any depth, so that they are validated as text is; other values of their column too."""
     fine, whole = 1_704_067_200_000_000_001, 1_704_067_200_000_001_000
     tokyo = pa.timestamp("ns", "Asia/Tokyo")
     table = pa.table(
@@ -237,8 +239,8 @@ def test_times_finer_than_microseconds_are_handed_over_as_text() -> None:
 
 
 @pytest.mark.rule("S20", "S27")
-def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) -> None:
-    """It names columns in its rows alone: a day without changes, and a snapshot of nobody. A row of none lacks them."""
+def test_json_without_rows_has_no_missing_column(spark: SparkSession, tmp_path: Path) -> None:
+    """Only rows name columns: a feed without changes and an empty snapshot are accepted, an empty object is not."""
     source = Source("crm", Snapshot("s_{date}.json"), Feed("f_{date}.json", deletes="op = 'D'"))
     dimension = Dimension("dim_c", "id", {"city": 2}, source)
     files = {
@@ -251,26 +253,26 @@ def test_json_without_rows_lacks_no_column(spark: SparkSession, tmp_path: Path) 
     for name, text in files.items():
         (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
     opened = Warehouse(spark, tmp_path / "warehouse")
-    late = discover(dimension, spark, base=tmp_path)
-    first = ingest_and_apply(opened, dimension, [delivery for delivery in late if delivery.name != "2024-01-05"])
+    deliveries = discover(dimension, spark, base=tmp_path)
+    first = ingest_and_apply(opened, dimension, [delivery for delivery in deliveries if delivery.name != "2024-01-05"])
     assert {batch.delivery: (batch.outcome, batch.rows, batch.closed) for batch in first.batches} == {
         "2024-01-01": ("accepted", 1, 0),
         "2024-01-02": ("accepted", 0, 0),
         "2024-01-03": ("accepted", 0, 0),
         "2024-01-06": ("accepted", 0, 1),
     }
-    done = ingest_and_apply(opened, dimension, late)
+    done = ingest_and_apply(opened, dimension, deliveries)
     assert [batch.details for batch in done.rejected] == [
         {"missing": "id, op (in `deletes`), city", "existing": "none"}
     ]
 
 
 @pytest.mark.rule("S27", "S29")
-def test_a_snapshot_at_the_open_end_is_left_out_and_the_others_go_in(spark: SparkSession, tmp_path: Path) -> None:
-    """Whom it leaves out would be gone by then, with a window that ends at the open end and is not current."""
+def test_a_snapshot_at_the_open_end_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    """It would close the versions of omitted entities at the open end, and they would not be current."""
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot()), open_end="2999-12-31")
     rows = pa.table({"id": ["a"], "city": ["Rome"]})
-    given = [
+    deliveries = [
         Delivery("crm", name, at=at, frame=frame)
         for name, at, frame in (
             ("first", utc(2024, 1, 1), rows),
@@ -278,16 +280,16 @@ def test_a_snapshot_at_the_open_end_is_left_out_and_the_others_go_in(spark: Spar
             ("late", utc(2999, 12, 31), rows.slice(1)),
         )
     ]
-    made = planned(spark, tmp_path, dimension, given)
-    (late,) = rejected(made)
+    load_plan = planned(spark, tmp_path, dimension, deliveries)
+    (late,) = rejected(load_plan)
     assert (late.delivery, late.code) == ("late", "AT_OPEN_END")
     assert late.details["at"] == late.details["open_end"] == "2999-12-31 00:00:00"
-    assert made.actions.select("city", "current_flag").collect() == [("Rome", True)]
+    assert load_plan.actions.select("city", "current_flag").collect() == [("Rome", True)]
 
 
 @pytest.mark.rule("S30", "S34")
-def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
-    """Whatever their order; one that is missing is NULL, and where in it a NULL stands is content."""
+def test_the_fields_of_a_struct_are_read_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    """In any order; a missing field is NULL, and a NULL in another field is a change."""
     home = "struct<street:string,city:string>"
     attributes = {"home": Attribute(2, type=home), "others": Attribute(1, type=f"array<{home}>")}
     dimension = Dimension("dim_c", "id", attributes, Source("crm", Snapshot(format="json")))
@@ -311,8 +313,8 @@ def test_the_parts_of_a_struct_are_taken_by_their_names(spark: SparkSession, tmp
 
 
 @pytest.mark.rule("S26")
-def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path: Path) -> None:
-    """However deep it lies, and also where the whole value is a JSON text."""
+def test_a_nested_value_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path: Path) -> None:
+    """At any depth, and also if the whole value is a JSON text."""
     sizes = "array<struct<of:map<string,int>>>"
     dimension = Dimension(
         "dim_c", "id", {"sizes": Attribute(2, type=sizes)}, Source("crm", feed=Feed(), bad_row_limit=0.8)
@@ -327,12 +329,14 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
     texts = [json.dumps(value).replace('"1"', "1").replace('"2"', "2") if value else None for value in values]
     ids = ["full", "empty", "none", "wrong"]
     deliveries = []
-    for day, given in enumerate((typed, pa.array([*texts, '[{"of": {}}', "{}"])), 1):
-        table = pa.table({"id": [*ids, "broken", "no array"][: len(given)], "sizes": given})
+    for day, column in enumerate((typed, pa.array([*texts, '[{"of": {}}', "{}"])), 1):
+        table = pa.table({"id": [*ids, "broken", "no array"][: len(column)], "sizes": column})
         deliveries.append(Delivery("crm", f"d{day}", at=utc(2024, 1, day), frame=table))
-    made = planned(spark, tmp_path, dimension, deliveries)
-    bad = made.change_records.where("_kind = 'bad'").selectExpr("id", "day(_effective_at) day", "_bad_reason reason")
-    told = bad.toArrow().to_pylist()
+    load_plan = planned(spark, tmp_path, dimension, deliveries)
+    bad = load_plan.change_records.where("_kind = 'bad'").selectExpr(
+        "id", "day(_effective_at) day", "_bad_reason reason"
+    )
+    bad_rows = bad.toArrow().to_pylist()
     assert_same_rows(
         """
         | id       | day |
@@ -341,11 +345,11 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
         | broken   | 2   |
         | no array | 2   |
         """,
-        [{"id": row["id"], "day": row["day"]} for row in told],
+        [{"id": row["id"], "day": row["day"]} for row in bad_rows],
     )
-    assert f"sizes: cannot cast '{{}}' to {sizes}" in [row["reason"] for row in told]
-    kept = made.actions.selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
-    assert sorted((row["id"], row["sizes"]) for row in kept) == [
+    assert f"sizes: cannot cast '{{}}' to {sizes}" in [row["reason"] for row in bad_rows]
+    versions = load_plan.actions.selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
+    assert sorted((row["id"], row["sizes"]) for row in versions) == [
         ("empty", "[{}]"),
         ("full", '[{"of":{"small":1,"large":null}},null]'),
         ("none", None),
@@ -354,12 +358,12 @@ def test_a_part_that_does_not_cast_makes_a_bad_row(spark: SparkSession, tmp_path
 
 @pytest.mark.rule("S20")
 def test_a_column_may_have_a_name_that_begins_with_an_underscore(spark: SparkSession, tmp_path: Path) -> None:
-    """As the hash that another system made of the row."""
+    """For example a hash of the row by another system."""
     source = Source("crm", feed=Feed(deletes="_kind = 'D'"), columns={"mark": "_hash", "id": "_batch"})
     dimension = Dimension("dim_c", "id", {"mark": 2}, source)
     frame = pa.table({"_batch": ["a"], "_hash": ["4711"], "_kind": ["U"]})
-    made = planned(spark, tmp_path, dimension, [Delivery("crm", "d1", at=utc(2024, 1, 1), frame=frame)])
-    assert made.actions.select("id", "mark").collect() == [("a", "4711")]
+    load_plan = planned(spark, tmp_path, dimension, [Delivery("crm", "d1", at=utc(2024, 1, 1), frame=frame)])
+    assert load_plan.actions.select("id", "mark").collect() == [("a", "4711")]
 
 
 @pytest.mark.rule("S26")
@@ -382,9 +386,9 @@ def test_an_object_of_a_json_file_can_be_a_map_or_a_text(spark: SparkSession, tm
     frame = pa.table({"id": ["d", "no number, mapped", "e"], "sizes": keyed, "note": [["x"], [], None]})
     at = utc(2024, 1, 1)
     deliveries = [Delivery("crm", "d1", at=at, path=str(path)), Delivery("crm", "d2", at=at, frame=frame)]
-    made = planned(spark, tmp_path, dimension, deliveries)
-    assert [b.bad_rows for b in made.results] == [3, 1]
-    rows = made.actions.orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
+    load_plan = planned(spark, tmp_path, dimension, deliveries)
+    assert [b.bad_rows for b in load_plan.results] == [3, 1]
+    rows = load_plan.actions.orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
     assert rows == [
         ("a", '{"1":0.5,"2":7.0}', '{"x":"1"}'),
         ("b", "{}", '{"y":"1"}'),
@@ -417,31 +421,31 @@ BROKEN = {
 
 @pytest.mark.rule("S26", "S27")
 @pytest.mark.parametrize("kind", ["csv", "json"])
-def test_a_line_that_is_no_row_of_the_columns_is_a_bad_row(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """It is kept as it came. Its parts may lie in the wrong columns, so its key is not known, and nobody is retired."""
+def test_a_line_that_does_not_fit_the_columns_is_a_bad_row(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """It is stored as delivered. Its values may be in other columns, so its key is unknown; no entity is retired."""
     for day, text in enumerate(LINES[kind], 1):
         (tmp_path / f"c_2024-01-0{day}.{kind}").write_text(text, encoding="utf-8")
     channel = Snapshot(f"c_{{date}}.{kind}", options={"sep": ";"})
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", channel, bad_row_limit=1.0))
-    made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(b.rows, b.bad_rows, b.closed, b.undeclared) for b in made.results] == [
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(b.rows, b.bad_rows, b.closed, b.undeclared) for b in load_plan.results] == [
         (4, 1, 0, ()),
         (3, 1, 0, ()),
         (3, 2, 0, ()),
     ]
-    log = made.change_records.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
+    log = load_plan.change_records.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
     reason, lines = BROKEN[kind]
     assert log.select("id", "_bad_reason", "_bad_row").collect() == [(None, reason, line) for line in lines]
-    rows = made.actions.where("current_flag").orderBy("id").select("id", "city").collect()
+    rows = load_plan.actions.where("current_flag").orderBy("id").select("id", "city").collect()
     assert rows == [("a", "Oslo"), ("b", "Kiel"), ("d", "Bonn")]
 
 
 @pytest.mark.slow
 @pytest.mark.rule("S5")
-def test_each_batch_is_asked_for_changes_without_an_order(
+def test_each_batch_is_checked_for_changes_without_an_order(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many another one has."""
+    """However many another batch has."""
     monkeypatch.setattr(intake, "_SHOWN_KEYS", 1)
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed()))
     ids = {"d1": ["a", "b", "c"], "d2": ["z"]}
@@ -450,8 +454,8 @@ def test_each_batch_is_asked_for_changes_without_an_order(
         for name, keys in ids.items()
     }
     days = enumerate(frames.items(), 1)
-    given = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
-    done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, given)
+    deliveries = [Delivery("crm", name, at=utc(2024, 1, day), frame=frame) for day, (name, frame) in days]
+    done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
     assert [batch.details for batch in done.rejected] == [{"keys": "id=a and more"}, {"keys": "id=z"}]
 
 
@@ -499,48 +503,46 @@ def test_a_value_that_would_change_is_a_bad_value_in_every_column(spark: SparkSe
     "source",
     [Source("crm", Snapshot("c_{date}.csv")), Source("crm", feed=Feed("c_{date}.csv", effective_at="at"))],
 )
-def test_a_name_with_a_day_that_is_none_stops_that_delivery(tmp_path: Path, source: Source) -> None:
+def test_an_invalid_date_in_a_name_is_a_missing_time(tmp_path: Path, source: Source) -> None:
     for day in (28, 30):
         (tmp_path / f"c_2024-02-{day}.csv").write_text("id,city,at\n")
     dimension = Dimension("dim_c", "id", {"city": 2}, source)
     good, bad = discover(dimension, None, base=tmp_path)
     assert (good.at, good.missing_time(dimension)) == (utc(2024, 2, 28), "")
-    wrong = "2024-02-30 in the name of c_2024-02-30.csv is not a date of the calendar"
-    assert (bad.at, bad.missing_time(dimension)) == (None, wrong)
+    problem = "2024-02-30 in the name of c_2024-02-30.csv is not a date of the calendar"
+    assert (bad.at, bad.missing_time(dimension)) == (None, problem)
 
 
-def test_a_path_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_path_is_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
     """The folder `[1]` is read and not the folder `1`, one file alone and two at once."""
     for name, city in (("1", "Linz"), ("[1]", "Graz")):
         (tmp_path / name).mkdir()
         for month in (1, 2):
             (tmp_path / name / f"c_2024-0{month}-01.csv").write_text(f"id,city\n{month},{city}\n")
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed="[1]/c_{date}.csv"))
-    found = discover(dimension, spark, base=tmp_path)
-    for chosen in (found[:1], found):
-        made = planned(spark, tmp_path, dimension, chosen)
-        assert not rejected(made)
-        rows = made.actions.select("id", "city").collect()
+    deliveries = discover(dimension, spark, base=tmp_path)
+    for chosen in (deliveries[:1], deliveries):
+        load_plan = planned(spark, tmp_path, dimension, chosen)
+        assert not rejected(load_plan)
+        rows = load_plan.actions.select("id", "city").collect()
         assert sorted(tuple(row) for row in rows) == [(str(n), "Graz") for n in range(1, len(chosen) + 1)]
 
 
 @pytest.mark.rule("S26")
-def test_files_of_one_folder_with_other_orders_of_columns_are_not_taken_for_one(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Spark takes one header for all of them; that delivery is left out, and the one beside it goes in."""
+def test_a_folder_of_files_with_different_headers_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would use one header for all of them. The other delivery is accepted."""
     for month, header in ((1, "id,city,email"), (2, "id,email,city")):
         folder = tmp_path / f"c_2024-0{month}-01.csv"
         folder.mkdir()
         (folder / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
         (folder / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot("c_{date}.csv")))
-    made = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(batch.outcome, batch.code) for batch in made.results] == [
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.outcome, batch.code) for batch in load_plan.results] == [
         ("accepted", ""),
         ("rejected", "UNREADABLE_DELIVERY"),
     ]
-    assert "c_2024-02-01.csv/part-" in rejected(made)[0].problem
+    assert "c_2024-02-01.csv/part-" in rejected(load_plan)[0].problem
 
 
 @pytest.mark.rule("S26")
@@ -554,9 +556,9 @@ def test_each_pattern_is_read_by_itself(spark: SparkSession, tmp_path: Path, for
             rows = pa.table({"id": [str(part)], "city": [f"{city} {month}"]})
             write(rows, tmp_path / str(month) / f"part-{part}.{format}")
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(format=format)))
-    made = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, format) for month in (1, 2)])
-    assert [(batch.outcome, batch.rows) for batch in made.results] == [("accepted", 2), ("accepted", 2)]
-    cities = made.actions.orderBy("id", "effective_from").select("city").collect()
+    load_plan = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, format) for month in (1, 2)])
+    assert [(batch.outcome, batch.rows) for batch in load_plan.results] == [("accepted", 2), ("accepted", 2)]
+    cities = load_plan.actions.orderBy("id", "effective_from").select("city").collect()
     assert [row["city"] for row in cities] == ["Graz 1", "Graz 2", "Linz 1", "Linz 2"]
 
 
@@ -568,10 +570,10 @@ def test_the_files_of_a_pattern_have_one_header(spark: SparkSession, tmp_path: P
         (tmp_path / str(month) / "part-0.csv").write_text("id,city,email\n1,Graz,a@x.at\n")
         (tmp_path / str(month) / "part-1.csv").write_text(f"{header}\n2,Linz,b@x.at\n")
     dimension = Dimension("dim_c", "id", {"city": 2, "email": 1}, Source("crm", Snapshot(format="csv")))
-    made = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, "csv") for month in (1, 2)])
-    outcomes = [(batch.outcome, batch.code) for batch in made.results]
+    load_plan = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, "csv") for month in (1, 2)])
+    outcomes = [(batch.outcome, batch.code) for batch in load_plan.results]
     assert outcomes == [("accepted", ""), ("rejected", "UNREADABLE_DELIVERY")]
-    assert "2/part-1.csv" in rejected(made)[0].problem
+    assert "2/part-1.csv" in rejected(load_plan)[0].problem
 
 
 def _pattern(folder: Path, month: int, format: str) -> Delivery:
@@ -589,8 +591,8 @@ def _write_json(table: pa.Table, path: Path) -> None:
 
 @pytest.mark.rule("S34")
 @pytest.mark.parametrize("revision", [-1, "1/2"])
-def test_a_revision_that_cannot_be_one_is_rejected(revision: int | str) -> None:
-    """Below 0 it would rank above all numbers; and two deliveries could share one name."""
+def test_an_invalid_revision_is_rejected(revision: int | str) -> None:
+    """A negative one would rank above all numbers; with a slash two deliveries could share one name."""
     with pytest.raises(SourceDataError) as caught:
         Delivery("crm", "d1", at=utc(2024, 1, 1), revision=revision)
     assert caught.value.code == "DELIVERY_REVISION"
@@ -609,7 +611,7 @@ BY_REGION = Dimension(
 
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize(
-    ("source", "channel", "scope", "told"),
+    ("source", "channel", "scope", "message"),
     [
         (
             "pos",
@@ -622,24 +624,26 @@ BY_REGION = Dimension(
         ("erp", "snapshot", [], r"scope=\[\], but its snapshot declares no scope"),
     ],
 )
-def test_a_scope_is_one_that_its_channel_declares(source: str, channel: str, scope: list[list[str]], told: str) -> None:
+def test_a_scope_fits_the_declaration_of_its_channel(
+    source: str, channel: str, scope: list[list[str]], message: str
+) -> None:
     delivery = Delivery(source, "d1", channel, at=utc(2024, 1, 1), scope=scope)
-    with pytest.raises(SourceDataError, match=rf"delivery {source}/d1: {told}"):
+    with pytest.raises(SourceDataError, match=rf"delivery {source}/d1: {message}"):
         delivery.batch(BY_REGION)
 
 
 @pytest.mark.rule("S27")
-def test_a_scope_has_values_that_its_columns_can_have(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_scope_has_values_of_the_types_of_its_columns(spark: SparkSession, tmp_path: Path) -> None:
     by_id = Source("pos", Snapshot(scope=("id",)))
     shop = Dimension("dim_shop", {"id": "int"}, {"city": 2}, [by_id])
     frame = pa.table({"id": [7], "city": ["Rome"]})
-    wrong = Delivery("pos", "d1", at=utc(2024, 1, 1), frame=frame, scope=[[7], ["7a"]])
+    delivery = Delivery("pos", "d1", at=utc(2024, 1, 1), frame=frame, scope=[[7], ["7a"]])
     with pytest.raises(SourceDataError, match=r"SCOPE_VALUE.*dim_shop: pos/.*'7a' in its scope is not a int"):
-        planned(spark, tmp_path, shop, [wrong])
+        planned(spark, tmp_path, shop, [delivery])
 
 
 @pytest.mark.rule("S27")
 def test_a_scope_may_be_empty() -> None:
-    """Such a snapshot speaks of nobody, as one without rows does that is scoped by them."""
-    nobody = Delivery("pos", "d1", "snapshot", at=utc(2024, 1, 1), scope=[])
-    assert nobody.batch(BY_REGION).scope_columns == ("region",)
+    """Such a snapshot covers no entity, like one without rows whose scope is derived from its rows."""
+    delivery = Delivery("pos", "d1", "snapshot", at=utc(2024, 1, 1), scope=[])
+    assert delivery.batch(BY_REGION).scope_columns == ("region",)

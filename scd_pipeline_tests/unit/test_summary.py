@@ -7,7 +7,7 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.summary import load_summary
-from scd_pipeline_tests.facts.given import PLAY
+from scd_pipeline_tests.facts.players import PLAY
 
 
 def test_rows_with_the_key_of_the_unknown_member_are_counted_by_role() -> None:

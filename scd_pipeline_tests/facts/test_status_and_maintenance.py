@@ -1,4 +1,4 @@
-"""Where everything stands, and upkeep: tables that were compacted read the same, and are written on."""
+"""Status and maintenance: compacted tables have the same rows, and loads continue."""
 
 from __future__ import annotations
 
@@ -55,66 +55,68 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Declarations:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Status]:
-    """What is told before any load, of a dimension that is ahead of its audit and its fact, and at the end."""
-    store = Warehouse(spark, tmp_path_factory.mktemp("told"))
+def statuses(
+    spark: SparkSession, declared: Declarations, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Status]:
+    """Statuses before any load, of a dimension ahead of its audit and fact, with a rejected delivery, at the end."""
+    store = Warehouse(spark, tmp_path_factory.mktemp("status"))
     (customer,), (sale,) = declared.dimensions, declared.facts
 
-    def now() -> Status:
+    def current_status() -> Status:
         return status(store, declared.dimensions, declared.facts, now=NOW)
 
     folder = Path(customer.origin.rpartition(":")[0]).parent
-    found, (first, second) = {"before": now()}, select_deliveries(customer, spark)
+    collected, (first, second) = {"before": current_status()}, select_deliveries(customer, spark)
     load(store, customer, [first])
     load(store, sale, select_deliveries(sale.as_dimension(), spark))
     ingest_and_apply(store, customer, [second])
-    found["ahead"] = now()
+    collected["ahead"] = current_status()
     (folder / "customers_2024-01-03.csv").write_text(FILES["customers_2024-01-02.csv"] + ",Ulm\n", encoding="utf-8")
-    found["rejected"] = now()
+    collected["rejected"] = current_status()
     (folder / "customers_2024-01-03.csv").unlink()
     record(store, customer)
     load(store, sale)
-    return {**found, "after": now()}
+    return {**collected, "after": current_status()}
 
 
-def sources(of: Status) -> list[tuple[object, ...]]:
-    return [(s.source, s.batches, s.last_delivery, s.age, s.pending, s.quarantined) for s in of.sources]
+def sources(report: Status) -> list[tuple[object, ...]]:
+    return [(s.source, s.batches, s.last_delivery, s.age, s.pending, s.quarantined) for s in report.sources]
 
 
-def tables(of: Status) -> list[tuple[object, ...]]:
-    return [(t.table, t.commits > 0, t.lag, t.audit_lag, t.dimensions_behind) for t in of.tables]
+def tables(report: Status) -> list[tuple[object, ...]]:
+    return [(t.table, t.commits > 0, t.lag, t.audit_lag, t.dimensions_behind) for t in report.tables]
 
 
 @pytest.mark.slow
-def test_before_the_first_load_everything_waits(told: dict[str, Status]) -> None:
-    assert sources(told["before"]) == [
+def test_status_reports_all_deliveries_as_pending_before_the_first_load(statuses: dict[str, Status]) -> None:
+    assert sources(statuses["before"]) == [
         ("crm", 0, "", None, ("2024-01-01", "2024-01-02"), 0),
         ("till", 0, "", None, ("2024-01-03",), 0),
     ]
-    assert tables(told["before"]) == [("dim_customer", False, 0, 0, ()), ("fct_sale", False, 0, 0, ())]
+    assert tables(statuses["before"]) == [("dim_customer", False, 0, 0, ()), ("fct_sale", False, 0, 0, ())]
 
 
 @pytest.mark.slow
-def test_what_is_behind_is_told(told: dict[str, Status]) -> None:
-    assert sources(told["ahead"]) == [
+def test_status_reports_lag(statuses: dict[str, Status]) -> None:
+    assert sources(statuses["ahead"]) == [
         ("crm", 2, "2024-01-02", dt.timedelta(days=9), (), 0),
         ("till", 1, "2024-01-03", dt.timedelta(days=8), (), 1),
     ]
-    assert tables(told["ahead"]) == [("dim_customer", True, 0, 1, ()), ("fct_sale", True, 0, 0, ("dim_customer",))]
+    assert tables(statuses["ahead"]) == [("dim_customer", True, 0, 1, ()), ("fct_sale", True, 0, 0, ("dim_customer",))]
 
 
 @pytest.mark.slow
-def test_what_a_load_would_leave_out_is_told_with_its_reason(told: dict[str, Status]) -> None:
-    crm, _ = told["rejected"].sources
+def test_status_reports_the_deliveries_that_a_load_would_reject(statuses: dict[str, Status]) -> None:
+    crm, _ = statuses["rejected"].sources
     (text,) = crm.rejected
     assert crm.pending == ("2024-01-03",)
     assert text.startswith("2024-01-03 [BAD_ROWS]: 1 of 3 rows ")
 
 
-def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
+def test_status_reports_all_tables_even_if_one_does_not_fit_its_declaration(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:
-    """Also of a table that was never loaded it is told what a load would leave out."""
+    """It also reports the deliveries that a load of a new table would reject."""
     (customer,), store = declared.dimensions, Warehouse(spark, warehouse)
     ingest_and_apply(store, customer, select_deliveries(customer, spark)[:1])
     folder = Path(customer.origin.rpartition(":")[0]).parent
@@ -131,12 +133,12 @@ def test_what_keeps_one_table_out_keeps_nobody_from_hearing_of_the_others(
 
 
 @pytest.mark.slow
-def test_when_all_has_followed_nothing_is_behind(told: dict[str, Status]) -> None:
-    assert tables(told["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
+def test_status_reports_no_lag_after_all_loads(statuses: dict[str, Status]) -> None:
+    assert tables(statuses["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
 @pytest.mark.slow
-def test_upkeep_makes_files_fewer_and_leaves_the_rows(
+def test_maintenance_reduces_files_and_preserves_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
@@ -146,37 +148,39 @@ def test_upkeep_makes_files_fewer_and_leaves_the_rows(
     resource = WarehouseResource(path=str(warehouse), remote=remote)
     result = maintenance_job("dim_customer").execute_in_process(resources={"warehouse": resource})
     assert result.success
-    done = [
+    observations = [
         event.asset_observation_data.asset_observation
         for event in result.all_events
         if event.event_type == dg.DagsterEventType.ASSET_OBSERVATION
     ]
-    told = {of.asset_key.to_user_string(): (of.metadata["files_before"], of.metadata["files_after"]) for of in done}
-    assert set(told) == set(table_names("dim_customer"))
-    assert all(int(str(after.value)) <= int(str(was.value)) for was, after in told.values())
-    assert told["dim_customer_changes"][1].value == 1
+    file_counts = {
+        o.asset_key.to_user_string(): (o.metadata["files_before"], o.metadata["files_after"]) for o in observations
+    }
+    assert set(file_counts) == set(table_names("dim_customer"))
+    assert all(int(str(after.value)) <= int(str(was.value)) for was, after in file_counts.values())
+    assert file_counts["dim_customer_changes"][1].value == 1
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
 
 
 @pytest.mark.slow
-def test_an_own_commit_is_repeated_before_delta_forgets_it(
+def test_maintenance_renews_a_pipeline_commit_before_it_expires(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
     first, second = select_deliveries(customer, spark)
     load(store, customer, [first])
-    at = store.table(customer.name).last_commit()
-    assert at.at is not None
-    soon, late = at.at + dt.timedelta(days=1), at.at + dt.timedelta(days=16)
-    assert not any(done.renewed for done in maintain(store, [customer.name], now=soon))
-    done = maintain(store, table_names(customer.name), now=late)
+    commit = store.table(customer.name).last_commit()
+    assert commit.at is not None
+    soon, late = commit.at + dt.timedelta(days=1), commit.at + dt.timedelta(days=16)
+    assert not any(result.renewed for result in maintain(store, [customer.name], now=soon))
+    results = maintain(store, table_names(customer.name), now=late)
     assert store.table(customer.name).properties().get(RETENTION) is None
     store.table(customer.name).set_properties({RETENTION: "interval 30 days"})
     maintain(store, [customer.name], now=soon)
     assert store.table(customer.name).properties()[RETENTION] == "interval 30 days"
     renewed = store.table(customer.name).last_commit()
-    assert (renewed.number, renewed.high_water_marks) == (at.number + 1, at.high_water_marks)
-    assert {one.table: one.renewed for one in done} == dict.fromkeys(table_names(customer.name), True)
+    assert (renewed.number, renewed.high_water_marks) == (commit.number + 1, commit.high_water_marks)
+    assert {result.table: result.renewed for result in results} == dict.fromkeys(table_names(customer.name), True)
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
     load(store, customer, [second])
@@ -184,7 +188,7 @@ def test_an_own_commit_is_repeated_before_delta_forgets_it(
 
 
 @pytest.mark.slow
-def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
+def test_a_fact_is_loaded_after_maintenance_of_an_unchanged_dimension(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:
     """Delta refuses versions before an OPTIMIZE once the retention of their files has passed."""
@@ -201,14 +205,14 @@ def test_a_fact_is_loaded_after_upkeep_though_its_dimension_is_quiet(
     assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_behind == ()
 
 
-def test_files_that_a_reader_may_need_are_kept(spark: SparkSession, warehouse: Path) -> None:
+def test_a_retention_that_is_too_short_for_readers_is_an_error(spark: SparkSession, warehouse: Path) -> None:
     with pytest.raises(UsageError) as error:
         maintain(Warehouse(spark, warehouse), ["dim_x"], now=NOW, retention_hours=24)
     assert (error.value.code, error.value.details["least"]) == ("RETENTION_TOO_SHORT", 168)
 
 
-def test_the_same_is_an_asset(spark: SparkSession, remote: str, declared: Declarations, warehouse: Path) -> None:
-    """Also where the dimension, whose partitions it has not, was materialized before."""
+def test_the_status_is_an_asset(spark: SparkSession, remote: str, declared: Declarations, warehouse: Path) -> None:
+    """Also if the dimension, whose partitions it does not have, was materialized before."""
     assert spark
     (customer,), (sale,) = declared.dimensions, declared.facts
     assets = [dimension_assets(customer), fact_assets(sale), status_asset([customer], [sale])]
@@ -216,8 +220,8 @@ def test_the_same_is_an_asset(spark: SparkSession, remote: str, declared: Declar
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("dim_customer_deliveries", ["2024-01-01"])
         instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", partition="2024-01-01"))
-        told_to = {"warehouse": resource}
-        result = dg.materialize(assets, selection=["scd_status"], resources=told_to, instance=instance)
-    (told,) = result.asset_materializations_for_node("scd_status")
+        resources = {"warehouse": resource}
+        result = dg.materialize(assets, selection=["scd_status"], resources=resources, instance=instance)
+    (materialization,) = result.asset_materializations_for_node("scd_status")
     names = ("pending_deliveries", "rows_quarantined", "pending_commits", "stale_facts")
-    assert [told.metadata[name].value for name in names] == [3, 0, 0, 0]
+    assert [materialization.metadata[name].value for name in names] == [3, 0, 0, 0]

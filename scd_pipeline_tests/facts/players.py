@@ -81,8 +81,8 @@ def players(name: str, table: str, revision: int = 1) -> Delivery:
 
 def plays(name: str, table: str, *, day: int = 1, revision: int = 1, withdrawn: bool = False) -> Delivery:
     at = dt.datetime(2020, 1, day)
-    told = None if withdrawn else frame(table)
-    return Delivery("floor", name, "feed", at=at, revision=revision, frame=told, withdrawn=withdrawn)
+    content = None if withdrawn else frame(table)
+    return Delivery("floor", name, "feed", at=at, revision=revision, frame=content, withdrawn=withdrawn)
 
 
 def frame(table: str) -> pa.Table:
