@@ -116,7 +116,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_views(store: W
 def test_a_view_that_cannot_be_created_does_not_block_the_others(store: Warehouse) -> None:
     name, failures = "dim_club_with_dim_player", list[str]()
     if not store.schema:
-        return
+        pytest.skip("a warehouse in a folder stores no views")
     table = store.table(name).identifier
     store.spark.sql(f"DROP VIEW IF EXISTS {table}")
     store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")

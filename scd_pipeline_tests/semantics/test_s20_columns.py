@@ -217,7 +217,7 @@ def test_a_former_name_can_be_removed_once_the_column_is_renamed(own_tables: Own
         for batch in snapshots(table, source="pos").batches(dimension)
     ]
     assert_same_rows(becomes, o.oracle(YEARS[3].dim, batches))
-    assert all(result.passed for result in check_dimension(own_tables.warehouse, third))
+    assert {result.passed for result in check_dimension(own_tables.warehouse, third)} == {True}
     assert plan(own_tables.warehouse, by_files(complete), []).schema_steps == ()
 
     other = Warehouse(own_tables.warehouse.spark, own_tables.files.parent / "other")

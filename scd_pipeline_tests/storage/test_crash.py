@@ -18,6 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.load.schema_steps import execute
+from scd_pipeline.load.state import read_state
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -101,6 +102,7 @@ def test_a_feed_of_no_ops_is_not_read_again(in_rome: Warehouse) -> None:
     log, dimension = (in_rome.table(name).last_commit() for name in ("dim_customer_changes", "dim_customer"))
     assert (log.number, dimension.table_version) == (2, version)
     assert log.unchanged == UnchangedDimension(dimension.number, 2)
+    assert not read_state(in_rome, CUSTOMER).has_pending_commits
 
 
 def test_the_next_run_continues_a_real_killed_process(remote: str, in_rome: Warehouse) -> None:
