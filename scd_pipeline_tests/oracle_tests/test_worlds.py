@@ -277,7 +277,7 @@ def test_windows_say_what_was_stated_last() -> None:
     for one in SOME:
         dim = replace(one.dim, begin=None)
         versions = _by_key(dim, o.oracle(dim, one.batches))
-        said = [s for s in o.settled(o.statements(dim, one.batches)) if s.kind != "no_op" and dim.has_windows]
+        said = [s for s in o.resolve_kinds(o.statements(dim, one.batches)) if s.kind != "no_op" and dim.has_windows]
         for key, time in {(statement.key, statement.time) for statement in said}:
             until = [statement for statement in said if statement.key == key and statement.time <= time]
             there = [r for r in versions.get(key, []) if r["effective_from"] <= time < r["effective_to"]]
