@@ -341,7 +341,7 @@ def decisive(dim: Dim, batch: Batch, rows: Sequence[Row]) -> list[Row]:
 
 
 def contradict(dim: Dim, batch: Batch, rows: Sequence[Row]) -> bool:
-    """S5: whether rows of one position differ in an attribute or in whether they delete, and no tie rule resolves it."""
+    """S5: whether rows of one position differ in an attribute, or delete and do not, and no tie rule resolves it."""
     if tie_rule(dim, batch) == "last_row":
         return False
     rows = decisive(dim, batch, rows)
