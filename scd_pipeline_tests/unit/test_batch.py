@@ -47,8 +47,8 @@ def test_snapshots_that_may_cover_the_same_entities_form_a_group(batches: list[B
 @pytest.mark.rule("S14")
 def test_names_have_one_order_independent_of_arrival() -> None:
     """Numbers are compared as numbers, dates come before them, and two ways of writing one number are two names."""
-    in_order = ["2024-01-31", "2024-02-01", "0", "00", "1", "01", "001", "2", "10", "a", "b"]
-    assert len({rank(name) for name in in_order}) == len(in_order)
-    assert sorted(in_order, key=rank)[:4] == ["2024-01-31", "2024-02-01", "0", "00"]
-    assert sorted(in_order, key=rank)[-3:] == ["10", "a", "b"]
-    assert [rank(name) for name in in_order] == [oracle.code(name) for name in in_order]
+    names = ["2024-01-31", "2024-02-01", "0", "00", "1", "01", "001", "2", "10", "a", "b"]
+    assert len({rank(name) for name in names}) == len(names)
+    assert sorted(names, key=rank)[:4] == ["2024-01-31", "2024-02-01", "0", "00"]
+    assert sorted(names, key=rank)[-3:] == ["10", "a", "b"]
+    assert [rank(name) for name in names] == [oracle.code(name) for name in names]
