@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 PROBE, STORED_CAPABILITIES = capabilities.probe, capabilities.load_capabilities
 
 SHARED_BY_ALL_FILES = ("facts", "functional")
-"""Folders of tests whose files share what is slow to make."""
+"""Folders of tests whose files share fixtures that are slow to create."""
 
 
 NEED_SPARK = {"spark", "remote", "installation"}
 
 
 def _needs_spark(item: pytest.Item) -> bool:
-    """Return whether a test uses a session, itself or as the engine's side of a text table."""
+    """Return whether a test uses a session, by itself or as the engine's side of a text table."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     return params.get("side") == "engine" or not NEED_SPARK.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need Spark, and group those that share what is slow to create in one process."""
+    """Mark the tests that need Spark, and group those that share slow fixtures in one process."""
     for item in items:
         if _needs_spark(item):
             item.add_marker(pytest.mark.spark)
@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def installation() -> Installation:
-    """Java and jars, as the set-up left them."""
+    """The Java and the jars of the set-up."""
     try:
         return find_installation(Environment.from_env())
     except SetupError as error:
@@ -110,7 +110,7 @@ def remote(spark: SparkSession, installation: Installation) -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Probe what a server's Delta can do once in a run, not for each of its warehouses.
+    """Probe the capabilities of a server's Delta once in a run, not for each of its warehouses.
 
     The table that stores the answer is written by the first warehouse and copied into each later one, which saves two
     commits per test. A test of that table needs the fixture `each_warehouse_probes`.
@@ -127,15 +127,15 @@ def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     def copied(spark: SparkSession, memory: Table, scratch_path: str, **more: str) -> capabilities.Capabilities:
         folder = Path(memory.path or "")
-        known = answers.get(capabilities.server_name(spark))
-        if not folder.is_absolute() or not template.exists() or known is None or more.get("engine", "") != "":
+        answer = answers.get(capabilities.server_name(spark))
+        if not folder.is_absolute() or not template.exists() or answer is None or more.get("engine", "") != "":
             stored = STORED_CAPABILITIES(spark, memory, scratch_path, **more)
             if folder.is_absolute() and not template.exists():
                 shutil.copytree(folder, template)
             return stored
         if not folder.exists():
             shutil.copytree(template, folder)
-        return known
+        return answer
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(capabilities, "probe", probe)

@@ -1,8 +1,8 @@
-"""The rules of history, stated naively in plain Python: the oracle that the engine is held against.
+"""The rules of history in plain Python, implemented as simply as possible: the oracle for tests of the engine.
 
-It knows no differences, no indexes and no increments: it takes all batches, stores every statement that they
-make, and replays them entity by entity. It imports nothing of the package under test. One function, one rule;
-the docstring names it. All times are naive UTC datetimes.
+It has no differences, no indexes and no increments: it reads all batches, stores every change record (`Statement`)
+in them, and replays them entity by entity. It imports nothing of the package under test. Each function implements
+one rule, which its docstring names. All times are naive UTC datetimes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RETIRE_GUARD = "RETIRE_GUARD"
 
 
 class Unreadable(enum.Enum):
-    """What stands for a delivered text that does not cast, in a key or in a value."""
+    """Placeholder for a delivered text that does not cast, in a key or in a value."""
 
     BAD = "bad"
 
@@ -39,7 +39,7 @@ BAD = Unreadable.BAD
 
 @dataclass(frozen=True)
 class Attr:
-    """An attribute: its type (0, 1, 2, 3, 6), the one source that states it, and its former names."""
+    """An attribute: its type (0, 1, 2, 3, 6), the one source that provides it, and its former names."""
 
     name: str
     scd: int
@@ -50,7 +50,7 @@ class Attr:
 
 @dataclass(frozen=True)
 class Src:
-    """A source: whether it decides existence, how its change feed is to be read (S30), and what decides ties (S5)."""
+    """A source: whether it decides existence, how its change feed is read (S30), and what resolves ties (S5)."""
 
     name: str
     decides: bool
@@ -62,7 +62,7 @@ class Src:
 
 @dataclass(frozen=True)
 class Guard:
-    """S27: the share of the existing entities that a snapshot may retire, and from how many entities on."""
+    """S27: the share of the existing entities that a snapshot may retire, and the size from which it applies."""
 
     share: float = 0.25
     at_least: int = 20
@@ -70,7 +70,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Dim:
-    """A dimension's declaration, as far as it bears on history."""
+    """A dimension's declaration, as far as it matters for history."""
 
     name: str
     key: tuple[str, ...]
@@ -95,9 +95,9 @@ class Dim:
 
 @dataclass(frozen=True)
 class Row:
-    """A delivered row. A column that is missing in `values` is not stated; None in it is NULL.
+    """A delivered row. A column that is missing in `values` is not provided; None in it is NULL.
 
-    `key` holds None or BAD where the key cannot be read; `bad`: why a row with a readable key is not taken.
+    `key` contains None or BAD where the key cannot be read; `bad`: why a row with a readable key is quarantined.
     """
 
     key: Key
@@ -115,12 +115,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a source delivers at once; `rows` are in the order of the file.
+    """One revision of one delivery; `rows` are in the order of the file.
 
-    `declared` names the attribute columns that it delivers, under the names that the declaration of then
-    gave them (None: whatever its rows hold). `row_times`: the channel has a column with each row's own time.
-    Without it the rows of a snapshot are stated at `at`, and those of a feed at `at` unless they hold a time
-    nevertheless. `scope_values` None with `scope_columns`: the distinct ones in it. `world` is not read here.
+    `declared` names the attribute columns that it delivers, by their names in the declaration at that time (None:
+    the columns of its rows). `row_times`: the channel has a column with the time of each row. Without it the rows
+    of a snapshot have the time `at`, and so do those of a feed, unless a row has a time nevertheless.
+    `scope_values` None with `scope_columns`: the distinct values in its rows. The oracle does not read `world`.
     """
 
     source: str
@@ -140,7 +140,7 @@ class Batch:
 
     @property
     def run_id(self) -> str:
-        """The delivery without its revision, so that an equal edition changes no row (S34)."""
+        """The delivery without its revision, so that a revision with the same content changes no row (S34)."""
         return f"{self.source}/{self.channel}/{self.delivery}"
 
     @property
@@ -154,7 +154,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a batch says of one entity at one position: values, gone, present (S4) or nothing."""
+    """A change record: what a batch asserts about one entity at one position: upsert, delete, presence (S4), no-op."""
 
     batch: Batch
     key: Key
@@ -166,21 +166,21 @@ class Statement:
 
     @property
     def order(self) -> tuple[Position, bool]:
-        """By position; a snapshot's own rows come before its word on who is there."""
+        """By position; the rows of a snapshot come before the presences that it asserts."""
         return position(self.batch, self.time, self.sequence), self.kind == "presence"
 
 
 @dataclass(frozen=True)
 class State:
-    """An entity at one point: whether it exists, and what was stated of it (no name: never stated)."""
+    """An entity at one time: whether it exists, and its values (an attribute never provided has none)."""
 
-    alive: bool = False
+    exists: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """All that is stated of an entity at one time, with its state before and after."""
+    """All change records of an entity at one time, with its state before and after."""
 
     time: dt.datetime
     statements: tuple[Statement, ...]
@@ -214,7 +214,7 @@ def canon(value: Any) -> Any:
 
 @cache
 def code(token: str) -> str:
-    """The order of deliveries and revisions: dates as dates, integers as integers, all else as text."""
+    """The order of deliveries and revisions: dates as dates, integers as integers, others as text."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", token, re.ASCII) and _is_date(token):
         return "d" + token
     if re.fullmatch(r"\d{1,20}", token, re.ASCII):
@@ -232,9 +232,9 @@ def _is_date(token: str) -> bool:
 
 
 def position(batch: Batch, time: dt.datetime, sequence: int | None) -> Position:
-    """Position: time, sequence (NULL first), delivery, channel, source, revision. Arrival is no part of it.
+    """Position: time, sequence (NULL first), delivery, channel, source, revision. Arrival is not part of it.
 
-    Of a delivery one revision counts, so that the revision orders nothing among those that count.
+    One revision of a delivery is current, so the revision does not affect the order of current ones.
     """
     delivery = code(batch.delivery), batch.channel, batch.source, code(str(batch.revision))
     return time, sequence is not None, sequence or 0, *delivery
@@ -244,14 +244,14 @@ def position(batch: Batch, time: dt.datetime, sequence: int | None) -> Position:
 
 
 def row_time(batch: Batch, row: Row) -> dt.datetime | None:
-    """S4: a row's own time where the channel has one; else the batch's."""
+    """S4: a row's own time where the channel has one, otherwise the batch's."""
     if batch.row_times:
         return row.effective_at
     return row.effective_at or batch.at if batch.channel == "feed" else batch.at
 
 
 def time_fault(dim: Dim, time: dt.datetime | None) -> str | None:
-    """S26, S29: no time, one before the fixed beginning, or one at or after the open end."""
+    """S26, S29: no time, a time before the fixed beginning, or a time at or after the open end."""
     if time is None:
         return NO_TIME
     if dim.begin and time < dim.begin[0]:
@@ -260,7 +260,7 @@ def time_fault(dim: Dim, time: dt.datetime | None) -> str | None:
 
 
 def scope_of(dim: Dim, batch: Batch) -> set[Key] | None:
-    """Scope: None for everything, else the declared values, or the distinct ones in the batch."""
+    """Scope: None for everything, otherwise the declared values, or the distinct values in the batch."""
     if not batch.scope_columns:
         return None
     if batch.scope_values is not None:
@@ -278,7 +278,7 @@ def _scope_part(dim: Dim, batch: Batch, key: Key) -> Key:
 
 
 def row_fault(dim: Dim, batch: Batch, row: Row) -> str | None:
-    """S26: why a row goes to the quarantine; None for one that is taken."""
+    """S26: why a row is quarantined; None for an accepted row."""
     if not row.readable:
         return UNREADABLE_KEY
     if row.bad:
@@ -287,26 +287,26 @@ def row_fault(dim: Dim, batch: Batch, row: Row) -> str | None:
     return time_fault(dim, row_time(batch, row)) or outside
 
 
-def stated(dim: Dim, batch: Batch, row: Row) -> dict[str, Any]:
-    """S20, S30: the attributes that a row states, under their names of today.
+def provided(dim: Dim, batch: Batch, row: Row) -> dict[str, Any]:
+    """S20, S30: the attributes that a row provides, by their current names.
 
-    Not stated: another source's attribute, a column that the row lacks or that was not declared then, and
-    NULL in a feed whose NULLs are declared as such. A delete states none (S18).
+    Not provided: another source's attribute, a column that the row lacks or that was not declared at the time, and
+    NULL in a feed that declares `nulls: not_provided`. A delete provides none (S18).
     """
     if row.kind == "delete":
         return {}
-    found = {attr.name: _delivered(attr, batch, row) for attr in dim.attrs if attr.source == batch.source}
+    columns = {attr.name: _delivered(attr, batch, row) for attr in dim.attrs if attr.source == batch.source}
     return {
         name: row.values[column]
-        for name, column in found.items()
+        for name, column in columns.items()
         if column is not None and not (row.values[column] is None and _silent_nulls(dim, batch))
     }
 
 
 def _delivered(attr: Attr, batch: Batch, row: Row) -> str | None:
     """S20: the delivered column of an attribute, under its name or a former one."""
-    known = row.values.keys() if batch.declared is None else row.values.keys() & set(batch.declared)
-    return next((name for name in (attr.name, *attr.former_names) if name in known), None)
+    delivered = row.values.keys() if batch.declared is None else row.values.keys() & set(batch.declared)
+    return next((name for name in (attr.name, *attr.former_names) if name in delivered), None)
 
 
 def _silent_nulls(dim: Dim, batch: Batch) -> bool:
@@ -314,7 +314,7 @@ def _silent_nulls(dim: Dim, batch: Batch) -> bool:
 
 
 def changes(dim: Dim, batch: Batch) -> dict[tuple[Key, dt.datetime, int | None], list[Row]]:
-    """S5: the rows that are taken, together where nothing orders them."""
+    """S5: the accepted rows, grouped where nothing orders them."""
     groups: dict[tuple[Key, dt.datetime, int | None], list[Row]] = {}
     for row in batch.rows:
         if row_fault(dim, batch, row) is None:
@@ -331,7 +331,7 @@ def tie_rule(dim: Dim, batch: Batch) -> str:
 
 
 def decisive(dim: Dim, batch: Batch, rows: Sequence[Row]) -> list[Row]:
-    """S5: of the rows of one position, in the order of the file, those that the tie rule leaves."""
+    """S5: the rows of one position that the tie rule keeps, in the order of the file."""
     rule = tie_rule(dim, batch)
     if rule == "delete_wins" and any(row.kind == "delete" for row in rows):
         return [row for row in rows if row.kind == "delete"]
@@ -341,38 +341,38 @@ def decisive(dim: Dim, batch: Batch, rows: Sequence[Row]) -> list[Row]:
 
 
 def contradict(dim: Dim, batch: Batch, rows: Sequence[Row]) -> bool:
-    """S5: rows of one position give one attribute different values, or delete and do not, and no rule decides."""
+    """S5: whether rows of one position differ in an attribute, or delete and do not, and no tie rule resolves it."""
     if tie_rule(dim, batch) == "last_row":
         return False
     rows = decisive(dim, batch, rows)
-    given: dict[str, set[Any]] = {}
+    values_by_name: dict[str, set[Any]] = {}
     for row in rows:
-        for name, value in stated(dim, batch, row).items():
-            given.setdefault(name, set()).add(canon(value))
-    return len({row.kind for row in rows}) > 1 or any(len(values) > 1 for values in given.values())
+        for name, value in provided(dim, batch, row).items():
+            values_by_name.setdefault(name, set()).add(canon(value))
+    return len({row.kind for row in rows}) > 1 or any(len(values) > 1 for values in values_by_name.values())
 
 
 def unordered_keys(dim: Dim, batch: Batch) -> set[Key]:
-    """S5: the keys for which a batch is refused."""
+    """S5: the keys for which a batch is rejected."""
     return {key for (key, _, _), rows in changes(dim, batch).items() if contradict(dim, batch, rows)}
 
 
 # ------------------------------------------------------------------------- batches
 
 
-def one_of_each(batches: Iterable[Batch]) -> list[Batch]:
-    """S14, S34: a batch delivered again is a retry; to be let through once is to be let through."""
-    kept: dict[str, Batch] = {}
+def without_retries(batches: Iterable[Batch]) -> list[Batch]:
+    """S14, S34: a batch delivered again is a retry; an override of one of them is an override of the batch."""
+    batches_by_id: dict[str, Batch] = {}
     for batch in batches:
-        known = kept.setdefault(batch.id, batch)
-        if content(known) != content(batch):
+        first = batches_by_id.setdefault(batch.id, batch)
+        if content(first) != content(batch):
             raise ValueError(f"{batch.id}: two contents under one revision; a change needs a higher revision")
-        kept[batch.id] = replace(known, allow_guard=known.allow_guard or batch.allow_guard)
-    return list(kept.values())
+        batches_by_id[batch.id] = replace(first, allow_guard=first.allow_guard or batch.allow_guard)
+    return list(batches_by_id.values())
 
 
 def content(batch: Batch) -> Any:
-    """What a batch says, whatever the order of its rows."""
+    """The content of a batch, independent of the order of its rows."""
     rows = sorted(
         repr((r.key, canon(dict(r.values)), r.kind, r.effective_at, r.sequence, r.reason, r.bad)) for r in batch.rows
     )
@@ -387,18 +387,18 @@ def content(batch: Batch) -> Any:
     )
 
 
-def standing(batches: Iterable[Batch]) -> list[Batch]:
-    """S34: of each delivery the highest revision counts, wholly, whatever came last."""
+def current_revisions(batches: Iterable[Batch]) -> list[Batch]:
+    """S34: the highest revision of each delivery is current as a whole, in any order of arrival."""
     best: dict[str, Batch] = {}
     for batch in batches:
-        known = best.setdefault(batch.run_id, batch)
-        if code(str(batch.revision)) > code(str(known.revision)):
+        highest = best.setdefault(batch.run_id, batch)
+        if code(str(batch.revision)) > code(str(highest.revision)):
             best[batch.run_id] = batch
     return sorted(best.values(), key=lambda batch: batch.position)
 
 
 def retires(dim: Dim, batch: Batch) -> bool:
-    """S27, S30: a snapshot of the deciding source retires whom it leaves out, unless a key is unreadable."""
+    """S27, S30: a snapshot of the existence source retires the entities that it omits, unless a key is unreadable."""
     return (
         batch.channel == "snapshot"
         and not batch.withdrawn
@@ -407,19 +407,19 @@ def retires(dim: Dim, batch: Batch) -> bool:
     )
 
 
-def guard_stops(dim: Dim, batch: Batch, taken: Sequence[Batch]) -> bool:
-    """S27: a snapshot may not retire more than the declared share of those its source had asserted to exist."""
+def guard_rejects(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> bool:
+    """S27: a snapshot may retire at most the declared share of the entities that its source has asserted to exist."""
     if not retires(dim, batch) or batch.allow_guard:
         return False
-    existing = [key for key in asserted_in_source(dim, batch, taken) if in_scope(dim, batch, key)]
+    existing = [key for key in asserted_in_source(dim, batch, accepted_batches) if in_scope(dim, batch, key)]
     retired = set(existing) - {row.key for row in batch.rows}
     guard = dim.retire_guard
     return len(existing) >= guard.at_least and len(retired) > guard.share * len(existing)
 
 
-def asserted_in_source(dim: Dim, batch: Batch, taken: Sequence[Batch]) -> list[Key]:
-    """S27: the entities that the batch's own source had asserted to exist just before its position."""
-    own = [other for other in taken if other.source == batch.source]
+def asserted_in_source(dim: Dim, batch: Batch, accepted_batches: Sequence[Batch]) -> list[Key]:
+    """S27: the entities that the batch's own source has asserted to exist just before its position."""
+    own = [other for other in accepted_batches if other.source == batch.source]
     asserted: dict[Key, bool] = {}
     for statement in all_statements(dim, own):
         if statement.order[0] < batch.position and (assertion := existence_assertion(statement)) is not None:
@@ -427,27 +427,27 @@ def asserted_in_source(dim: Dim, batch: Batch, taken: Sequence[Batch]) -> list[K
     return [key for key, exists in asserted.items() if exists]
 
 
-def _first_stopped(dim: Dim, batches: Sequence[Batch]) -> Batch | None:
-    """S27: a run of many goes by position."""
-    return next((batch for i, batch in enumerate(batches) if guard_stops(dim, batch, batches[:i])), None)
+def _first_rejected(dim: Dim, batches: Sequence[Batch]) -> Batch | None:
+    """S27: the retire guard checks the batches in order of position."""
+    return next((batch for i, batch in enumerate(batches) if guard_rejects(dim, batch, batches[:i])), None)
 
 
 def accepted(dim: Dim, batches: Iterable[Batch]) -> tuple[list[Batch], dict[str, str]]:
-    """S5, S27, S34: the batches that count, by position, and the refused ones with the rule (by batch id).
+    """S5, S27, S34: the batches in effect, by position, and the rule that each rejected one breaks (by batch id).
 
-    A refused revision is not accepted, so the one below it stands. A withdrawn one is among those that count.
+    A rejected revision is not accepted, so the next lower one is current. A withdrawn revision is in effect too.
     """
-    candidates = one_of_each(batches)
-    refused = {batch.id: UNORDERED for batch in candidates if unordered_keys(dim, batch)}
-    candidates = [batch for batch in candidates if batch.id not in refused]
-    while (rejected := _first_stopped(dim, standing(candidates))) is not None:
-        refused[rejected.id] = RETIRE_GUARD
+    candidates = without_retries(batches)
+    rejections = {batch.id: UNORDERED for batch in candidates if unordered_keys(dim, batch)}
+    candidates = [batch for batch in candidates if batch.id not in rejections]
+    while (rejected := _first_rejected(dim, current_revisions(candidates))) is not None:
+        rejections[rejected.id] = RETIRE_GUARD
         candidates = [batch for batch in candidates if batch.id != rejected.id]
-    return standing(candidates), refused
+    return current_revisions(candidates), rejections
 
 
 def quarantine(dim: Dim, batches: Iterable[Batch]) -> list[tuple[str, Key | None, str]]:
-    """S26: the bad rows of the batches that count: batch id, key (None: unreadable), reason."""
+    """S26: the bad rows of the batches in effect: batch id, key (None: unreadable), reason."""
     return [
         (batch.id, row.key if row.readable else None, reason)
         for batch in accepted(dim, batches)[0]
@@ -456,16 +456,16 @@ def quarantine(dim: Dim, batches: Iterable[Batch]) -> list[tuple[str, Key | None
     ]
 
 
-# ---------------------------------------------------------------------- statements
+# ------------------------------------------------------------------ change records
 
 
 def merged(dim: Dim, batch: Batch, rows: Sequence[Row]) -> Statement:
-    """S5: rows that nothing orders and that agree are one statement (of several reasons, the least).
+    """S5: rows that nothing orders and that agree are one change record (of several reasons, the least).
 
-    Where the last row decides, it does so for each attribute that it provides, and its reason is the statement's.
+    Where the last row decides, it does so for each attribute that it provides, and its reason is the record's.
     """
     rows = decisive(dim, batch, rows)
-    values = {name: value for row in rows for name, value in stated(dim, batch, row).items()}
+    values = {name: value for row in rows for name, value in provided(dim, batch, row).items()}
     reason = min((row.reason for row in rows if row.reason is not None), default=None)
     if tie_rule(dim, batch) == "last_row":
         reason = rows[-1].reason
@@ -474,70 +474,70 @@ def merged(dim: Dim, batch: Batch, rows: Sequence[Row]) -> Statement:
     return Statement(batch, rows[0].key, rows[0].kind, time, rows[0].sequence, values, reason)
 
 
-def presences(batch: Batch, said: Iterable[Statement]) -> list[Statement]:
-    """S4: a snapshot with row times says at its own time who is there, with the row of highest position."""
+def presences(batch: Batch, records: Iterable[Statement]) -> list[Statement]:
+    """S4: a snapshot with row times asserts presence at its own time, with the row of highest position."""
     highest: dict[Key, Statement] = {}
-    for statement in sorted(said, key=lambda statement: statement.order):
+    for statement in sorted(records, key=lambda statement: statement.order):
         highest[statement.key] = statement
     return [replace(top, kind="presence", time=batch.at, sequence=None) for top in highest.values()]
 
 
 def absences(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statement]:
-    """S19, S27, S30: whom a snapshot leaves out of its scope is gone where it retires; else nothing."""
+    """S19, S27, S30: an entity of its scope that a snapshot omits is deleted if it retires; otherwise a no-op."""
     delivered = {row.key for row in batch.rows}
     kind = "delete" if retires(dim, batch) else "no_op"
-    left_out = (key for key in keys if key not in delivered and in_scope(dim, batch, key))
-    return [Statement(batch, key, kind, batch.at) for key in left_out]
+    omitted = (key for key in keys if key not in delivered and in_scope(dim, batch, key))
+    return [Statement(batch, key, kind, batch.at) for key in omitted]
 
 
-def silences(dim: Dim, batch: Batch) -> list[Statement]:
-    """S26: a snapshot's quarantined row whose key can be read counts as present and says nothing."""
+def no_ops(dim: Dim, batch: Batch) -> list[Statement]:
+    """S26: a snapshot's bad row with a readable key keeps its entity from being absent, and asserts nothing."""
     bad = {row.key for row in batch.rows if row.readable and row_fault(dim, batch, row)}
     return [Statement(batch, key, "no_op", batch.at) for key in bad]
 
 
 def batch_statements(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statement]:
-    """All that a batch says of the given entities; a withdrawn one says nothing (S34)."""
+    """All change records of a batch about some entities; a withdrawn batch has none (S34)."""
     if batch.withdrawn:
         return []
-    said = [merged(dim, batch, rows) for rows in changes(dim, batch).values()]
+    records = [merged(dim, batch, rows) for rows in changes(dim, batch).values()]
     if batch.channel == "feed":
-        return said
-    present = presences(batch, said) if batch.row_times else []
-    return [*said, *present, *absences(dim, batch, keys), *silences(dim, batch)]
+        return records
+    present = presences(batch, records) if batch.row_times else []
+    return [*records, *present, *absences(dim, batch, keys), *no_ops(dim, batch)]
 
 
 def all_statements(dim: Dim, batches: Sequence[Batch]) -> list[Statement]:
-    """Every statement of the given batches, in order of position."""
+    """Every change record of some batches, in order of position."""
     keys = dict.fromkeys(row.key for batch in batches for row in batch.rows if row.readable)
-    said = [statement for batch in batches for statement in batch_statements(dim, batch, keys)]
-    return sorted(said, key=lambda statement: statement.order)
+    records = [record for batch in batches for record in batch_statements(dim, batch, keys)]
+    return sorted(records, key=lambda record: record.order)
 
 
 def statements(dim: Dim, batches: Iterable[Batch]) -> list[Statement]:
-    """Every statement of the batches that count, in order of position; `present` is not yet settled."""
+    """Every change record of the batches in effect, in order of position; presences are not resolved yet."""
     return all_statements(dim, accepted(dim, batches)[0])
 
 
-def settled(ordered: Iterable[Statement]) -> list[Statement]:
-    """S4: *present* states its row's values where the entity is not alive in this source; else nothing.
+def resolve_kinds(ordered: Iterable[Statement]) -> list[Statement]:
+    """S4: a presence provides its row's values where the entity does not exist in this source; otherwise nothing.
 
-    An absence deletes only an entity whose existence this source has asserted before; else it asserts nothing.
+    An absence deletes only an entity whose existence this source has asserted before; otherwise it asserts nothing.
     """
-    alive: dict[tuple[str, Key], bool] = {}
+    exists: dict[tuple[str, Key], bool] = {}
     asserted: dict[tuple[str, Key], bool] = {}
     result = []
     for statement in ordered:
         entity = (statement.batch.source, statement.key)
         kind = statement.kind
         if kind == "presence":
-            kind = "no_op" if alive.get(entity) else "upsert"
+            kind = "no_op" if exists.get(entity) else "upsert"
         if is_absence(statement) and not asserted.get(entity):
             kind = "no_op"
         if (assertion := existence_assertion(statement)) is not None:
             asserted[entity] = assertion
         if kind != "no_op":
-            alive[entity] = kind == "upsert"
+            exists[entity] = kind == "upsert"
         result.append(replace(statement, kind=kind))
     return result
 
@@ -563,59 +563,59 @@ def existence_assertion(statement: Statement) -> bool | None:
 
 
 def apply(dim: Dim, state: State, statement: Statement) -> State:
-    """S18, S30: values set attributes, gone touches none; the deciding source alone changes existence."""
+    """S18, S30: an upsert sets attributes, a delete sets none; only the existence source changes existence."""
     if statement.kind == "no_op":
         return state
     decides = dim.source(statement.batch.source).decides
-    alive = statement.kind == "upsert" if decides else state.alive
-    return State(alive, {**state.values, **statement.values})
+    exists = statement.kind == "upsert" if decides else state.exists
+    return State(exists, {**state.values, **statement.values})
 
 
 def moments(dim: Dim, ordered: Iterable[Statement]) -> list[Moment]:
-    """S5: the state at a time is the one after all that is stated at it; nothing in between is seen."""
+    """S5: the state at a time is the one after all change records of that time; no intermediate state is visible."""
     result, state = [], State()
     for time, group in groupby(ordered, key=lambda statement: statement.time):
-        said, before = tuple(group), state
-        for statement in said:
+        records, before = tuple(group), state
+        for statement in records:
             state = apply(dim, state, statement)
-        result.append(Moment(time, said, before, state))
+        result.append(Moment(time, records, before, state))
     return result
 
 
 def versioned(dim: Dim, state: State) -> tuple[Any, ...]:
-    """S8, S10: what opens a version where it differs."""
-    return state.alive, *(canon(state.values.get(attr.name)) for attr in dim.of_type(2, 6))
+    """S8, S10: the values whose change opens a version."""
+    return state.exists, *(canon(state.values.get(attr.name)) for attr in dim.of_type(2, 6))
 
 
 def opens(dim: Dim, moment: Moment) -> bool:
-    """S8, S13, S18: alive, and different in existence or in a type 2 or 6 value from what was before."""
-    return moment.after.alive and versioned(dim, moment.before) != versioned(dim, moment.after)
+    """S8, S13, S18: it exists, and its existence or a type 2 or 6 value differs from the state before."""
+    return moment.after.exists and versioned(dim, moment.before) != versioned(dim, moment.after)
 
 
 def ends(moment: Moment) -> bool:
     """S18: an entity that existed does not exist from here on."""
-    return moment.before.alive and not moment.after.alive
+    return moment.before.exists and not moment.after.exists
 
 
 def versions(dim: Dim, history: Sequence[Moment]) -> list[Version]:
-    """S2, S3, S18: a version ends where the next opens or the entity ends; numbers count on through gaps."""
-    found: list[Version] = []
+    """S2, S3, S18: a version ends where the next opens or the entity ends; version numbers continue after gaps."""
+    opened: list[Version] = []
     for i, moment in enumerate(history):
         if opens(dim, moment):
             ending = (later.time for later in history[i + 1 :] if opens(dim, later) or ends(later))
-            found.append(Version(len(found) + 1, moment, next(ending, dim.open_end)))
-    return found
+            opened.append(Version(len(opened) + 1, moment, next(ending, dim.open_end)))
+    return opened
 
 
 def opener(dim: Dim, moment: Moment) -> Statement:
-    """Who opened a version: the last statement at its time that changed existence or a versioned value."""
+    """The change record that opened a version: the last at its time that changed existence or a versioned value."""
     state, last = moment.before, None
     for statement in moment.statements:
         after = apply(dim, state, statement)
         if versioned(dim, after) != versioned(dim, state):
             last = statement
         state = after
-    assert last is not None, "nothing opens at this moment"
+    assert last is not None, "no version opens at this time"
     return last
 
 
@@ -635,36 +635,36 @@ def original(name: str, history: Iterable[Moment]) -> Any:
 
 
 def latest(name: str, history: Sequence[Moment]) -> Any:
-    """S7: the latest value, also of what was stated while the entity was gone."""
+    """S7: the latest value, also if it was provided while the entity was deleted."""
     return history[-1].after.values.get(name)
 
 
 def runs(name: str, history: Iterable[Moment]) -> list[tuple[dt.datetime, Any]]:
-    """S9: when each run of equal values began, from the first time that the attribute is stated."""
-    found: list[tuple[dt.datetime, Any]] = []
+    """S9: when each run of equal values began, from the first time that the attribute is provided."""
+    starts: list[tuple[dt.datetime, Any]] = []
     for moment in history:
         if name in moment.after.values:
             value = moment.after.values[name]
-            if not found or canon(found[-1][1]) != canon(value):
-                found.append((moment.time, value))
-    return found
+            if not starts or canon(starts[-1][1]) != canon(value):
+                starts.append((moment.time, value))
+    return starts
 
 
 def type_3_columns(name: str, history: Iterable[Moment]) -> dict[str, Any]:
-    """S9: the latest value, the one before it, and since when."""
+    """S9: the latest value, the one before it, and when it changed."""
     (_, before), (since, value) = [(None, None), (None, None), *runs(name, history)][-2:]
     return {name: value, f"previous_{name}": before, f"{name}_changed_at": since}
 
 
 def type_6_columns(attr: Attr, history: Sequence[Moment], version: Version, before: Version | None) -> dict[str, Any]:
-    """S10: the version's value, the latest one, and where asked that of the version before."""
-    shown = {
+    """S10: the version's value, the latest one, and if declared that of the version before."""
+    columns = {
         attr.name: version.opened.after.values.get(attr.name),
         f"current_{attr.name}": latest(attr.name, history),
     }
     if attr.previous:
-        shown[f"previous_{attr.name}"] = before.opened.after.values.get(attr.name) if before else None
-    return shown
+        columns[f"previous_{attr.name}"] = before.opened.after.values.get(attr.name) if before else None
+    return columns
 
 
 def attribute_columns(
@@ -682,21 +682,21 @@ def attribute_columns(
             return type_3_columns(attr.name, history)
         case 6:
             return type_6_columns(attr, history, version, before)
-    raise AssertionError(f"{attr.name}: type {attr.scd} is none of an attribute's")
+    raise AssertionError(f"{attr.name}: type {attr.scd} is not a type of attribute")
 
 
 # ---------------------------------------------------------------------------- rows
 
 
 def overwritten_at(dim: Dim, history: Sequence[Moment]) -> dt.datetime:
-    """S14: since when the values hold that stand in every version (types 0, 1, 3 and current_ of type 6)."""
+    """S14: the time of the last change of a value that every version has (types 0, 1, 3 and current_ of type 6)."""
     since, before = dt.datetime.min, tuple(None for _ in dim.of_type(0, 1, 3, 6))
     for i, moment in enumerate(history):
-        shown = tuple(
+        values = tuple(
             canon(original(attr.name, history[: i + 1]) if attr.scd == 0 else moment.after.values.get(attr.name))
             for attr in dim.of_type(0, 1, 3, 6)
         )
-        since, before = (since if shown == before else moment.time), shown
+        since, before = (since if values == before else moment.time), values
     return since
 
 
@@ -724,7 +724,7 @@ def window_columns(dim: Dim, version: Version) -> dict[str, Any]:
 def version_row(
     dim: Dim, key: Key, history: Sequence[Moment], version: Version, before: Version | None
 ) -> dict[str, Any]:
-    """One row of the dimension, but for what only one of the two layouts has."""
+    """One row of the dimension, without the columns that only one of the two layouts has."""
     row = dict(zip(dim.key, key, strict=True))
     for attr in dim.attrs:
         row |= attribute_columns(attr, history, version, before)
@@ -733,29 +733,29 @@ def version_row(
 
 def windowed_rows(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, Any]]:
     """S2: a row for each version."""
-    found = versions(dim, history)
-    pairs = zip([None, *found], found, strict=False)
+    every = versions(dim, history)
+    pairs = zip([None, *every], every, strict=False)
     return [version_row(dim, key, history, v, before) | window_columns(dim, v) for before, v in pairs]
 
 
 def single_row(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, Any]]:
-    """S33: one row for an entity that ever existed; of a deleted one it stays, or by option is removed."""
-    found = versions(dim, history)
-    alive = history[-1].after.alive
-    if not found or (dim.deleted_rows == "remove" and not alive):
+    """S33: one row for an entity that ever existed; that of a deleted entity stays, or is removed by an option."""
+    every = versions(dim, history)
+    exists = history[-1].after.exists
+    if not every or (dim.deleted_rows == "remove" and not exists):
         return []
-    row = version_row(dim, key, history, found[0], None)
+    row = version_row(dim, key, history, every[0], None)
     if dim.deleted_at:
-        row["deleted_at"] = None if alive else next(m.time for m in reversed(history) if ends(m))
+        row["deleted_at"] = None if exists else next(m.time for m in reversed(history) if ends(m))
     return [row]
 
 
 def entities(dim: Dim, batches: Iterable[Batch]) -> dict[Key, list[Moment]]:
-    """The moments of each entity that a row with a readable key or a snapshot speaks of."""
+    """The moments of each entity that has a change record."""
     by_key: dict[Key, list[Statement]] = {}
-    for statement in settled(statements(dim, batches)):
+    for statement in resolve_kinds(statements(dim, batches)):
         by_key.setdefault(statement.key, []).append(statement)
-    return {key: moments(dim, said) for key, said in by_key.items()}
+    return {key: moments(dim, records) for key, records in by_key.items()}
 
 
 def oracle(dim: Dim, batches: Iterable[Batch]) -> list[dict[str, Any]]:
@@ -764,6 +764,6 @@ def oracle(dim: Dim, batches: Iterable[Batch]) -> list[dict[str, Any]]:
 
 
 def entity_rows(dim: Dim, histories: Mapping[Key, Sequence[Moment]]) -> list[dict[str, Any]]:
-    """The rows of entities whose moments are known."""
+    """The rows of entities, from their moments."""
     rows_of = windowed_rows if dim.has_windows else single_row
     return [row for key, history in histories.items() for row in rows_of(dim, key, history)]

@@ -23,7 +23,7 @@ from scd_pipeline.spark.server import start_server, stop_server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The heap and the space of the classes do not have to grow, which costs twenty full collections in the first minutes.
+# The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn1500m -XX:MetaspaceSize=512m"
 # Partitions of a shuffle, and of the rows or files that are read.
 _PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism")
@@ -60,14 +60,18 @@ def several_partitions(spark: SparkSession) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """Return a port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
-    """Wait until somebody answers at the address.  Errors: AssertionError if the process ends, or time is over."""
+    """Wait until a server answers at the address.
+
+    Raises:
+        AssertionError: the process ended, or the time is over.
+    """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -82,13 +86,13 @@ def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -
 def main(arguments: list[str]) -> int:
     """Start or stop; return the exit code."""
     if arguments == ["start"]:
-        found = find_installation(Environment.from_env())
-        server = start_server(folder(), settings(found), java_home=found.java_home)
+        installation = find_installation(Environment.from_env())
+        server = start_server(folder(), settings(installation), java_home=installation.java_home)
         print(f"{server.url} (log: {server.log})")
         return 0
     if arguments == ["stop"]:
-        found = find_installation(Environment.from_env())
-        print(f"servers stopped: {stop_server(folder(), settings(found))}")
+        installation = find_installation(Environment.from_env())
+        print(f"servers stopped: {stop_server(folder(), settings(installation))}")
         return 0
     print("usage: python -m scd_pipeline_tests.servers start|stop", file=sys.stderr)
     return 2

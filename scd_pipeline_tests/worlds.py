@@ -1,16 +1,16 @@
-"""Worlds: small random pasts of one dimension, with all that deliveries do to a pipeline.
+"""Worlds: small random scenarios of one dimension, with every kind of delivery that a pipeline gets.
 
 A world is a declaration (one of six shapes), four to eight batches and the order in which they arrive. The
 same generator runs on a seed (`world(7)`) and under Hypothesis (`worlds()`), where examples shrink.
 
 Many worlds of one shape can share a load. The first key column is `world`, every snapshot is scoped by it,
-and the delivery names of two worlds differ: the world's number is folded into them such that their order
-inside a world stays (see `delivery_name`). `world_alone` gives a world whose snapshots are full ones.
+and the delivery names of two worlds differ: they contain the world's number such that their order
+inside a world stays (see `delivery_name`). `world_alone` returns a world with full snapshots.
 
 The engine's side builds a frame from `rows_as_records` and `physical_columns`. Rendering, by declared type:
 
     type                       column in the delivery   rendered as
-    string                     string                   as it is
+    string                     string                   unchanged
     int, bigint                string                   '12', '-5'
     decimal(10,2)              string                   '1.50'
     boolean                    string                   'true', 'false'
@@ -24,7 +24,7 @@ The engine's side builds a frame from `rows_as_records` and `physical_columns`. 
 NULL is None. A value that does not cast is the text 'x!' (never in a string, double or nested column); a key
 that cannot be read is None, or 'x!' in an int column. A feed has the columns op (`deletes: op = 'D'`), seq
 and reason, a channel with row times has updated_at (`effective_at`) and seq, a snapshot without has neither.
-A share of a batch's rows is bad by intent: declare bad_row_limit 1.
+Some rows of a batch are bad by intent: declare bad_row_limit 1.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Types:
 
 @dataclass(frozen=True)
 class Channel:
-    """How a source delivers: a snapshot's scope columns, and whether the rows carry their own times."""
+    """How a source delivers: the scope columns of its snapshots, and whether its rows have times of their own."""
 
     source: str
     kind: str
@@ -75,9 +75,9 @@ class Channel:
 
 @dataclass(frozen=True)
 class Shape:
-    """A declaration that worlds share: as it is at first, and as it is in the end (S20).
+    """A declaration that worlds share: the first one, and the final one after its changes (S20).
 
-    `optional`: the attributes that a delivery may lack. A feed that states some may lack any.
+    `optional`: the attributes that a delivery may lack. A partial feed may lack any.
     """
 
     name: str
@@ -109,7 +109,7 @@ def _shape(
     """A shape whose first declaration lacks the added attributes and uses the former names."""
     final = Dim(f"dim_{name}", tuple(key), tuple(attr for attr, _ in attrs), sources, **options)
     old = (replace(a, name=(*a.former_names, a.name)[0], former_names=()) for a in final.attrs if a.name not in added)
-    types = {known: kind for attr, kind in attrs for known in (attr.name, *attr.former_names)}
+    types = {column: kind for attr, kind in attrs for column in (attr.name, *attr.former_names)}
     first = replace(final, attrs=tuple(old))
     return Shape(name, Types(key, types), first, final, channels, frozenset(optional))
 
@@ -250,11 +250,11 @@ CASTS = frozenset({"int", "boolean", "date", "timestamp", "decimal(10,2)"})
 
 @dataclass(frozen=True)
 class World:
-    """A past of one dimension.
+    """A scenario of one dimension.
 
-    `batches` stand by position. `phases` are their indexes in the order of delivery, retries included: first
-    those delivered under the first declaration, then those under the final one. `one_load`: what the retire
-    guard stops depends on what is there (S27), so all batches have to be given to one load.
+    `batches` are ordered by position. `phases` are their indexes in the order of delivery, including retries:
+    first those delivered under the first declaration, then those under the final one. `one_load`: what the retire
+    guard rejects depends on the existing entities (S27), so one load has to ingest all batches.
     """
 
     number: int
@@ -269,12 +269,12 @@ class World:
 
     @property
     def first(self) -> tuple[Batch, ...]:
-        """What is delivered under the first declaration, in order of delivery."""
+        """The batches that are delivered under the first declaration, in order of delivery."""
         return tuple(self.batches[i] for i in self.phases[0])
 
     @property
     def second(self) -> tuple[Batch, ...]:
-        """What is delivered under the final declaration, in order of delivery."""
+        """The batches that are delivered under the final declaration, in order of delivery."""
         return tuple(self.batches[i] for i in self.phases[1])
 
     @property
@@ -283,7 +283,7 @@ class World:
 
 
 def world_alone(world: World) -> World:
-    """The same world with no other beside it: what was scoped by `world` is full, by region stays so."""
+    """The same world for a load of its own: snapshots scoped by `world` become full, those by region stay scoped."""
     channels = tuple(replace(c, scope=tuple(s for s in c.scope if s != "world")) for c in world.shape.channels)
     batches = tuple(_unscoped(batch) for batch in world.batches)
     return replace(world, shape=replace(world.shape, channels=channels), batches=batches)
@@ -309,20 +309,22 @@ def rendered(value: Any, kind: str) -> Any:
 
 
 def physical_columns(batch: Batch, types: Types) -> dict[str, str]:
-    """The columns of a delivery with the types they have in it, also where it has no rows."""
+    """The columns of a delivery with their types in it, also where it has no rows."""
     columns = dict.fromkeys(types.key, "string")
     for name in batch.declared or ():
         kind = types.attributes[name]
         columns[name] = kind if kind == "double" or "<" in kind else "string"
     feed = batch.channel == "feed"
     extra = {"op": feed, "updated_at": batch.row_times, "seq": feed or batch.row_times, "reason": feed}
-    return columns | {name: "bigint" if name == "seq" else "string" for name, there in extra.items() if there}
+    return columns | {
+        name: "bigint" if name == "seq" else "string" for name, is_delivered in extra.items() if is_delivered
+    }
 
 
 def rows_as_records(batch: Batch, types: Types) -> list[dict[str, Any]]:
     """The rows of a delivery as its source writes them, with exactly the columns of `physical_columns`.
 
-    The attribute columns are those that the batch declares; what a row does not state is NULL in it.
+    The attribute columns are those that the batch declares; an attribute that a row does not provide is NULL.
     """
     columns = physical_columns(batch, types)
     return [{name: value for name, value in _record(row, types).items() if name in columns} for row in batch.rows]
@@ -373,21 +375,21 @@ LATER_SWITCHES: dict[str, float] = {
 
 
 def drawn_switches(rng: random.Random, seed: int) -> frozenset[str]:
-    """Each by its share; a later one by its own draw, so that it moves no world that does without it."""
+    """Draw each switch by its share; a later one by its own seed, so that worlds without it stay the same."""
     later = {name for name, share in LATER_SWITCHES.items() if random.Random(f"{name} {seed}").random() < share}
     return frozenset(later.union(name for name, share in SWITCHES.items() if rng.random() < share))
 
 
 class Draft:
-    """A world in the making: what its batches are drawn from."""
+    """A world under construction: what its batches are drawn from."""
 
     def __init__(self, rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> None:
         self.rng, self.shape, self.number, self.switches = rng, shape, number, switches
         self.guarded = "guard" in switches and any(_guards(shape, channel) for channel in shape.channels)
         self.redeclares = "redeclared" in switches and shape.redeclared and not self.guarded
         self.times = self._times()
-        self.mixed_up = self.guarded and "wrong_file" in switches
-        self.keys = self._keys((30 if self.mixed_up else 24) if self.guarded else rng.randint(5, 8))
+        self.replaces_second_snapshot = self.guarded and "wrong_file" in switches
+        self.keys = self._keys((30 if self.replaces_second_snapshot else 24) if self.guarded else rng.randint(5, 8))
         self.truth = {key: self._values({}) for key in self.keys}
         self.names = rng.choice(("date", "integer", "text", "mixed"))
         self.slots = rng.sample(range(10), 10)
@@ -407,7 +409,7 @@ class Draft:
             return [(self.number, REGIONS[i % 2], i // 2 + i % 2) for i in ids]
         if self.shape.types.key["id"] == "string":
             return [(self.number, f"k{i}") for i in ids]
-        # Such that (2, 13) of a world and (21, 3) of another have the same digits.
+        # So that (2, 13) of a world and (21, 3) of another have the same digits.
         return [(self.number, i if (i + self.number) % 2 == 0 else 10 + i) for i in ids]
 
     def value(self, kind: str) -> Any:
@@ -415,11 +417,11 @@ class Draft:
             return None
         return self.rng.choice(POOLS[kind][:3] if self.rng.random() < 0.6 else POOLS[kind])
 
-    def _values(self, known: Mapping[str, Any], share: float = 0.4) -> dict[str, Any]:
-        """New values for some of the attributes, the known ones for the rest."""
+    def _values(self, before: Mapping[str, Any], share: float = 0.4) -> dict[str, Any]:
+        """New values for some of the attributes, the values before for the others."""
         kinds = self.shape.types.attributes
-        stay = {a.name for a in self.shape.final.attrs if a.name in known and self.rng.random() > share}
-        return {a.name: known[a.name] if a.name in stay else self.value(kinds[a.name]) for a in self.shape.final.attrs}
+        stay = {a.name for a in self.shape.final.attrs if a.name in before and self.rng.random() > share}
+        return {a.name: before[a.name] if a.name in stay else self.value(kinds[a.name]) for a in self.shape.final.attrs}
 
     def good(self, batch: Batch) -> list[Row]:
         return _good(self.shape.final, batch)
@@ -430,7 +432,7 @@ class Draft:
         return {to_attr[column]: column for column in batch.declared or ()}
 
     def values(self, key: Key, columns: Mapping[str, str]) -> dict[str, Any]:
-        """What a row of this key holds, by delivered column; mostly what was delivered before."""
+        """The values of a row of this key, by delivered column; mostly those delivered before."""
         self.truth[key] = self._values(self.truth[key], share=self.rng.choice((0, 0.4)))
         return {column: self.truth[key][attr] for attr, column in columns.items()}
 
@@ -441,7 +443,7 @@ def _guards(shape: Shape, channel: Channel) -> bool:
 
 
 def delivery_name(kind: str, slot: int, number: int) -> str:
-    """The name of a delivery: ordered by slot inside a world, and no other world of the shape has it."""
+    """The name of a delivery: ordered by slot inside a world, and unique among the worlds of the shape."""
     match kind:
         case "date":
             return str(dt.date(1900, 1, 1) + (slot * MOST_WORLDS + number) * DAY)
@@ -451,7 +453,7 @@ def delivery_name(kind: str, slot: int, number: int) -> str:
 
 
 def delivered_columns(draft: Draft, channel: Channel, phase: int) -> dict[str, str]:
-    """Attribute to column: those of the channel's source, as named in the phase, some of them missing."""
+    """Attribute to column: those of the channel's source, by their names in the phase; some are missing."""
     then = {attr.name for attr in (draft.shape.first, draft.shape.final)[phase].attrs}
     own = [attr for attr in draft.shape.final.attrs if attr.source == channel.source]
     mine = {attr.name: name for attr in own for name in (attr.name, *attr.former_names) if name in then}
@@ -485,7 +487,7 @@ def draft_batch(draft: Draft, index: int, channel: Channel) -> Batch:
 
 
 def _drawn_time(draft: Draft, index: int) -> dt.datetime:
-    """Any time; but where the guard is tried, the first batch is alone at the first."""
+    """Any time; where the retire guard is tested, only the first batch has the first time."""
     if not draft.guarded:
         return draft.rng.choice(draft.times)
     return draft.rng.choice(draft.times[1:]) if index else draft.times[0]
@@ -494,8 +496,8 @@ def _drawn_time(draft: Draft, index: int) -> dt.datetime:
 def _with_snapshot_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> Batch:
     scope = _drawn_scope(draft, batch)
     keys = [key for key in draft.keys if scope is None or _part(batch, key) in scope]
-    there = _drawn_guarded(draft, batch, keys) if draft.guarded else _drawn_present(draft, keys)
-    rows = tuple(row for key in there for row in _snapshot_rows(draft, batch, key, columns))
+    present = _drawn_guarded(draft, batch, keys) if draft.guarded else _drawn_present(draft, keys)
+    rows = tuple(row for key in present for row in _snapshot_rows(draft, batch, key, columns))
     allow = draft.guarded and draft.rng.random() < 0.5
     return replace(batch, rows=rows, scope_values=scope, allow_guard=allow)
 
@@ -506,10 +508,10 @@ def _drawn_present(draft: Draft, keys: list[Key]) -> list[Key]:
 
 
 def _drawn_guarded(draft: Draft, batch: Batch, keys: list[Key]) -> list[Key]:
-    """All at first; later some are left out: up to a quarter (6 of 24), or more than the guard lets pass."""
-    all_of_them = draft.mixed_up or batch.at == draft.times[0]
-    left_out = 0 if all_of_them else draft.rng.choice((0, 3, 6, 7, 12, 20))
-    return draft.rng.sample(keys, len(keys) - left_out)
+    """All at first; later snapshots omit some: up to a quarter (6 of 24), or more than the guard accepts."""
+    all_of_them = draft.replaces_second_snapshot or batch.at == draft.times[0]
+    omitted = 0 if all_of_them else draft.rng.choice((0, 3, 6, 7, 12, 20))
+    return draft.rng.sample(keys, len(keys) - omitted)
 
 
 def _part(batch: Batch, key: Key) -> Key:
@@ -517,7 +519,7 @@ def _part(batch: Batch, key: Key) -> Key:
 
 
 def _drawn_scope(draft: Draft, batch: Batch) -> tuple[Key, ...] | None:
-    """All regions, one of them, or (None) those in the batch."""
+    """All regions, one of them, or (None) those in the batch's rows."""
     if batch.scope_columns == SCOPED_BY_WORLD:
         return ((draft.number,),)
     scopes = (REGIONS, REGIONS, REGIONS[:1], REGIONS[1:], None)
@@ -526,7 +528,7 @@ def _drawn_scope(draft: Draft, batch: Batch) -> tuple[Key, ...] | None:
 
 
 def _snapshot_rows(draft: Draft, batch: Batch, key: Key, columns: Mapping[str, str]) -> list[Row]:
-    """A row for a key; where rows have times, some keys have two, and some times lie after the snapshot's."""
+    """A row for a key; where rows have times, some keys have two, and some times are after the snapshot's."""
     if not batch.row_times:
         return [Row(key, draft.values(key, columns))]
     times = draft.times if draft.rng.random() < 0.2 else [time for time in draft.times if time <= batch.at]
@@ -537,15 +539,15 @@ def _snapshot_rows(draft: Draft, batch: Batch, key: Key, columns: Mapping[str, s
 
 def _with_feed_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> Batch:
     """One to six changes of a few keys, no two at one position."""
-    rng, taken = draft.rng, set()
+    rng, positions = draft.rng, set()
     keys = rng.sample(draft.keys, 6 if draft.guarded else 3)
     rows = []
     for _ in range(rng.randint(1, 6)):
         key, time = rng.choice(keys), rng.choice(draft.times) if batch.row_times else None
         time = batch.at if time and draft.guarded else time
         sequence = None if draft.guarded else rng.choice((None, None, 1, 2, 10))
-        if (key, time, sequence) not in taken:
-            taken.add((key, time, sequence))
+        if (key, time, sequence) not in positions:
+            positions.add((key, time, sequence))
             rows.append(_feed_row(draft, key, columns, time, sequence))
     return replace(batch, rows=tuple(rows))
 
@@ -565,13 +567,13 @@ def _feed_row(
 
 
 def _replaced(batch: Batch, old: Row, *new: Row) -> Batch:
-    """The batch with other rows in the place of one."""
+    """The batch with a row replaced by others."""
     at = next(i for i, row in enumerate(batch.rows) if row is old)
     return replace(batch, rows=(*batch.rows[:at], *new, *batch.rows[at + 1 :]))
 
 
 def _good(dim: Dim, batch: Batch) -> list[Row]:
-    """The rows that state values and are taken."""
+    """The accepted rows that provide values."""
     return [row for row in batch.rows if row.kind == "upsert" and o.row_fault(dim, batch, row) is None]
 
 
@@ -587,7 +589,7 @@ def spoil_value(draft: Draft, batch: Batch) -> Batch | None:
 
 
 def spoil_twin(draft: Draft, batch: Batch) -> Batch | None:
-    """S26: beside a row that is taken another one of its entity that is not."""
+    """S26: a bad row in addition to a good one of the same entity."""
     spoiled = spoil_value(draft, batch)
     if spoiled is None:
         return None
@@ -606,7 +608,7 @@ def spoil_key(draft: Draft, batch: Batch) -> Batch | None:
 
 
 def stray(draft: Draft, batch: Batch) -> Batch | None:
-    """Scope: a row of a region of which the snapshot does not speak."""
+    """Scope: a row of a region that the snapshot does not cover."""
     if len(batch.scope_columns) < 2 or batch.scope_values is None:
         return None
     rows, outside = (
@@ -620,7 +622,7 @@ def stray(draft: Draft, batch: Batch) -> Batch | None:
 
 
 def spoil_time(draft: Draft, batch: Batch) -> Batch | None:
-    """S26, S29: a row without its time, at the open end, or before the fixed beginning."""
+    """S26, S29: a row without a time, at the open end, or before the fixed beginning."""
     rows = draft.good(batch) if batch.row_times else []
     if not rows:
         return None
@@ -640,20 +642,20 @@ def repeat_row(draft: Draft, batch: Batch) -> Batch | None:
 
 
 def split_row(draft: Draft, batch: Batch) -> Batch | None:
-    """S5: two rows of one position that state different attributes."""
+    """S5: two rows of one position that provide different attributes."""
     silent = batch.channel == "feed" and draft.shape.final.source(batch.source).feed_nulls == "not_provided"
-    rows = [row for row in draft.good(batch) if len(_given(row)) > 1]
+    rows = [row for row in draft.good(batch) if len(_provided(row)) > 1]
     if not silent or not rows:
         return None
     row = draft.rng.choice(rows)
-    own = draft.rng.choice(_given(row))
+    own = draft.rng.choice(_provided(row))
     rest = {name: None if name == own else value for name, value in row.values.items()}
     alone = {**dict.fromkeys(rest), own: row.values[own]}
     return _replaced(batch, row, replace(row, values=rest), replace(row, values=alone))
 
 
 def second_sequence(draft: Draft, batch: Batch) -> Batch | None:
-    """S4: of a row-timed snapshot two rows of one entity and time, which their sequences order."""
+    """S4: two rows of a row-timed snapshot with one entity and time, ordered by their sequences."""
     rows = [row for row in draft.good(batch) if row.sequence is None]
     if batch.channel != "snapshot" or not batch.row_times or not rows:
         return None
@@ -665,7 +667,7 @@ def second_sequence(draft: Draft, batch: Batch) -> Batch | None:
 
 
 def tie(draft: Draft, batch: Batch) -> Batch | None:
-    """S5: two or three rows of one position between which the channel's rule decides."""
+    """S5: two or three rows of one position that the channel's tie rule resolves."""
     rule = o.tie_rule(draft.shape.final, batch)
     rows = draft.good(batch)
     if rule == "reject" or not rows:
@@ -677,28 +679,28 @@ def tie(draft: Draft, batch: Batch) -> Batch | None:
         others = [*others, delete]
     elif batch.channel == "feed" and draft.rng.random() < 0.5:
         others[draft.rng.randrange(len(others))] = delete
-    # Anywhere in the file: what is last among them counts, not what is next to them.
+    # Anywhere in the file: the rule uses the last of them, whatever rows are between them.
     group = draft.rng.sample([row, *others], len(others) + 1)
     rest = [other for other in batch.rows if other is not row]
-    places = sorted(draft.rng.choices(range(len(rest) + 1), k=len(group)))
-    for place, member in reversed(list(zip(places, group, strict=True))):
-        rest.insert(place, member)
+    indexes = sorted(draft.rng.choices(range(len(rest) + 1), k=len(group)))
+    for index, member in reversed(list(zip(indexes, group, strict=True))):
+        rest.insert(index, member)
     return replace(batch, rows=tuple(rest))
 
 
-def _given(row: Row) -> list[str]:
+def _provided(row: Row) -> list[str]:
     return [name for name, value in row.values.items() if value is not None]
 
 
 def contradict(draft: Draft, batch: Batch) -> Batch | None:
-    """S5: two rows of one position that differ, or one of which is a delete: the batch has to be refused."""
-    rows = [row for row in draft.good(batch) if _given(row)]
+    """S5: two rows of one position that differ, or one of which is a delete: the batch has to be rejected."""
+    rows = [row for row in draft.good(batch) if _provided(row)]
     if not rows:
         return None
     row = draft.rng.choice(rows)
     if batch.channel == "feed" and draft.rng.random() < 0.4:
         return _replaced(batch, row, row, replace(row, kind="delete", values={}))
-    name = draft.rng.choice(_given(row))
+    name = draft.rng.choice(_provided(row))
     pool = POOLS[draft.shape.types.attributes[name]]
     other = next(value for value in pool if o.canon(value) != o.canon(row.values[name]))
     return _replaced(batch, row, row, replace(row, values={**row.values, name: other}))
@@ -720,7 +722,7 @@ GUARD_TWISTS = (spoil_value, spoil_twin, repeat_row, stray)
 
 
 def twisted(draft: Draft, batches: list[Batch], twist: Twist) -> list[Batch]:
-    """One batch that the twist fits, changed by it."""
+    """The batches, with one of those that the twist fits changed by it."""
     for i in draft.rng.sample(range(len(batches)), len(batches)):
         changed = twist(draft, batches[i])
         if changed is not None:
@@ -729,7 +731,7 @@ def twisted(draft: Draft, batches: list[Batch], twist: Twist) -> list[Batch]:
 
 
 def commit_late(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """S4: a row-timed snapshot has a row that was true before earlier ones, which omit it; the first may have it."""
+    """S4: a row-timed snapshot has a late-arriving row that earlier ones omit; the first may have it."""
     timed = sorted((b for b in batches if _retires_by_row_times(draft, b)), key=lambda b: b.position)
     if len(timed) < 3 or not timed[-1].rows or timed[1].at == timed[-1].at:
         return batches
@@ -746,8 +748,8 @@ def _retires_by_row_times(draft: Draft, batch: Batch) -> bool:
     return batch.channel == "snapshot" and batch.row_times and draft.shape.final.source(batch.source).decides
 
 
-def edition(draft: Draft, batch: Batch, revision: int, same_content: bool = False) -> Batch:
-    """Another revision of a delivery, of the same phase; sometimes for another time."""
+def revise(draft: Draft, batch: Batch, revision: int, same_content: bool = False) -> Batch:
+    """Another revision of a delivery, in the same phase; sometimes for another time."""
     rows = batch.rows if same_content else tuple(_rewritten(draft, batch))
     moved = not same_content and draft.rng.random() < 0.3
     result = replace(batch, revision=revision, rows=rows, at=draft.rng.choice(draft.times) if moved else batch.at)
@@ -756,7 +758,7 @@ def edition(draft: Draft, batch: Batch, revision: int, same_content: bool = Fals
 
 
 def _rewritten(draft: Draft, batch: Batch) -> Iterable[Row]:
-    """Its rows with other values; some are left out."""
+    """Its rows with other values; some are omitted."""
     columns, good = draft.columns(batch), draft.good(batch)
     for row in {(row.key, row.effective_at, row.sequence): row for row in batch.rows}.values():
         if draft.rng.random() < 0.75:
@@ -764,21 +766,21 @@ def _rewritten(draft: Draft, batch: Batch) -> Iterable[Row]:
 
 
 def withdraw(draft: Draft, batch: Batch) -> Batch:
-    return replace(edition(draft, batch, batch.revision + 1), rows=(), withdrawn=True, reason=None)
+    return replace(revise(draft, batch, batch.revision + 1), rows=(), withdrawn=True, reason=None)
 
 
-def wrong_file(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """S27: the second of some snapshots has 8 of 22 other entities; were it taken, the third would retire those."""
+def replace_second_snapshot(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S27: 8 of the 22 entities of the second snapshot are new; if it were accepted, the third would retire them."""
     for number, batch in enumerate(_guarded(batches)):
         own = draft.keys[8:] if number == 1 else draft.keys[:22]
         rows = tuple(row for row in batch.rows if row.key in own)
-        kept = replace(batch, rows=rows, allow_guard=False)
-        batches = [kept if other is batch else other for other in batches]
+        changed = replace(batch, rows=rows, allow_guard=False)
+        batches = [changed if other is batch else other for other in batches]
     return batches
 
 
 def cut_short(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """S27, S34: a higher revision of a snapshot lacks most of its rows; once it is stopped, the lower one stands."""
+    """S27, S34: a higher revision of a snapshot lacks most of its rows; as it is rejected, the lower one is current."""
     lower = draft.rng.choice(_guarded(batches)[1:])
     higher = replace(lower, revision=2, rows=lower.rows[:1], allow_guard=False)
     draft.phase[higher.id] = draft.phase[lower.id]
@@ -786,37 +788,37 @@ def cut_short(draft: Draft, batches: list[Batch]) -> list[Batch]:
 
 
 def _guarded(batches: list[Batch]) -> list[Batch]:
-    """By position the snapshots of the channel that delivers first, of which there are three at least."""
+    """The snapshots of the channel that delivers first, by position; three at least."""
     own = [batch for batch in batches if _channel(batch) == _channel(batches[0])]
     return sorted(own, key=lambda batch: batch.position)
 
 
-def editions(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """S34: revisions above and below, the same content again, withdrawn batches, and some brought back."""
-    rng, found = draft.rng, list(batches)
+def with_revisions(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S34: higher and lower revisions, the same content again, withdrawals, and deliveries after a withdrawal."""
+    rng, revised = draft.rng, list(batches)
     originals = rng.sample(batches, len(batches))
     for switch in ("higher_revision", "lower_revision", "same_content", "withdrawn"):
-        if draft.on(switch) and originals and len(found) < 8:
-            found += _editions_of(draft, originals.pop(), switch)
-    return found[:8]
+        if draft.on(switch) and originals and len(revised) < 8:
+            revised += _revisions_of(draft, originals.pop(), switch)
+    return revised[:8]
 
 
-def _editions_of(draft: Draft, batch: Batch, switch: str) -> list[Batch]:
+def _revisions_of(draft: Draft, batch: Batch, switch: str) -> list[Batch]:
     match switch:
         case "higher_revision":
-            return [edition(draft, batch, draft.rng.choice((2, 10)))]
+            return [revise(draft, batch, draft.rng.choice((2, 10)))]
         case "lower_revision":
-            return [edition(draft, batch, 0)]
+            return [revise(draft, batch, 0)]
         case "same_content":
-            return [edition(draft, batch, 9, same_content=True)]
-    back = [edition(draft, batch, 3, draft.rng.random() < 0.5)] if draft.on("brought_back") else []
+            return [revise(draft, batch, 9, same_content=True)]
+    back = [revise(draft, batch, 3, draft.rng.random() < 0.5)] if draft.on("brought_back") else []
     return [withdraw(draft, batch), *back]
 
 
-def refuse_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    """S5: of some delivery the last edition is one that has to be refused."""
-    refusing = [batch for batch in batches if o.tie_rule(draft.shape.final, batch) == "reject"]
-    last = {b.run_id: b for b in sorted(refusing, key=lambda b: b.revision)}
+def reject_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
+    """S5: the highest revision of some delivery has to be rejected."""
+    rejecting = [batch for batch in batches if o.tie_rule(draft.shape.final, batch) == "reject"]
+    last = {b.run_id: b for b in sorted(rejecting, key=lambda b: b.revision)}
     for batch in draft.rng.sample(list(last.values()), len(last)):
         changed = contradict(draft, batch)
         if changed is not None:
@@ -828,7 +830,7 @@ def refuse_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
 
 
 def build(rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> World:
-    """A world of a shape, with what the switches allow."""
+    """Build a world of a shape, with the variations that the switches allow."""
     draft = Draft(rng, shape, number, switches)
     batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
     batches = _with_guard_twists(draft, batches) if draft.guarded else _with_twists(draft, batches)
@@ -837,7 +839,7 @@ def build(rng: random.Random, shape: Shape, number: int, switches: Collection[st
 
 
 def drawn_channels(draft: Draft) -> list[Channel]:
-    """Four to six; the first ones deliver from the deciding source."""
+    """Four to six; the first ones deliver from the existence source."""
     rng, every = draft.rng, draft.shape.channels
     deciding = [channel for channel in every if draft.shape.final.source(channel.source).decides]
     first = deciding[:1] * 3 if draft.guarded else [rng.choice(deciding) for _ in range(2)]
@@ -850,15 +852,15 @@ def _with_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
     for switch, twist in ROW_TWISTS.items():
         if draft.on(switch):
             batches = twisted(draft, batches, twist)
-    batches = editions(draft, batches)
+    batches = with_revisions(draft, batches)
     if draft.on("shared_names"):
         batches = share_name(draft, batches)
-    return refuse_one(draft, batches) if draft.on("unordered") else batches
+    return reject_one(draft, batches) if draft.on("unordered") else batches
 
 
 def _with_guard_twists(draft: Draft, batches: list[Batch]) -> list[Batch]:
-    if draft.mixed_up:
-        batches = wrong_file(draft, batches)
+    if draft.replaces_second_snapshot:
+        batches = replace_second_snapshot(draft, batches)
     for twist in GUARD_TWISTS if draft.on("guard_twists") else ():
         batches = twisted(draft, batches, twist)
     return cut_short(draft, batches) if draft.on("cut_short") else batches
@@ -869,8 +871,8 @@ def share_name(draft: Draft, batches: list[Batch]) -> list[Batch]:
     pairs = [(a, b) for a, b in itertools.combinations(batches, 2) if _channel(a) != _channel(b)]
     if not pairs:
         return batches
-    one, other = draft.rng.choice(pairs)
-    return [_renamed(draft, batch, one.delivery) if batch.run_id == other.run_id else batch for batch in batches]
+    first, second = draft.rng.choice(pairs)
+    return [_renamed(draft, batch, first.delivery) if batch.run_id == second.run_id else batch for batch in batches]
 
 
 def _channel(batch: Batch) -> tuple[str, str]:
@@ -884,21 +886,21 @@ def _renamed(draft: Draft, batch: Batch, delivery: str) -> Batch:
 
 
 def _phases(draft: Draft, batches: list[Batch]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """An order of delivery in each phase, with some batches delivered again."""
+    """An order of delivery in each phase, with some retries."""
     return _phase(draft, batches, 0), _phase(draft, batches, 1)
 
 
 def _phase(draft: Draft, batches: list[Batch], phase: int) -> tuple[int, ...]:
     own = [i for i, batch in enumerate(batches) if draft.phase[batch.id] == phase]
-    again = [i for i in own if draft.on("retries") and draft.rng.random() < 0.25]
-    return tuple(draft.rng.sample(own + again, len(own + again)))
+    retries = [i for i in own if draft.on("retries") and draft.rng.random() < 0.25]
+    return tuple(draft.rng.sample(own + retries, len(own + retries)))
 
 
 def world(seed: int, features: Collection[str] | None = None, *, shape: Shape | None = None, number: int = 0) -> World:
     """The world of a seed: the same for the same arguments.
 
-    features: the switches that are on, and no others; by default drawn by their shares.
-    shape: by default the seeds go round the six. number: below 3000, other for each world that shares a load.
+    features: the only switches that are on; by default drawn by their shares.
+    shape: by default the six in turn. number: below 3000, different for each world that shares a load.
     """
     assert 0 <= number < MOST_WORLDS, f"world number {number}: expected 0 to {MOST_WORLDS - 1}"
     unknown = set(features or ()) - {*SWITCHES, *LATER_SWITCHES}
@@ -925,32 +927,35 @@ def worlds(
     return build(draw(st.randoms(use_true_random=False)), chosen, number, draw(drawn))
 
 
-def smaller(one: World) -> Iterator[World]:
+def smaller(scenario: World) -> Iterator[World]:
     """The world without one batch, without one entity, or without one row."""
-    for i in range(len(one.batches)):
-        yield _without_batch(one, i)
-    for key in dict.fromkeys(row.key for batch in one.batches for row in batch.rows):
-        yield _with_rows(one, lambda _, row, key=key: row.key != key)
-    for batch in one.batches:
+    for i in range(len(scenario.batches)):
+        yield _without_batch(scenario, i)
+    for key in dict.fromkeys(row.key for batch in scenario.batches for row in batch.rows):
+        yield _with_rows(scenario, lambda _, row, key=key: row.key != key)
+    for batch in scenario.batches:
         for i in range(len(batch.rows)):
-            yield _with_rows(one, lambda other, row, batch=batch, i=i: other is not batch or row is not batch.rows[i])
+            yield _with_rows(
+                scenario, lambda other, row, batch=batch, i=i: other is not batch or row is not batch.rows[i]
+            )
 
 
-def _without_batch(one: World, gone: int) -> World:
-    first, second = (tuple(i - (i > gone) for i in phase if i != gone) for phase in one.phases)
-    return replace(one, batches=one.batches[:gone] + one.batches[gone + 1 :], phases=(first, second))
+def _without_batch(scenario: World, index: int) -> World:
+    first, second = (tuple(i - (i > index) for i in phase if i != index) for phase in scenario.phases)
+    batches = scenario.batches[:index] + scenario.batches[index + 1 :]
+    return replace(scenario, batches=batches, phases=(first, second))
 
 
-def _with_rows(one: World, stays: Callable[[Batch, Row], bool]) -> World:
-    batches = tuple(replace(b, rows=tuple(row for row in b.rows if stays(b, row))) for b in one.batches)
-    return replace(one, batches=batches)
+def _with_rows(scenario: World, stays: Callable[[Batch, Row], bool]) -> World:
+    batches = tuple(replace(b, rows=tuple(row for row in b.rows if stays(b, row))) for b in scenario.batches)
+    return replace(scenario, batches=batches)
 
 
-def shrunk(one: World, fails: Callable[[World], bool]) -> World:
+def shrunk(scenario: World, fails: Callable[[World], bool]) -> World:
     """A smallest world that still fails: without any batch, entity or row it would not."""
-    while (less := next((other for other in smaller(one) if fails(other)), None)) is not None:
-        one = less
-    return one
+    while (less := next((other for other in smaller(scenario) if fails(other)), None)) is not None:
+        scenario = less
+    return scenario
 
 
 # ------------------------------------------------------------------------ features
@@ -958,7 +963,7 @@ def shrunk(one: World, fails: Callable[[World], bool]) -> World:
 
 @dataclass(frozen=True)
 class Seen:
-    """A world with what the oracle makes of it."""
+    """A world with its results on the oracle."""
 
     world: World
 
@@ -967,20 +972,20 @@ class Seen:
         return self.world.dim
 
     @cached_property
-    def verdict(self) -> tuple[list[Batch], dict[str, str]]:
+    def accepted_and_rejected(self) -> tuple[list[Batch], dict[str, str]]:
         return o.accepted(self.dim, self.world.batches)
 
     @property
-    def standing(self) -> list[Batch]:
-        return self.verdict[0]
+    def batches_in_effect(self) -> list[Batch]:
+        return self.accepted_and_rejected[0]
 
     @cached_property
-    def said(self) -> list[o.Statement]:
-        return o.all_statements(self.dim, self.standing)
+    def statements(self) -> list[o.Statement]:
+        return o.all_statements(self.dim, self.batches_in_effect)
 
     @cached_property
-    def settled(self) -> list[o.Statement]:
-        return o.settled(self.said)
+    def resolved(self) -> list[o.Statement]:
+        return o.resolve_kinds(self.statements)
 
     @cached_property
     def entities(self) -> dict[Key, list[o.Moment]]:
@@ -999,25 +1004,25 @@ class Seen:
         return {reason.split(":")[0] for _, _, reason in o.quarantine(self.dim, self.world.batches)}
 
     @property
-    def editions(self) -> list[tuple[Batch, Batch]]:
-        """Pairs of a lower and a higher edition of one delivery."""
+    def revision_pairs(self) -> list[tuple[Batch, Batch]]:
+        """Pairs of a lower and a higher revision of one delivery."""
         pairs = itertools.permutations(self.world.batches, 2)
         return [(a, b) for a, b in pairs if a.run_id == b.run_id and a.revision < b.revision]
 
     def values(self, kind: str) -> list[Any]:
-        """The values of a declared type that the batches that count deliver."""
+        """The values of a declared type that the batches in effect deliver."""
         names = {name for name, declared in self.world.shape.types.attributes.items() if declared == kind}
-        rows = [row for batch in self.standing for row in batch.rows]
+        rows = [row for batch in self.batches_in_effect for row in batch.rows]
         return [value for row in rows for name, value in row.values.items() if name in names]
 
-    def arrives_later(self, one: Batch, other: Batch) -> bool:
+    def arrives_later(self, first: Batch, second: Batch) -> bool:
         order = [batch.id for batch in self.world.delivered]
-        return order.index(one.id) > order.index(other.id)
+        return order.index(first.id) > order.index(second.id)
 
 
 @dataclass(frozen=True)
 class Look:
-    """One batch that counts, and the world that it is in."""
+    """A batch in effect, and its world."""
 
     seen: Seen
     batch: Batch
@@ -1048,25 +1053,25 @@ class Look:
 
     @property
     def regions(self) -> int:
-        """Of how many regions it speaks; 0 where it does not say, or is not scoped by them."""
+        """The number of regions that it covers; 0 if it does not list them, or is not scoped by region."""
         scoped = self.batch.scope_columns in (SCOPED_BY_REGION, SCOPED_BY_REGION[1:])
         return len(self.batch.scope_values or ()) if scoped else 0
 
     @property
     def lacks_column(self) -> bool:
-        """Without a column that the declaration of then knows."""
+        """Whether it lacks a column of the declaration at that time."""
         final = self.batch.id in {batch.id for batch in self.seen.world.second}
         dim = self.seen.dim if final else self.seen.world.shape.first
         return any(a.source == self.batch.source and a.name not in (self.batch.declared or ()) for a in dim.attrs)
 
     @property
     def merges(self) -> bool:
-        """Different rows of one position."""
+        """Whether it has different rows of one position."""
         groups = o.changes(self.seen.dim, self.batch).values()
         return any(len({repr(row) for row in group}) > 1 for group in groups)
 
     def decides_by(self, rule: str) -> bool:
-        """Rows of one position of which the channel's rule leaves some, or of which the last one decides."""
+        """Whether this tie rule resolves some rows of one position that contradict each other."""
         if o.tie_rule(self.seen.dim, self.batch) != rule:
             return False
         groups = [group for group in o.changes(self.seen.dim, self.batch).values() if len({*map(repr, group)}) > 1]
@@ -1081,19 +1086,19 @@ class Look:
 
     @property
     def orders_one_key_twice(self) -> bool:
-        """By sequence alone."""
-        places = {(row.key, row.effective_at, row.sequence) for row in self.good}
-        return len({place[:2] for place in places}) < len(places)
+        """Whether only a sequence orders two rows."""
+        positions = {(row.key, row.effective_at, row.sequence) for row in self.good}
+        return len({position[:2] for position in positions}) < len(positions)
 
     @property
-    def is_let_through(self) -> bool:
-        before = self.seen.standing[: self.seen.standing.index(self.batch)]
+    def overrides_guard(self) -> bool:
+        before = self.seen.batches_in_effect[: self.seen.batches_in_effect.index(self.batch)]
         guarded = replace(self.batch, allow_guard=False)
-        return self.batch.allow_guard and o.guard_stops(self.seen.dim, guarded, before)
+        return self.batch.allow_guard and o.guard_rejects(self.seen.dim, guarded, before)
 
     @property
-    def is_just_not_stopped(self) -> bool:
-        """A quarter of 24 is left out."""
+    def is_just_accepted_by_guard(self) -> bool:
+        """Whether it omits a quarter of 24 entities."""
         return self.seen.world.one_load and self.snapshot and len(self.batch.rows) == 18
 
     def delivers(self, names: Iterable[str]) -> bool:
@@ -1101,36 +1106,36 @@ class Look:
 
 
 def _returns(history: list[o.Moment]) -> bool:
-    """An entity that ended and came back."""
+    """Whether an entity was deleted and returned."""
     ended = [moment.time for moment in history if o.ends(moment)]
-    return any(m.after.alive and not m.before.alive and m.time > min(ended) for m in history if ended)
+    return any(m.after.exists and not m.before.exists and m.time > min(ended) for m in history if ended)
 
 
 def _equal_times(seen: Seen) -> bool:
-    """One entity, one time, values in several batches."""
-    said = {(s.key, s.time, s.batch.id) for s in seen.said if s.kind == "upsert"}
-    return len({place[:2] for place in said}) < len(said)
+    """Whether several batches provide values of one entity at one time."""
+    positions = {(s.key, s.time, s.batch.id) for s in seen.statements if s.kind == "upsert"}
+    return len({position[:2] for position in positions}) < len(positions)
 
 
-def _present_comes_back(seen: Seen) -> bool:
-    pairs = zip(seen.said, seen.settled, strict=True)
+def _presence_returns_entity(seen: Seen) -> bool:
+    pairs = zip(seen.statements, seen.resolved, strict=True)
     return any(raw.kind == "presence" and after.kind == "upsert" for raw, after in pairs)
 
 
 def _absences_without_effect(seen: Seen) -> list[bool]:
-    """S4: absences of entities that exist by a late row alone; for each whether the entity was deleted earlier."""
+    """S4: absences of entities that only a late row made exist; for each, whether the entity was deleted earlier."""
     exists: dict[tuple[str, Key], bool] = {}
     deleted: set[tuple[str, Key]] = set()
-    found = []
-    for raw, settled in zip(seen.said, seen.settled, strict=True):
+    deleted_earlier = []
+    for raw, resolved in zip(seen.statements, seen.resolved, strict=True):
         entity = (raw.batch.source, raw.key)
-        if o.is_absence(raw) and settled.kind == "no_op" and exists.get(entity):
-            found.append(entity in deleted)
-        if settled.kind == "delete":
+        if o.is_absence(raw) and resolved.kind == "no_op" and exists.get(entity):
+            deleted_earlier.append(entity in deleted)
+        if resolved.kind == "delete":
             deleted.add(entity)
-        if settled.kind != "no_op":
-            exists[entity] = settled.kind == "upsert"
-    return found
+        if resolved.kind != "no_op":
+            exists[entity] = resolved.kind == "upsert"
+    return deleted_earlier
 
 
 def _absence_ends(seen: Seen) -> bool:
@@ -1138,14 +1143,14 @@ def _absence_ends(seen: Seen) -> bool:
     return any(statement.kind == "delete" and statement.batch.channel == "snapshot" for statement in ends)
 
 
-def _stated_while_gone(seen: Seen) -> bool:
-    moments = [m for history in seen.histories for m in history if not m.before.alive and not m.after.alive]
+def _provided_while_deleted(seen: Seen) -> bool:
+    moments = [m for history in seen.histories for m in history if not m.before.exists and not m.after.exists]
     return any(statement.kind == "upsert" for moment in moments for statement in moment.statements)
 
 
 def _removed(seen: Seen) -> bool:
-    gone = [history for history in seen.histories if not history[-1].after.alive]
-    return seen.dim.deleted_rows == "remove" and any(o.versions(seen.dim, history) for history in gone)
+    deleted = [history for history in seen.histories if not history[-1].after.exists]
+    return seen.dim.deleted_rows == "remove" and any(o.versions(seen.dim, history) for history in deleted)
 
 
 def _begins_earlier(seen: Seen) -> bool:
@@ -1170,26 +1175,26 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "row time after its snapshot": lambda x: (
         x.snapshot and x.batch.row_times and any(row.effective_at > x.batch.at for row in x.good)
     ),
-    "retires nobody": lambda x: x.snapshot and x.source.decides and not o.retires(x.seen.dim, x.batch),
+    "does not retire": lambda x: x.snapshot and x.source.decides and not o.retires(x.seen.dim, x.batch),
     "feed": lambda x: x.feed,
     "feed at its delivery's time": lambda x: x.feed and not x.batch.row_times,
-    "feed states some": lambda x: x.feed and x.source.feed_updates == "partial",
+    "partial feed": lambda x: x.feed and x.source.feed_updates == "partial",
     "delete in a feed": lambda x: x.source.decides and x.deletes,
     "delete by another source": lambda x: not x.source.decides and x.deletes,
     "missing column": lambda x: x.lacks_column,
     "missing column in a snapshot": lambda x: x.snapshot and x.lacks_column,
     "NULL as a value": lambda x: x.nulls and (x.snapshot or x.source.feed_nulls == "value"),
-    "NULL as not stated": lambda x: x.nulls and x.feed and x.source.feed_nulls == "not_provided",
+    "NULL as not provided": lambda x: x.nulls and x.feed and x.source.feed_nulls == "not_provided",
     "several changes in a batch": lambda x: x.changes_one_key_twice,
     "sequence": lambda x: any(row.sequence is not None for row in x.batch.rows),
-    "bad row beside a good one": lambda x: bool({r.key for r in x.good} & {r.key for r in x.batch.rows if r.bad}),
+    "bad and good row of one entity": lambda x: bool({r.key for r in x.good} & {r.key for r in x.batch.rows if r.bad}),
     "identical duplicates": lambda x: any(x.batch.rows.count(row) > 1 for row in x.batch.rows),
     "two rows of a snapshot at one time": lambda x: x.snapshot and x.orders_one_key_twice,
     "rows merged": lambda x: x.merges,
     "delete wins": lambda x: x.decides_by("delete_wins"),
     "last row decides": lambda x: x.decides_by("last_row"),
-    "let through the guard": lambda x: x.is_let_through,
-    "just not stopped by the guard": lambda x: x.is_just_not_stopped,
+    "overrides the guard": lambda x: x.overrides_guard,
+    "just accepted by the guard": lambda x: x.is_just_accepted_by_guard,
     "withdrawn": lambda x: x.batch.withdrawn,
     "renamed column": lambda x: x.delivers(name for attr in x.seen.dim.attrs for name in attr.former_names),
     "date as delivery": lambda x: o.code(x.batch.delivery)[0] == "d",
@@ -1204,18 +1209,21 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "three-part key": lambda seen: len(seen.dim.key) == 3,
     "equal times": _equal_times,
     "one name in two channels": lambda seen: (
-        len({b.delivery for b in seen.standing}) < len({b.run_id for b in seen.standing})
+        len({b.delivery for b in seen.batches_in_effect}) < len({b.run_id for b in seen.batches_in_effect})
     ),
-    "refused as unordered": lambda seen: o.UNORDERED in seen.verdict[1].values(),
-    "stopped by the guard": lambda seen: o.RETIRE_GUARD in seen.verdict[1].values(),
-    "stands as the higher revision is stopped": lambda seen: bool(
-        {b.run_id for b in seen.standing} & {b.run_id for b in seen.world.batches if b.id in seen.verdict[1]}
+    "rejected as unordered": lambda seen: o.UNORDERED in seen.accepted_and_rejected[1].values(),
+    "rejected by the guard": lambda seen: o.RETIRE_GUARD in seen.accepted_and_rejected[1].values(),
+    "current as the higher revision is rejected": lambda seen: bool(
+        {b.run_id for b in seen.batches_in_effect}
+        & {b.run_id for b in seen.world.batches if b.id in seen.accepted_and_rejected[1]}
     ),
-    "higher revision": lambda seen: any(o.content(low) != o.content(high) for low, high in seen.editions),
-    "lower revision arrives later": lambda seen: any(seen.arrives_later(*pair) for pair in seen.editions),
-    "same content again": lambda seen: any(o.content(low) == o.content(high) for low, high in seen.editions),
-    "revision for another time": lambda seen: any(low.at != high.at for low, high in seen.editions),
-    "brought back": lambda seen: any(low.withdrawn and not high.withdrawn for low, high in seen.editions),
+    "higher revision": lambda seen: any(o.content(low) != o.content(high) for low, high in seen.revision_pairs),
+    "lower revision arrives later": lambda seen: any(seen.arrives_later(*pair) for pair in seen.revision_pairs),
+    "same content again": lambda seen: any(o.content(low) == o.content(high) for low, high in seen.revision_pairs),
+    "revision for another time": lambda seen: any(low.at != high.at for low, high in seen.revision_pairs),
+    "delivered after a withdrawal": lambda seen: any(
+        low.withdrawn and not high.withdrawn for low, high in seen.revision_pairs
+    ),
     "retry": lambda seen: len(seen.world.delivered) > len(seen.world.batches),
     "late": lambda seen: any(list(phase) != sorted(phase) for phase in seen.world.phases),
     "bad value": lambda seen: "does not cast" in seen.faults,
@@ -1226,8 +1234,8 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "absence without effect": lambda seen: bool(_absences_without_effect(seen)),
     "late row of a returning entity": lambda seen: any(_absences_without_effect(seen)),
     "return after a delete": lambda seen: any(_returns(history) for history in seen.histories),
-    "there at its snapshot's time": _present_comes_back,
-    "stated while gone": _stated_while_gone,
+    "presence returns an entity": _presence_returns_entity,
+    "provided while deleted": _provided_while_deleted,
     "added column": lambda seen: seen.world.shape.redeclared and bool(seen.world.first and seen.world.second),
     "own reason": lambda seen: any(row["change_reason"] != "source_load" for row in seen.rows),
     "fixed beginning": _begins_earlier,
@@ -1245,15 +1253,15 @@ FEATURES = (*WORLD_FEATURES, *BATCH_FEATURES)
 
 
 def features(world: World) -> set[str]:
-    """The names of FEATURES that really occur in a world, in batches that count or in what comes of them."""
+    """The names of FEATURES that occur in a world, in its batches in effect or in their results."""
     seen = Seen(world)
-    looks = [Look(seen, batch) for batch in seen.standing]
-    found = {name for name, occurs in WORLD_FEATURES.items() if occurs(seen)}
-    return found | {name for name, occurs in BATCH_FEATURES.items() if any(map(occurs, looks))}
+    looks = [Look(seen, batch) for batch in seen.batches_in_effect]
+    names = {name for name, occurs in WORLD_FEATURES.items() if occurs(seen)}
+    return names | {name for name, occurs in BATCH_FEATURES.items() if any(map(occurs, looks))}
 
 
-def feature_report(many: Iterable[World]) -> dict[str, float]:
+def feature_report(scenarios: Iterable[World]) -> dict[str, float]:
     """The share of the worlds in which each feature occurs, rarest first."""
-    found = [features(world) for world in many]
-    shares = {name: sum(name in names for names in found) / max(1, len(found)) for name in FEATURES}
+    occurring = [features(world) for world in scenarios]
+    shares = {name: sum(name in names for names in occurring) / max(1, len(occurring)) for name in FEATURES}
     return dict(sorted(shares.items(), key=lambda item: item[1]))

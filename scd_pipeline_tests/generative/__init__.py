@@ -1,1 +1,1 @@
-"""Worlds compared: what the oracle says in order of position, and what the engine makes in order of delivery."""
+"""Random scenarios: the engine, which loads them in order of delivery, is compared with the oracle."""

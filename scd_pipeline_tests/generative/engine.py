@@ -77,7 +77,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
 
 
 def delivery(batch: o.Batch, shape: Shape, folder: Path) -> Delivery:
-    """The batch as a delivery of one file, which is written if it is not there."""
+    """The batch as a delivery of one file, which is written if it does not exist."""
     path = folder / f"{batch.id.replace('/', '_')}.parquet"
     if not batch.withdrawn and not path.exists():
         columns = physical_columns(batch, shape.types)

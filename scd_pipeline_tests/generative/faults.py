@@ -1,8 +1,7 @@
 """Faults of the engine that a comparison with the oracle has to detect, each with the rule that it breaks.
 
 Each is a mutation of one or more functions (`mutations`). A slot is a shape and a way of loading ("store halves"); with
-"redeclared" its scenarios are those of which some batches are delivered under the first declaration (S20), else those
-of which none is.
+"redeclared", each of its scenarios delivers some batches under the first declaration (S20), otherwise none.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ F.get(
 """
 
 
-def _of(data_type: str, comparable: str) -> str:
+def _compare_as(data_type: str, comparable: str) -> str:
     """Compare the values of one type in another form."""
     return f"if data_type.ddl() == {data_type!r}: return {comparable}"
 
@@ -196,7 +195,7 @@ _SNAPSHOTS = (
         _in("snapshots._scope_values", replaced(condition("scope"), "True")),
     ),
     _fault(
-        "snapshots_of_other_scopes_settle",
+        "snapshots_cover_keys_of_other_scopes",
         "scope",
         "store halves, customer halves",
         _in("batch.Batch.covers", replaced(comparison("set"), "True")),
@@ -474,26 +473,26 @@ _LOG = (
         _in("differences._without_implied", replaced(argument("otherwise"), '_ | (F.col(KIND) == "no_op")')),
     ),
     _fault(
-        "snapshot_settles_at_its_own_time",
+        "snapshots_of_the_same_time_not_probed",
         "S19",
         "customer halves, country halves",
         _in("snapshots.snapshots_to_probe", compared(comparison("last", operator=">="), ">")),
         _in("differences._probes", compared(comparison("_bound", operator=">="), ">")),
     ),
     _fault(
-        "snapshot_settles_without_all_columns",
+        "snapshot_is_complete_without_all_columns",
         "S20",
         "customer halves, customer pass redeclared",
         _in("snapshots._is_complete", dropped(operand("columns"))),
     ),
     _fault(
-        "snapshot_settles_without_retiring",
+        "snapshot_is_complete_without_retiring",
         "S27",
         "customer halves, country halves",
         _in("snapshots._is_complete", dropped(operand("retires"))),
     ),
     _fault(
-        "row_timed_snapshot_settles",
+        "row_timed_snapshot_is_complete",
         "S4",
         "partner halves, machine halves",
         _in("snapshots.snapshots_to_probe", replaced(comprehension("row_times"), "set()")),
@@ -730,7 +729,7 @@ _EQUALITY = (
         "nan_is_null",
         "S8",
         "machine pass",
-        _in("expressions.to_comparable", begun(_of("double", "F.when(~F.isnan(value), value)"))),
+        _in("expressions.to_comparable", begun(_compare_as("double", "F.when(~F.isnan(value), value)"))),
     ),
     _fault(
         "nan_differs",
@@ -738,26 +737,26 @@ _EQUALITY = (
         "machine pass",
         _in(
             "expressions.to_comparable",
-            begun(_of("double", 'F.when(F.isnan(value), F.uuid()).otherwise((value + 0.0).cast("string"))')),
+            begun(_compare_as("double", 'F.when(F.isnan(value), F.uuid()).otherwise((value + 0.0).cast("string"))')),
         ),
     ),
     _fault(
         "negative_zero_differs",
         "S8",
         "machine pass",
-        _in("expressions.to_comparable", begun(_of("double", 'value.cast("string")'))),
+        _in("expressions.to_comparable", begun(_compare_as("double", 'value.cast("string")'))),
     ),
     _fault(
         "case_ignored",
         "S8",
         "customer pass, country pass",
-        _in("expressions.to_comparable", begun(_of("string", "F.lower(value)"))),
+        _in("expressions.to_comparable", begun(_compare_as("string", "F.lower(value)"))),
     ),
     _fault(
         "blanks_ignored",
         "S8",
         "customer pass, country pass",
-        _in("expressions.to_comparable", begun(_of("string", "F.rtrim(value)"))),
+        _in("expressions.to_comparable", begun(_compare_as("string", "F.rtrim(value)"))),
     ),
     _fault(
         "empty_text_is_null",
@@ -777,4 +776,4 @@ _EQUALITY = (
 )
 
 FAULTS = (*_ORDER, *_SNAPSHOTS, *_SOURCES, *_REVISIONS, *_LOG, *_EXISTENCE, *_ATTRIBUTES, *_EQUALITY)
-"""All faults, by what they are about."""
+"""All faults, by topic."""

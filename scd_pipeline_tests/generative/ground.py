@@ -1,4 +1,4 @@
-"""A ground: a warehouse of its own for worlds of one shape, the ways of loading them, and what they left in it."""
+"""A ground: a warehouse for the worlds of one shape, the ways of loading them, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Way:
-    """How worlds are loaded: in how many loads at most (None: each delivery by itself), and whether twice.
+    """How worlds are loaded: in at most how many loads (None: each delivery by itself), and whether twice.
 
-    The number counts for each of the two declarations under which batches are delivered.
+    The number applies to each of the two declarations under which batches are delivered.
     """
 
     name: str
@@ -43,20 +43,20 @@ class Way:
 PASS, ORDER, DOUBLE = Way("pass", 1), Way("order", None), Way("double", 2, twice=True)
 WAYS = {way.name: way for way in (PASS, ORDER, DOUBLE)}
 HALVES = Way("halves", 2)
-"""Late batches at the price of two loads: enough for a fault that shows in more."""
+"""Late batches at the cost of two loads: enough for a fault that needs several."""
 
 
 def pieces(world: World, phase: int, most: int | None) -> list[tuple[o.Batch, ...]]:
-    """What of a world is loaded at once, in order of delivery, cut at places that are drawn for it."""
+    """The batches of a world that are loaded at once, in order of delivery; the cuts are drawn for the world."""
     batches = world.second if phase else world.first
     limit = 1 if world.one_load else len(batches) if most is None else most
     cuts = max(min(limit, len(batches)) - 1, 0)
-    places = random.Random(repr(world.phases)).sample(range(1, len(batches)), cuts) if cuts else []
-    return [batches[start:end] for start, end in pairwise(sorted({0, len(batches), *places}))]
+    positions = random.Random(repr(world.phases)).sample(range(1, len(batches)), cuts) if cuts else []
+    return [batches[start:end] for start, end in pairwise(sorted({0, len(batches), *positions}))]
 
 
 def steps(worlds: Sequence[World], phase: int, most: int | None) -> list[list[o.Batch]]:
-    """What is loaded at once: the k-th piece of each world."""
+    """The batches that are loaded at once: the k-th piece of each world."""
     rounds = zip_longest(*(pieces(world, phase, most) for world in worlds), fillvalue=())
     return [[batch for piece in together for batch in piece] for together in rounds]
 
@@ -66,7 +66,7 @@ class Ground:
     """An empty warehouse in `folder`, and the worlds of one shape to be loaded into it.
 
     `files` holds their deliveries; grounds of the same worlds may share it. `done` are the results of the loads;
-    `repeats` pairs a load with one right after it that brought nothing else.
+    `repeats` pairs a load with the next one, of the same deliveries.
     """
 
     spark: SparkSession
@@ -98,7 +98,7 @@ class Ground:
                     self._repeat(dimension, batches[::-1])
 
     def load_again(self) -> None:
-        """Load everything once more, in one pass under the final declaration."""
+        """Load everything a second time, in one pass under the final declaration."""
         self._repeat(self.dimension, [batch for world in self.worlds for batch in reversed(world.delivered)])
 
     def _load(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
@@ -113,12 +113,12 @@ class Ground:
         return [delivery(batch, self.shape, self.files) for batch in batches]
 
     def rows(self) -> list[Record]:
-        """The dimension as it stands in the table."""
+        """The current rows of the dimension's table."""
         table = self.warehouse.table(self.dimension.name)
         return records(table.read()) if table.exists() else []
 
     def log(self) -> list[Record]:
-        """Of the change log the batches (with `content_of`) and the bad rows."""
+        """The batches (with `content_of`) and the bad rows of the change log."""
         table = self.warehouse.table(f"{self.dimension.name}_changes")
         if not table.exists():
             return []
@@ -128,7 +128,7 @@ class Ground:
 
 @dataclass
 class Site:
-    """A folder for one ground after the other; what its Delta can do is tried once for all of them."""
+    """A folder for one ground after the other; they share one probe of the platform capabilities."""
 
     spark: SparkSession
     folder: Path
@@ -140,7 +140,7 @@ class Site:
 
     @contextlib.contextmanager
     def ground(self, worlds: Sequence[World], files: Path | None = None) -> Iterator[Ground]:
-        """A new ground, whose folder goes when it is done with; deliveries in `files` stay."""
+        """A new ground, whose folder is removed at the end; deliveries in `files` stay."""
         self.used += 1
         folder = self.folder / f"ground_{self.used}"
         try:

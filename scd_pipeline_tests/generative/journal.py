@@ -1,4 +1,4 @@
-"""What a long run has done already, so that it can be stopped and taken up again."""
+"""The results of a long run so far, so that it can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNFINISHED = 3
 
 
 def fingerprint(sources: Sequence[Path]) -> str:
-    """Of the code that a result depends on; with other code nothing is done yet."""
+    """The checksum of the code that a result depends on; results of other code are discarded."""
     digest = hashlib.sha256()
     for path in sorted(sources):
         digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
@@ -34,12 +34,12 @@ def fingerprint(sources: Sequence[Path]) -> str:
 
 
 def code() -> list[Path]:
-    """The engine, and what it is held against; faults are known by what they change."""
+    """The engine and the code that it is compared with, without the faults: their names in a journal identify them."""
     engine, tests = ROOT / "scd_pipeline", ROOT / "scd_pipeline_tests"
-    places = [engine / name for name in (*ENGINE, *GROUND)]
-    places += [tests / name for name in ("generative", "oracle.py", "worlds.py")]
-    found = [path for place in places for path in ([place] if place.suffix else place.rglob("*.py"))]
-    return [path for path in found if path.name != "faults.py"]
+    paths = [engine / name for name in (*ENGINE, *GROUND)]
+    paths += [tests / name for name in ("generative", "oracle.py", "worlds.py")]
+    files = [file for path in paths for file in ([path] if path.suffix else path.rglob("*.py"))]
+    return [file for file in files if file.name != "faults.py"]
 
 
 def engine_modules() -> list[str]:
@@ -50,29 +50,31 @@ def engine_modules() -> list[str]:
 
 @dataclass
 class Journal:
-    """One line of JSON for each thing done, by its name; the first line says with which code."""
+    """A JSON line for each result, by its name; the first line has the fingerprint of the code."""
 
     path: Path
-    of: str
+    fingerprint: str
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         lines = [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
-        if lines and lines[0] == {"of": self.of}:
+        if lines and lines[0] == {"code": self.fingerprint}:
             self.done = {line.pop("name"): line for line in lines[1:]}
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps({"of": self.of}) + "\n")
+        self.path.write_text(json.dumps({"code": self.fingerprint}) + "\n")
 
-    def add(self, name: str, **told: Any) -> None:
-        self.done[name] = told
+    def add(self, name: str, **result: Any) -> None:
+        self.done[name] = result
         with self.path.open("a") as lines:
-            lines.write(json.dumps({"name": name, **told}) + "\n")
+            lines.write(json.dumps({"name": name, **result}) + "\n")
 
 
 @contextmanager
 def spark_of_tests() -> Iterator[SparkSession]:
     """A session at the server of the tests."""
-    found = find_installation(Environment.from_env())
-    with session.shared_spark(servers.folder(), servers.settings(found), java_home=found.java_home) as spark:
+    installation = find_installation(Environment.from_env())
+    with session.shared_spark(
+        servers.folder(), servers.settings(installation), java_home=installation.java_home
+    ) as spark:
         yield spark

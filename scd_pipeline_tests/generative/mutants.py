@@ -42,7 +42,7 @@ class Slot:
     redeclared: bool
 
     @staticmethod
-    def of(text: str) -> Slot:
+    def parse(text: str) -> Slot:
         shape, way, *more = text.split()
         ways = {**WAYS, HALVES.name: HALVES}
         return Slot(next(s for s in SHAPES if s.name == shape), ways[way], more == ["redeclared"])
@@ -71,15 +71,15 @@ class Hunt:
         """Describe what differs from the oracle, or the error raised; the empty text for no difference."""
         scenarios = self.scenarios.setdefault((slot, group), [])
         if not scenarios:
-            scenarios += expected(Slot.of(slot).worlds(group))
+            scenarios += expected(Slot.parse(slot).worlds(group))
         with self.site.ground(
             [scenario.world for scenario in scenarios], self.files / f"{slot} {group}".replace(" ", "_")
         ) as ground:
             try:
-                ground.load(Slot.of(slot).way)
+                ground.load(Slot.parse(slot).way)
                 different = differences(ground, scenarios)
             except Exception as error:  # whatever a fault makes the engine raise
-                self.site.spark.range(1).count()  # and not that the server is gone, which would raise here too
+                self.site.spark.range(1).count()  # raises as well if the cause is a stopped server
                 return f"{type(error).__name__}: {str(error)[:200]}"
         first = min(different, default=0)
         return f"{len(different)} scenarios differ, number {first} first:\n{different[first]}" if different else ""
@@ -109,18 +109,18 @@ def _groups(fault: Fault) -> Iterator[tuple[str, int]]:
 
 
 def problems(faults: list[Fault]) -> list[str]:
-    """Describe each fault that cannot be put into the engine as it reads now."""
-    found = []
+    """Describe each fault that does not apply to the current engine."""
+    texts = []
     for fault in faults:
         try:
             _ = fault.patch
             for slot in fault.slots:
-                Slot.of(slot)
+                Slot.parse(slot)
         except DoesNotApply as error:
-            found.append(f"{fault.name}: {error}")
+            texts.append(f"{fault.name}: {error}")
         except (KeyError, StopIteration):
-            found.append(f"{fault.name}: unknown slot in {', '.join(fault.slots)}")
-    return found
+            texts.append(f"{fault.name}: unknown slot in {', '.join(fault.slots)}")
+    return texts
 
 
 def main(arguments: list[str]) -> int:
@@ -158,7 +158,7 @@ def run(chosen: list[Fault], minutes: float) -> int:
             worlds, difference = hunt.killed(fault)
             engine_differs = difference.startswith(ENGINE_DIFFERS)
             journal.add(
-                fault.journal_name, worlds=worlds, told=difference, killed=bool(difference) and not engine_differs
+                fault.journal_name, worlds=worlds, difference=difference, killed=bool(difference) and not engine_differs
             )
             first_line = difference.partition("\n")[0]
             print(f"{fault.name} ({fault.rule}): {worlds} scenarios, {first_line or 'SURVIVED'}", flush=True)

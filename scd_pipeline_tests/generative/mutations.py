@@ -23,7 +23,7 @@ from typing import Any
 
 
 class DoesNotApply(Exception):
-    """A mutation does not fit the function as it reads now."""
+    """A mutation does not fit the current function."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def returned(value: str) -> Mutation:
 
 
 _Change = tuple[ast.AST, ast.AST | None]
-"""A node, and what takes its place; None removes it from its list."""
+"""A node and its replacement; None removes it from its list."""
 
 
 def _replace(mutation: Mutation, target: ast.expr, definition: ast.FunctionDef) -> _Change:
@@ -359,12 +359,12 @@ class Patch:
             DoesNotApply: a function does not exist, or its mutation does not fit it.
         """
         self.codes: list[tuple[FunctionType, CodeType]] = []
-        for one in mutated:
+        for change in mutated:
             try:
-                function = find_function(one.name, modules)
-                self.codes.append((function, one.code(function)))
+                function = find_function(change.name, modules)
+                self.codes.append((function, change.code(function)))
             except DoesNotApply as error:
-                raise DoesNotApply(f"{one.name}: {error}") from error
+                raise DoesNotApply(f"{change.name}: {error}") from error
         assert len({function for function, _ in self.codes}) == len(mutated), "one mutation for each function"
 
     @contextlib.contextmanager

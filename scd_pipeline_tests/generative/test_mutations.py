@@ -1,4 +1,4 @@
-"""Mutations of functions of this module, which play the engine."""
+"""Mutations of functions of this module, in place of the engine's."""
 
 from __future__ import annotations
 
@@ -124,6 +124,6 @@ def test_reports_a_function_that_the_module_does_not_have(name: str) -> None:
 
 
 def test_new_code_may_bind_names_of_its_own() -> None:
-    new = m.replaced(m.call("max"), "sum(one for one in (lambda other: other)(rows))")
+    new = m.replaced(m.call("max"), "sum(value for value in (lambda other: other)(rows))")
     with mutated(new).applied():
         assert prices([1, 2]) == [2, 4, 3]

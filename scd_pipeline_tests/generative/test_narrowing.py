@@ -68,7 +68,7 @@ def row(number: int, names: Sequence[str], draw: random.Random, changes: float) 
 
 
 def snapshot(day: int, dim: Dimension, draw: random.Random) -> Delivery:
-    """Return a snapshot that omits some entities, changes some, and has bad and doubled rows."""
+    """Return a snapshot that omits some entities, changes some, and has bad and duplicate rows."""
     names = [attribute.name for attribute in dim.source_attributes("crm")]
     delivered = names[: len(names) - (day == 0)]  # the first snapshot lacks an attribute
     numbers = [n for n in range(ENTITIES) if draw.random() < 0.9]
@@ -124,7 +124,7 @@ def test_a_narrowed_load_writes_the_same_rows(spark: SparkSession, tmp_path: Pat
 
     narrowed, exact = Warehouse(spark, tmp_path / "narrowed"), Warehouse(spark, tmp_path / "exact")
     first, *others = loads(dim, seed=7)
-    load(narrowed, dim, first).raise_if_rejected()  # there is nothing that it could be narrowed by
+    load(narrowed, dim, first).raise_if_rejected()  # the first load has no current rows to be narrowed by
     shutil.copytree(narrowed.path, exact.path, dirs_exist_ok=True)
     for deliveries in others:
         with patch.object(change_records, "can_narrow", spied):

@@ -1,4 +1,4 @@
-"""A plan tells what the load then does, and writes nothing."""
+"""A plan predicts the row actions of the load, and writes nothing."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ TWO = Way("two", 2)
 WORLDS = 30
 
 
-def happened(before: list[Record], after: list[Record], dimension: Dimension) -> Counter[str]:
-    """What became of the rows, by surrogate key: opened, closed, overwritten or removed."""
+def row_actions(before: list[Record], after: list[Record], dimension: Dimension) -> Counter[str]:
+    """Count the row actions (open, close, overwrite, remove) by comparing rows of equal surrogate key."""
     old, new = ({row[dimension.surrogate_key]: plain(row) for row in rows} for rows in (before, after))
     current = {row[dimension.surrogate_key]: row.get(CURRENT_FLAG) for row in (*before, *after)}
     was = {row[dimension.surrogate_key]: row.get(CURRENT_FLAG) for row in before}
-    found = Counter(open=len(new.keys() - old.keys()), remove=len(old.keys() - new.keys()))
+    counts = Counter(open=len(new.keys() - old.keys()), remove=len(old.keys() - new.keys()))
     changed = [key for key in old.keys() & new.keys() if old[key] != new[key]]
     closed = [key for key in changed if was[key] and not current[key]]
-    return found + Counter(close=len(closed), overwrite=len(changed) - len(closed))
+    return counts + Counter(close=len(closed), overwrite=len(changed) - len(closed))
 
 
-def hold_plans_against_loads(ground: Ground, way: Way) -> Counter[str]:
-    """Plan and load each step; return how many rows there were of each action."""
+def compare_plans_with_loads(ground: Ground, way: Way) -> Counter[str]:
+    """Plan and load each step; return the number of rows of each action."""
     total: Counter[str] = Counter()
     dimension = ground.dimension
     for batches in steps(ground.worlds, 1, way.loads):
@@ -44,7 +44,7 @@ def hold_plans_against_loads(ground: Ground, way: Way) -> Counter[str]:
         loaded = ingest_and_apply(ground.warehouse, dimension, deliveries)
         assert planned.results == loaded.batches
         assert Counter(planned.rows) == Counter(loaded.rows)
-        assert Counter(loaded.rows) == happened(before, ground.rows(), dimension)
+        assert Counter(loaded.rows) == row_actions(before, ground.rows(), dimension)
         total.update(loaded.rows)
     return total
 
@@ -68,6 +68,6 @@ def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, s
     drawn = w.worlds_of(shape, range(seed, seed + 3 * WORLDS))
     chosen = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
     with Site(spark, tmp_path / str(seed)).ground(chosen) as ground:
-        total = hold_plans_against_loads(ground, TWO)
+        total = compare_plans_with_loads(ground, TWO)
     assert total["open"] and total["overwrite"]
     assert total["close"] if shape is w.CUSTOMER else total["remove"]

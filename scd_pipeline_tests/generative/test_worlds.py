@@ -1,6 +1,6 @@
-"""What the engine makes of worlds in order of delivery, doubled, and in one pass is what the oracle says (S14).
+"""The engine agrees with the oracle on worlds in order of delivery, with duplicates, and in one pass (S14).
 
-The worlds of one shape share their loads, each being a range of keys. Many more of them: soak.py.
+The worlds of one shape share their loads; each world has its own keys. `soak.py` compares many more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_any_order_agrees_with_the_oracle(site: Site, shape: w.Shape, way: Way) 
 
 @pytest.mark.slow
 def test_loading_everything_again_changes_nothing(site: Site) -> None:
-    """S13, S15: no new version of either table."""
+    """S13, S15: neither table gets a new version."""
     worlds = [world for world in w.worlds_of(w.PLAYER, range(SEED, SEED + QUICK)) if not world.one_load]
     with site.ground(worlds) as ground:
         ground.load(PASS)
@@ -60,7 +60,7 @@ def _commits(ground: Ground) -> list[object]:
     return [ground.warehouse.table(name).last_commit() for name in ("dim_player", "dim_player_changes")]
 
 
-def test_long_runs_begin_anew_when_any_of_the_engine_changes() -> None:
+def test_a_change_of_the_engine_or_the_oracle_restarts_long_runs() -> None:
     names = {str(path.relative_to(ROOT)) for path in code() if path.is_file()}
     assert len(names) == len(code())
     assert {"scd_pipeline/load/rows.py", "scd_pipeline/load/run.py", "scd_pipeline_tests/oracle.py"} <= names

@@ -280,7 +280,7 @@ def test_the_version_in_force_has_the_values_provided_last() -> None:
         dim = replace(scenario.dim, begin=None)
         versions = _by_key(dim, o.oracle(dim, scenario.batches))
         change_records = [
-            s for s in o.settled(o.statements(dim, scenario.batches)) if s.kind != "no_op" and dim.has_windows
+            s for s in o.resolve_kinds(o.statements(dim, scenario.batches)) if s.kind != "no_op" and dim.has_windows
         ]
         for key, time in {(record.key, record.time) for record in change_records}:
             records = [record for record in change_records if record.key == key and record.time <= time]

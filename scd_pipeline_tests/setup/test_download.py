@@ -143,7 +143,7 @@ def test_only_missing_and_damaged_jars_are_downloaded(tmp_path: Path, lock: Path
 
 
 def test_jars_of_the_local_repository_of_maven_are_copied(tmp_path: Path, lock: Path) -> None:
-    """A jar with another checksum is not: the repository on the network is used for it."""
+    """A jar with another checksum is downloaded from the repository on the network instead."""
     local = tmp_path / "m2"
     for path in PATHS:
         jar = local / path.removeprefix("/maven/")
@@ -233,12 +233,12 @@ def test_no_proxy_of_the_environment_is_honoured(
     assert repository.requests == list(PATHS)
 
 
-def test_given_certificates_are_trusted(tmp_path: Path, lock: Path, https_repository: Repository) -> None:
+def test_configured_certificates_are_trusted(tmp_path: Path, lock: Path, https_repository: Repository) -> None:
     download(tmp_path, lock, https_repository.url, str(tmp_path / "certificate.pem"))
     assert jars.invalid_jars(tmp_path, lock) == ()
 
 
-def test_certificates_of_the_environment_override_given_ones(
+def test_certificates_of_the_environment_override_configured_ones(
     tmp_path: Path, lock: Path, https_repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "certificate.pem"))

@@ -20,7 +20,7 @@ def lock(tmp_path: Path) -> Path:
     return write_lock(tmp_path / "jars.lock.json")
 
 
-def test_the_lock_names_what_delta_needs_beyond_spark() -> None:
+def test_the_lock_names_the_jars_that_delta_needs_in_addition_to_spark() -> None:
     names = [jars.jar_name(coordinates) for coordinates in jars.read_lock()]
     assert sorted(names) == [
         "delta-kernel-api-4.4.0.jar",

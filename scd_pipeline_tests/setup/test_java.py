@@ -107,10 +107,10 @@ def test_an_older_java_gets_the_options_that_it_supports(tmp_path: Path) -> None
 
 
 def test_each_java_has_one_wrapper(tmp_path: Path) -> None:
-    one, other = (java.Java(Path(f"/java/{name}"), 17, "PATH") for name in ("one", "other"))
-    home = java.wrap_java(tmp_path, one)
+    first, second = (java.Java(Path(f"/java/{name}"), 17, "PATH") for name in ("first", "second"))
+    home = java.wrap_java(tmp_path, first)
     created = (home / "bin" / "java").stat()
-    assert java.wrap_java(tmp_path, one) == home
+    assert java.wrap_java(tmp_path, first) == home
     assert (home / "bin" / "java").stat().st_mtime_ns == created.st_mtime_ns
-    assert java.wrap_java(tmp_path, other) != home
+    assert java.wrap_java(tmp_path, second) != home
     assert os.access(home / "bin" / "java", os.X_OK)

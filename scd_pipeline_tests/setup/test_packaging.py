@@ -15,7 +15,7 @@ import scd_pipeline
 
 ROOT = Path(scd_pipeline.__file__).parent.parent
 PROJECT_FILES = ("pyproject.toml", "LICENSE", "README.md", "Makefile", "requirements.in", "requirements.lock")
-MAKE = shutil.which("make")
+MAKE_PROGRAM = shutil.which("make")
 
 pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="needs the project's repository")
 
@@ -89,14 +89,14 @@ def test_the_lock_names_no_hosts_and_has_a_hash_for_each_package(name: str) -> N
     assert all("==" in line and line.endswith("\\") for line in pinned)
 
 
-@pytest.mark.skipif(MAKE is None, reason="needs make")
+@pytest.mark.skipif(MAKE_PROGRAM is None, reason="needs make")
 def test_make_reports_a_missing_python(project: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for tool in ("sh", "cat", "cksum", "cut"):
         (tools / tool).symlink_to(str(shutil.which(tool)))
     process = subprocess.run(
-        [str(MAKE), "setup"],
+        [str(MAKE_PROGRAM), "setup"],
         cwd=project,
         env={"PATH": str(tools)},
         capture_output=True,
@@ -108,10 +108,12 @@ def test_make_reports_a_missing_python(project: Path, tmp_path: Path) -> None:
     assert not (project / ".venv").exists()
 
 
-@pytest.mark.skipif(MAKE is None, reason="needs make")
+@pytest.mark.skipif(MAKE_PROGRAM is None, reason="needs make")
 def test_make_without_a_target_lists_the_targets(project: Path) -> None:
     environ = {"PATH": os.environ["PATH"]}
-    output = subprocess.run([str(MAKE)], cwd=project, env=environ, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [str(MAKE_PROGRAM)], cwd=project, env=environ, capture_output=True, text=True, check=True
+    ).stdout
     targets = [line.split()[1] for line in output.splitlines()]
     expected = ("setup", "test", "test-all", "lint", "demo", "dev", "docs", "clean")
     assert set(expected) <= set(targets)

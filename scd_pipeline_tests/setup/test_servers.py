@@ -73,7 +73,7 @@ def test_a_server_runs_as_long_as_its_user(servers: Path) -> None:
     assert server.stop_server(servers) == 0
 
 
-def test_the_last_user_stops_it(servers: Path) -> None:
+def test_the_last_user_stops_the_server(servers: Path) -> None:
     with server.connect_server(servers, CONF, java_home=None) as url:
         with server.connect_server(servers, CONF, java_home=None) as same:
             assert same == url
@@ -189,7 +189,7 @@ def test_the_environment_of_the_server(
     assert "SPARK_REMOTE" not in environ
 
 
-def test_sigterm_ends_a_server_whose_starter_ignores_the_signal(servers: Path) -> None:
+def test_sigterm_ends_a_server_even_if_its_starter_ignores_sigterm(servers: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         running = server.start_server(servers, CONF, java_home=None)

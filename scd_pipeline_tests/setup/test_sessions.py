@@ -150,8 +150,8 @@ def test_an_embedded_session_without_java_and_network(tmp_path: Path, installati
         [("Graz", "2024-01-01 00:00:00", "2024-01-02 00:00:00"), ("Wien", "2024-01-02 00:00:00", "NaT")]
     )
     assert lines[4] == "SESSION_WITHOUT_DELTA"
-    assert not (tmp_path / "ivy").exists(), "Ivy was asked for jars"
-    assert not (tmp_path / "home" / ".ivy2.5.2").exists(), "Ivy was asked for jars"
+    assert not (tmp_path / "ivy").exists(), "Ivy resolved jars"
+    assert not (tmp_path / "home" / ".ivy2.5.2").exists(), "Ivy resolved jars"
     assert {path.name for path in (tmp_path / "cwd").iterdir()} <= {"spark-warehouse"}
 
 
@@ -219,22 +219,22 @@ def test_a_malformed_address_is_not_shown(url: str) -> None:
     assert "kEn" not in redacted_address(url)
 
 
-def test_a_session_is_opened_at_a_server_or_with_what_is_installed(
+def test_a_session_connects_to_a_server_or_uses_the_installation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def embedded(*arguments: object, **options: object) -> object:
         return arguments, options
 
-    found = SimpleNamespace(jars=("found.jar",), java_home=tmp_path)
+    installed = SimpleNamespace(jars=("installed.jar",), java_home=tmp_path)
     passed = SimpleNamespace(jars=("passed.jar",), java_home=tmp_path)
     monkeypatch.setattr(session, "connect_spark", lambda url: url)
     monkeypatch.setattr(session, "local_spark", embedded)
-    monkeypatch.setattr(session, "find_installation", lambda environment: found)
+    monkeypatch.setattr(session, "find_installation", lambda environment: installed)
     environment = Environment.from_env({"SCD_HOME": str(tmp_path)})
     assert session.open_spark("sc://server", environment) == "sc://server"
     arguments, options = session.open_spark("", environment, quick=True, extra={"a": "b"})
     assert arguments == (tmp_path / "spark-warehouse",)
-    assert options == {"jars": ("found.jar",), "java_home": tmp_path, "quick": True, "extra": {"a": "b"}}
+    assert options == {"jars": ("installed.jar",), "java_home": tmp_path, "quick": True, "extra": {"a": "b"}}
     _, options = session.open_spark("", environment, installation=passed)
     assert options["jars"] == ("passed.jar",)
 

@@ -18,16 +18,16 @@ def snapshot(name: str, scope: str | None, *, source: str = "pos", columns: str 
 
 
 def groups(batches: Iterable[Batch]) -> set[str]:
-    """The names of the deliveries that form a group, in order."""
-    found: dict[object, list[str]] = {}
+    """Return the names of the deliveries of each group, in order."""
+    names_by_group: dict[object, list[str]] = {}
     for (_, _, delivery), group in overlap_groups(list(batches)).items():
-        found.setdefault(group, []).append(delivery)
-    return {"".join(sorted(names)) for names in found.values()}
+        names_by_group.setdefault(group, []).append(delivery)
+    return {"".join(sorted(names)) for names in names_by_group.values()}
 
 
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize(
-    ("batches", "told"),
+    ("batches", "expected"),
     [
         ([snapshot("a", "n"), snapshot("b", "s"), snapshot("c", "n")], {"ac", "b"}),
         ([snapshot("a", "n"), snapshot("b", "s"), snapshot("c", "ns")], {"abc"}),
@@ -38,17 +38,17 @@ def groups(batches: Iterable[Batch]) -> set[str]:
         ([snapshot("a", "n"), snapshot("b", "n", source="erp"), snapshot("c", None, source="erp")], {"a", "bc"}),
         ([snapshot("a", ""), snapshot("b", "")], {"a", "b"}),
     ],
-    ids=["same", "wide", "chain", "revisions", "everything", "other columns", "other source", "nobody"],
+    ids=["same", "wide", "chain", "revisions", "everything", "other columns", "other source", "no entity"],
 )
-def test_snapshots_that_may_speak_of_the_same_entities_form_a_group(batches: list[Batch], told: set[str]) -> None:
-    assert groups(batches) == told
+def test_snapshots_that_may_cover_the_same_entities_form_a_group(batches: list[Batch], expected: set[str]) -> None:
+    assert groups(batches) == expected
 
 
 @pytest.mark.rule("S14")
-def test_names_have_one_order_whatever_came_first() -> None:
-    """Numbers count as numbers, dates come before them, and two ways of writing one number are two names."""
-    in_order = ["2024-01-31", "2024-02-01", "0", "00", "1", "01", "001", "2", "10", "a", "b"]
-    assert len({rank(name) for name in in_order}) == len(in_order)
-    assert sorted(in_order, key=rank)[:4] == ["2024-01-31", "2024-02-01", "0", "00"]
-    assert sorted(in_order, key=rank)[-3:] == ["10", "a", "b"]
-    assert [rank(name) for name in in_order] == [oracle.code(name) for name in in_order]
+def test_names_have_one_order_independent_of_arrival() -> None:
+    """Numbers are compared as numbers, dates come before them, and two ways of writing one number are two names."""
+    names = ["2024-01-31", "2024-02-01", "0", "00", "1", "01", "001", "2", "10", "a", "b"]
+    assert len({rank(name) for name in names}) == len(names)
+    assert sorted(names, key=rank)[:4] == ["2024-01-31", "2024-02-01", "0", "00"]
+    assert sorted(names, key=rank)[-3:] == ["10", "a", "b"]
+    assert [rank(name) for name in names] == [oracle.code(name) for name in names]

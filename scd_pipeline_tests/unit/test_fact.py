@@ -1,4 +1,4 @@
-"""Declared facts: what they become, and what is refused, with line and field (S23, S28)."""
+"""Declared facts: their columns, and the errors of invalid ones, with line and field (S23, S28)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ sources:
 
 
 def fact(text: str = FACT) -> Fact:
-    (found,) = parse_declarations(DIMENSION + text).facts
-    return found
+    (parsed,) = parse_declarations(DIMENSION + text).facts
+    return parsed
 
 
 def test_a_fact_stores_a_key_for_each_role() -> None:
-    found = fact()
-    assert found.key_columns == ("player_key", "guest_key")
-    assert [dimension.name for dimension in found.dimensions] == ["dim_player"]
-    assert found.origin == "<text>:6"
+    play = fact()
+    assert play.key_columns == ("player_key", "guest_key")
+    assert [dimension.name for dimension in play.dimensions] == ["dim_player"]
+    assert play.origin == "<text>:6"
 
 
 def test_its_rows_are_entities_with_their_latest_values() -> None:
@@ -66,7 +66,7 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "error"),
     [
         (
             "dim_player\n  guest",
@@ -126,35 +126,35 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
         ("  floor:", "  other: {feed: {}}\n  floor:", "13: sources: a fact has one source; declare a fact for each"),
     ],
 )
-def test_a_wrong_fact_is_refused_with_its_place(old: str, new: str, told: str) -> None:
+def test_an_invalid_fact_is_rejected_with_the_location_of_its_error(old: str, new: str, error: str) -> None:
     assert old in FACT
-    with pytest.raises(DeclarationError) as refused:
+    with pytest.raises(DeclarationError) as raised:
         fact(FACT.replace(old, new, 1))
-    assert f"<text>:{told}" in str(refused.value)
+    assert f"<text>:{error}" in str(raised.value)
 
 
-def test_all_faults_of_a_fact_are_told_at_once() -> None:
-    wrong = FACT.replace("event_time", "event_tim").replace("coins: int", "coins: intt")
-    with pytest.raises(DeclarationError) as refused:
-        fact(wrong.replace("play: bigint", "play: bigintt"))
-    assert [each.field for each in refused.value.errors] == [
+def test_all_errors_of_a_fact_are_reported_at_once() -> None:
+    text = FACT.replace("event_time", "event_tim").replace("coins: int", "coins: intt")
+    with pytest.raises(DeclarationError) as raised:
+        fact(text.replace("play: bigint", "play: bigintt"))
+    assert [each.field for each in raised.value.errors] == [
         "grain.play",
         "event_tim",
         "measures.coins.type",
     ]
 
 
-def test_a_fact_is_not_blamed_for_the_faults_of_its_dimension() -> None:
-    with pytest.raises(DeclarationError) as refused:
+def test_an_error_of_a_dimension_is_not_reported_for_its_fact() -> None:
+    with pytest.raises(DeclarationError) as raised:
         parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT)
-    assert [each.field for each in refused.value.errors] == ["attributes.tier.scd"]
-    with pytest.raises(DeclarationError) as refused:
+    assert [each.field for each in raised.value.errors] == ["attributes.tier.scd"]
+    with pytest.raises(DeclarationError) as raised:
         parse_declarations(DIMENSION.replace("tier: 2", "tier: 9") + FACT.replace("event_time: played_at\n", ""))
-    assert [each.field for each in refused.value.errors] == ["attributes.tier.scd", "event_time"]
+    assert [each.field for each in raised.value.errors] == ["attributes.tier.scd", "event_time"]
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "error"),
     [
         ({"dimensions": None}, "fct_play: dimensions: None is not names with values; give a mapping"),
         (
@@ -165,19 +165,19 @@ def test_a_fact_is_not_blamed_for_the_faults_of_its_dimension() -> None:
         ({"source": None}, "fct_play: source: None is not a source; give a Source with a feed"),
     ],
 )
-def test_parts_of_another_kind_are_refused_in_python_too(given: dict[str, object], told: str) -> None:
+def test_arguments_of_another_type_are_rejected_in_python_too(arguments: dict[str, object], error: str) -> None:
     (player,) = parse_declarations(DIMENSION).dimensions
-    right = {
+    valid = {
         "grain": {"play": "bigint"},
         "dimensions": {"player": player},
         "source": Source("s", feed=Feed("{date}.csv")),
     }
-    with pytest.raises(DeclarationError) as refused:
-        Fact("fct_play", event_time="at", **{**right, **given})  # type: ignore[arg-type]
-    assert told in str(refused.value)
+    with pytest.raises(DeclarationError) as raised:
+        Fact("fct_play", event_time="at", **{**valid, **arguments})  # type: ignore[arg-type]
+    assert error in str(raised.value)
 
 
-def test_a_role_is_of_a_dimension() -> None:
+def test_a_role_needs_a_dimension() -> None:
     with pytest.raises(DeclarationError, match="'dim_player' is not a dimension; give a Dimension, or a Role of one"):
         Role("dim_player")  # type: ignore[arg-type]
     assert isinstance(Role(parse_declarations(DIMENSION).dimensions[0]).dimension, Dimension)

@@ -1,4 +1,4 @@
-"""The tests that share what is slow to create run in one process, where several run the tests."""
+"""Tests that share slow fixtures run in one process, also if several processes run the tests."""
 
 from __future__ import annotations
 

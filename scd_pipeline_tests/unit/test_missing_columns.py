@@ -1,4 +1,4 @@
-"""What an error of a missing column shows of a delivery's columns: no name that may be a value (S31)."""
+"""The columns that an error of a missing column lists: no name that may be a value (S31)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scd_pipeline.deliveries.read import existing_columns
 
 @pytest.mark.rule("S20", "S31")
 @pytest.mark.parametrize(
-    ("columns", "undeclared", "shown"),
+    ("columns", "undeclared", "text"),
     [
         ("id city", "", "id, city"),
         ("", "", "none"),
@@ -20,7 +20,7 @@ from scd_pipeline.deliveries.read import existing_columns
         ("7 Ann Graz", "7 Ann Graz", "none of the declared columns and 3 others; a CSV file needs a header"),
     ],
 )
-def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, undeclared: str, shown: str) -> None:
-    """One that is called like a missing one, but for case and punctuation, is named: it may be meant."""
+def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, undeclared: str, text: str) -> None:
+    """A column that differs from a missing one only in case and punctuation is named: it may be the intended one."""
     fields = tuple(StructField(name, StringType()) for name in columns.split())
-    assert existing_columns(ColumnMapping(fields, (), ("email",), tuple(undeclared.split()))) == shown
+    assert existing_columns(ColumnMapping(fields, (), ("email",), tuple(undeclared.split()))) == text

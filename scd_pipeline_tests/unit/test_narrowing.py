@@ -29,7 +29,7 @@ CASES = {
     "the newest snapshot of its source": ([NEW], [STORED], True),
     "the first one": ([NEW], [], True),
     "several": ([NEW, replace(NEW, delivery="3", at=time(3))], [STORED], True),
-    "beside a feed": ([NEW, LATE_FEED], [STORED], True),
+    "together with a feed": ([NEW, LATE_FEED], [STORED], True),
     "another source is newer": ([NEW], [STORED, replace(OF_WEB, at=time(5))], True),
     "a late snapshot": ([NEW], [STORED, replace(NEW, delivery="3", at=time(3))], False),
     "a snapshot of the same time": ([NEW], [replace(STORED, at=time(2))], False),

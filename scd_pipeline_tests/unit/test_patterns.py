@@ -1,4 +1,4 @@
-"""Patterns of dates and times: which are told wrong, and what for (S28)."""
+"""Patterns of dates and times: which are invalid, and why (S28)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and wh
         "yyyy 'o''clock [{#Y'",
     ],
 )
-def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
+def test_a_pattern_that_can_be_used_for_reading_is_valid(pattern: str) -> None:
     assert pattern_problem(pattern) is None
 
 
 @pytest.mark.parametrize(
-    ("pattern", "wrong", "right"),
+    ("pattern", "problem", "fix"),
     [
         ("DD.MM.YYYY HH:mm", "has Y, which cannot be used for reading", "did you mean dd.MM.yyyy HH:mm?"),
         ("uuuu-MM-dd", "has u, which cannot be used for reading", "did you mean yyyy-MM-dd?"),
@@ -52,8 +52,8 @@ def test_a_pattern_that_reads_is_taken(pattern: str) -> None:
         ("HH:mm", "has no year, y", FORM),
     ],
 )
-def test_a_pattern_that_reads_nothing_or_wrong_is_told(pattern: str, wrong: str, right: str) -> None:
-    assert pattern_problem(pattern) == (f"{pattern!r} {wrong}", right)
+def test_an_invalid_pattern_is_reported_with_its_fix(pattern: str, problem: str, fix: str) -> None:
+    assert pattern_problem(pattern) == (f"{pattern!r} {problem}", fix)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_every_check_is_named_by_a_property_of_the_table() -> None:
 
 
 def test_a_description_is_a_sentence_that_links_to_its_rules() -> None:
-    """It is true where the check passes: it does not speak of a violation."""
+    """It is true where the check passes: it does not describe a violation."""
     anchors = set(re.findall(r'<a id="(s\d+)"></a>', (DOCS / "semantics.md").read_text(encoding="utf-8")))
     for name, verified in PROPERTIES.items():
         assert re.fullmatch(r"[A-Z][^()]+[a-z]( \(S\d+(, S\d+)*\))?\.", verified.description), name

@@ -1,4 +1,4 @@
-"""The JSON Schema of declarations accepts every example, rejects wrong ones, and its file is up to date."""
+"""The JSON Schema of declarations accepts every example, rejects invalid declarations, and its file is up to date."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ VALID = {"dimension": "d", "business_key": "id", "sources": {"crm": {"snapshot":
 
 def is_valid(value: Any, schema: dict[str, Any]) -> bool:
     """Return whether a value matches; knows the keywords that the schema uses."""
-    known = {"$schema", "$defs", "title", "$ref", "type", "anyOf", "enum", "items", "required"}
-    assert schema.keys() <= known | {"properties", "additionalProperties"}
+    keywords = {"$schema", "$defs", "title", "$ref", "type", "anyOf", "enum", "items", "required"}
+    assert schema.keys() <= keywords | {"properties", "additionalProperties"}
     if "$ref" in schema:
         return is_valid(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
     types = schema.get("type", [])
@@ -86,7 +86,7 @@ def test_each_example_is_valid(text: str) -> None:
         {"begin": {"for_first_changes_until": "2024-01-01"}},
     ],
 )
-def test_a_wrong_declaration_is_invalid(change: dict[str, Any]) -> None:
+def test_an_invalid_declaration_is_rejected(change: dict[str, Any]) -> None:
     assert is_valid(VALID, SCHEMA)
     assert not is_valid({**VALID, **change}, SCHEMA)
 

@@ -1,4 +1,4 @@
-"""A dimension declared in Python: what it knows of itself, and that all its faults are told at once."""
+"""A dimension declared in Python: its properties, and that all its errors are reported at once."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from scd_pipeline.errors import DeclarationError
 
 
 def customer(**changes: Any) -> Dimension:
-    words: dict[str, Any] = {
+    options: dict[str, Any] = {
         "name": "dim_customer",
         "business_key": {"customer_id": "bigint"},
         "attributes": {"birthday": Attribute(0, "date"), "email": 1, "city": 2, "segment": Attribute(6)},
         "sources": Source("crm", snapshot="landing/customers_{date}.csv"),
     }
-    return Dimension(**{**words, **changes})
+    return Dimension(**{**options, **changes})
 
 
 def both(**changes: Any) -> Dimension:
-    words: dict[str, Any] = {
+    options: dict[str, Any] = {
         "attributes": {"email": Attribute(1, source="web"), "city": 2, "gone": Attribute(2, retired=True)},
         "sources": [
             Source("crm", snapshot="crm/{date}.csv", attributes=["city"], existence=True),
             Source("web", feed=Feed("web/{date}.json")),
         ],
     }
-    return customer(**{**words, **changes})
+    return customer(**{**options, **changes})
 
 
-def told(make: Callable[[], Any]) -> list[str]:
+def error_texts(create: Callable[[], Any]) -> list[str]:
     with pytest.raises(DeclarationError) as caught:
-        make()
+        create()
     return [str(each) for each in caught.value.errors]
 
 
-def test_what_a_dimension_knows() -> None:
+def test_a_dimension_has_its_declared_properties() -> None:
     dimension = customer()
     assert dimension.business_key == (KeyColumn("customer_id", "bigint"),)
     assert dimension.key_names == ("customer_id",)
@@ -85,7 +85,7 @@ def test_two_sources() -> None:
 @pytest.mark.parametrize("call", ["attribute", "source", "source_attributes"])
 def test_unknown_names(call: str) -> None:
     with pytest.raises(KeyError):
-        getattr(customer(), call)("nobody")
+        getattr(customer(), call)("unknown")
 
 
 def test_channels() -> None:
@@ -156,7 +156,7 @@ def test_types_and_times_are_stored_in_one_form() -> None:
 
 
 def test_all_errors_are_reported_at_once() -> None:
-    def make() -> Dimension:
+    def create() -> Dimension:
         return Dimension(
             "dim_customer",
             "email",
@@ -168,7 +168,7 @@ def test_all_errors_are_reported_at_once() -> None:
             owner=3,  # type: ignore[arg-type]
         )
 
-    assert [line.split("; ")[0] for line in told(make)] == [
+    assert [line.split("; ")[0] for line in error_texts(create)] == [
         "dim_customer: owner: 3 is not text",
         "dim_customer: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of "
         "their own), not a type of attribute",
@@ -232,9 +232,9 @@ KEY_FORM = "give a name, a list of names, or names with types"
         ),
     ],
 )
-def test_only_in_python(changes: dict[str, Any], message: str) -> None:
+def test_errors_that_only_python_can_have(changes: dict[str, Any], message: str) -> None:
     dimension = "dimension ''" if changes.get("name") == "" else "dim_customer"
-    assert told(lambda: customer(**changes)) == [f"{dimension}: {message}"]
+    assert error_texts(lambda: customer(**changes)) == [f"{dimension}: {message}"]
 
 
 @pytest.mark.parametrize(
@@ -254,14 +254,14 @@ def test_only_in_python(changes: dict[str, Any], message: str) -> None:
     ],
 )
 def test_defaults(type: str, fits: list[Any], fails: list[Any]) -> None:
-    def make(default: Any) -> Dimension:
+    def create(default: Any) -> Dimension:
         source = Source("crm", snapshot=Snapshot(), columns={"a": Column(default=default)})
         return customer(attributes={"a": Attribute(1, type)}, sources=source)
 
     for default in fits:
-        make(default)
+        create(default)
     for default in fails:
-        (message,) = told(lambda default=default: make(default))  # type: ignore[misc]
+        (message,) = error_texts(lambda default=default: create(default))  # type: ignore[misc]
         assert "sources.crm.columns.a.default: " in message
 
 
@@ -299,19 +299,19 @@ PARTS: list[tuple[type, Callable[[Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("part", "make"), PARTS, ids=lambda value: getattr(value, "__name__", ""))
-def test_odd_values_are_taken_or_told(part: type, make: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize(("part", "create"), PARTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_odd_values_are_accepted_or_reported(part: type, create: Callable[[Any], Any]) -> None:
     values = [(field.name, value) for field in dataclasses.fields(part) for value in ODD]
-    errors = [error for name, value in values if (error := refusal(make, {name: value})) is not None]
+    errors = [error for name, value in values if (error := declaration_error(create, {name: value})) is not None]
     for error in errors:
         assert str(error).encode()
         assert len(str(error).splitlines()) == len(error.errors)
     assert len(errors) >= len(dataclasses.fields(part))
 
 
-def refusal(make: Callable[[Any], Any], change: dict[str, Any]) -> DeclarationError | None:
+def declaration_error(create: Callable[[Any], Any], change: dict[str, Any]) -> DeclarationError | None:
     try:
-        make(change)
+        create(change)
     except DeclarationError as error:
         return error
     return None
@@ -326,11 +326,11 @@ def test_declarations_import_no_engine() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_names_that_a_business_key_cannot_have_are_those_of_the_audit() -> None:
-    """Declarations know them without knowing the audit."""
+def test_a_business_key_cannot_have_the_names_of_audit_columns() -> None:
+    """Declarations list these names without importing the audit."""
     dimension = customer()
-    beside = {name for name, _, _ in audit_schema(dimension)} - set(dimension.key_names)
-    assert beside == set(audit_columns(dimension.surrogate_key))
+    audit_names = {name for name, _, _ in audit_schema(dimension)} - set(dimension.key_names)
+    assert audit_names == set(audit_columns(dimension.surrogate_key))
 
 
 def test_a_retire_guard_is_a_share_or_a_share_with_the_size_from_which_it_applies() -> None:
@@ -343,7 +343,7 @@ def test_a_retire_guard_is_a_share_or_a_share_with_the_size_from_which_it_applie
 
 
 @pytest.mark.parametrize("guard", [True, "0.1", None])
-def test_a_retire_guard_that_is_none_is_rejected(guard: Any) -> None:
+def test_an_invalid_retire_guard_is_rejected(guard: Any) -> None:
     source = Source("crm", snapshot="customers_{date}.csv", retire_guard=guard)
     with pytest.raises(DeclarationError, match=r"sources.crm.retire_guard: .* is not a number; give a share"):
         Dimension("dim_customer", "id", {"city": 2}, source)

@@ -61,5 +61,5 @@ def test_a_condition_has_a_problem_and_a_fix(code: str) -> None:
 
 
 @pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("NO_TIME", "b", reason="it has no time")])
-def test_errors_can_be_sent(error: ScdError) -> None:
+def test_errors_can_be_pickled(error: ScdError) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

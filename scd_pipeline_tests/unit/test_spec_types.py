@@ -1,4 +1,4 @@
-"""Column types: what is read, in which canonical form, and what is refused (S8)."""
+"""Column types: accepted texts, their canonical form, and rejected texts (S8)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_canonical_form(text: str, ddl: str) -> None:
     assert parse_type(text).ddl() == ddl
 
 
-def test_the_tree() -> None:
+def test_a_nested_type_is_parsed_into_a_tree() -> None:
     assert parse_type("map<string,array<struct<a:decimal(3,1)>>>") == Map(
         Primitive("string"), Array(Struct((("a", Decimal(3, 1)),)))
     )
@@ -61,7 +61,7 @@ def types() -> st.SearchStrategy[DataType]:
 
 
 @given(types())
-def test_the_canonical_form_names_the_type(data_type: DataType) -> None:
+def test_the_canonical_form_parses_back_to_the_type(data_type: DataType) -> None:
     assert parse_type(data_type.ddl()) == data_type
 
 
@@ -105,13 +105,13 @@ def test_the_canonical_form_names_the_type(data_type: DataType) -> None:
         5,
     ],
 )
-def test_refused(text: str) -> None:
+def test_an_unsupported_type_is_rejected(text: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         parse_type(text)
     assert len(caught.value.errors) == 1
 
 
 @given(st.text(alphabet="inta<>(),:`rysucpdeml 12", max_size=30))
-def test_any_text_is_a_type_or_a_fault(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     with contextlib.suppress(DeclarationError):
         assert parse_type(parse_type(text).ddl()) == parse_type(text)

@@ -25,7 +25,7 @@ OF_A_TABLE = AnalysisException(message="[PATH_NOT_FOUND] Path does not exist: /x
     ("error", "name"),
     [(OF_A_VALUE, "CAST_INVALID_INPUT"), (OF_A_CONSTRAINT, "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"), (OF_A_TABLE, None)],
 )
-def test_an_error_of_a_value_is_known_by_its_state(error: Exception, name: str | None) -> None:
+def test_an_error_with_a_value_is_recognized_by_its_sqlstate(error: Exception, name: str | None) -> None:
     assert value_error_name(error) == name
     message = str(failure_message(error))
     assert message.startswith(name or "[PATH_NOT_FOUND] Path does not exist: /x")

@@ -1,4 +1,4 @@
-"""Names and texts of the package use the terms of the field, not a dialect of their own."""
+"""Names and texts of the package and its tests use the terms of the field, not a dialect of their own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ import pytest
 import scd_pipeline
 
 PACKAGE = Path(scd_pipeline.__file__).parent
-DOCS = PACKAGE.parent / "docs"
-MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+ROOT = PACKAGE.parent
+DOCS = ROOT / "docs"
+TESTS = ROOT / "scd_pipeline_tests"
+# This module contains the words that it forbids.
+MODULES = sorted(
+    path.relative_to(ROOT)
+    for folder in (PACKAGE, TESTS)
+    for path in folder.rglob("*.py")
+    if path.name != "test_words.py"
+)
 
 # Never a part of a name: a name says what a value is, not how it was obtained.
 WORDS = frozenset(
@@ -97,14 +105,14 @@ def is_of_the_field(name: str) -> bool:
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_names_are_of_the_field(module: Path) -> None:
-    text = (PACKAGE / module).read_text(encoding="utf-8")
+    text = (ROOT / module).read_text(encoding="utf-8")
     others = [f"{module}:{line}: {name}" for name, line in names(ast.parse(text)) if not is_of_the_field(name)]
     assert others == []
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_texts_are_plain(module: Path) -> None:
-    text = (PACKAGE / module).read_text(encoding="utf-8")
+    text = (ROOT / module).read_text(encoding="utf-8")
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     others = [
         f"{module}:{token.start[0]}: {phrase[0]}"

@@ -1,7 +1,7 @@
-"""Faults in YAML: small valid texts, one change to each, and the whole message that follows (S28).
+"""Faults in YAML: small valid texts, one change to each, and the whole resulting message (S28).
 
-A case is three lines or more: its name, the change as `BASE | what stands there | what replaces it`, and
-the message without the name of the file, which may go on in the next lines.
+A case has three lines or more: its name, the change as `BASE | old text | new text`, and the message without the
+name of the file, which may continue in the next lines.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import pytest
 
 from scd_pipeline.declaration import parse
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE
-from scd_pipeline.declaration.yaml import options as words
+from scd_pipeline.declaration.yaml import options
 from scd_pipeline.errors import DeclarationError
 
-ONE = """\
+SNAPSHOT = """\
 dimension: dim_customer
 business_key: customer_id
 sources:
@@ -58,17 +58,17 @@ sources:
 attributes:
   name: 1
 """
-BASES = {"ONE": ONE, "FEED": FEED, "TWO": TWO, "FLAT": FLAT}
+BASES = {"SNAPSHOT": SNAPSHOT, "FEED": FEED, "TWO": TWO, "FLAT": FLAT}
 SHORT = {
     "<a name's rule>": COLUMN_NAME_RULE,
     "<the types>": (
         "string, int, bigint, smallint, tinyint, double, float, boolean, date, timestamp, timestamp_ntz, "
         "binary, decimal, array, map, struct"
     ),
-    "<a dimension's words>": ", ".join(words.DIMENSION),
-    "<a source's words>": ", ".join(words.SOURCE),
-    "<a feed's words>": ", ".join(words.FEED),
-    "<an attribute's words>": ", ".join(words.ATTRIBUTE),
+    "<a dimension's options>": ", ".join(options.DIMENSION),
+    "<a source's options>": ", ".join(options.SOURCE),
+    "<a feed's options>": ", ".join(options.FEED),
+    "<an attribute's options>": ", ".join(options.ATTRIBUTE),
     "<nothing>": "",
     "<5000 digits>": "9" * 5000,
     "<a late beginning>": "begin: {at: 9999-12-31 23:59:59, for_first_changes_until: 9999-12-31 23:59:59}",
@@ -90,19 +90,19 @@ def _case(name: str, change: str, message: str) -> Any:
 def _plain(part: str) -> str:
     for short, long in SHORT.items():
         part = part.replace(short, long)
-    for escape, meant in (("\\\\", "\1"), ("\\n", "\n"), ("\\0", "\0"), ("\1", "\\")):
-        part = part.replace(escape, meant)
+    for escape, character in (("\\\\", "\1"), ("\\n", "\n"), ("\\0", "\0"), ("\1", "\\")):
+        part = part.replace(escape, character)
     return part
 
 
-def told(text: str) -> str:
-    """The message of the text's faults."""
+def error_text(text: str) -> str:
+    """Return the message of the text's faults."""
     with pytest.raises(DeclarationError) as caught:
         parse(text, "c.yaml")
     return str(caught.value)
 
 
-@pytest.mark.parametrize("text", [ONE, FEED, TWO, FLAT])
+@pytest.mark.parametrize("text", [SNAPSHOT, FEED, TWO, FLAT])
 def test_the_bases_have_no_fault(text: str) -> None:
     assert len(parse(text)) == 1
 
@@ -118,21 +118,21 @@ def test_the_bases_have_no_fault(text: str) -> None:
         ),
         ("[" * 3000, "1: syntax: the text is nested too deep; write it as the documentation shows"),
         (
-            f"{ONE}---\n{FLAT}---\n{ONE}",
+            f"{SNAPSHOT}---\n{FLAT}---\n{SNAPSHOT}",
             "18: dimension: dim_customer is declared at c.yaml:1 already; choose another name",
         ),
     ],
 )
 def test_whole_texts(text: str, message: str) -> None:
-    assert told(text) == f"c.yaml:{message}"
+    assert error_text(text) == f"c.yaml:{message}"
 
 
 def test_an_alias_within_itself_is_a_fault() -> None:
     first = "c.yaml:8: dimension: an alias refers to its own anchor; write the part out"
-    assert told(ONE.replace("email: 1", "email: &one {scd: *one}")).splitlines()[0] == first
+    assert error_text(SNAPSHOT.replace("email: 1", "email: &one {scd: *one}")).splitlines()[0] == first
 
 
-def test_all_faults_are_told_at_once_in_the_order_of_their_lines() -> None:
+def test_all_faults_are_reported_at_once_in_the_order_of_their_lines() -> None:
     text = """\
 dimensoin: dim_customer
 business_key: no

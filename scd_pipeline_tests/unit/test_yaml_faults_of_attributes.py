@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline_tests.unit.test_yaml_faults import cases, told
+from scd_pipeline_tests.unit.test_yaml_faults import cases, error_text
 
 TABLE = r"""
 # key is attribute
-ONE | email: 1 | customer_id: 1
+SNAPSHOT | email: 1 | customer_id: 1
 8: attributes.customer_id: is in the business key too; a business key is not an attribute: remove it here
 or there
 
 # personal attribute is key
-ONE | email: 1 | customer_id: {scd: 1, personal: true}
+SNAPSHOT | email: 1 | customer_id: {scd: 1, personal: true}
 8: attributes.customer_id: is personal and in the business key; a key outlives an erasure: take a key that
 is not personal, or remove `personal`
 
 # attribute name underscore
-ONE | email: | _email:
+SNAPSHOT | email: | _email:
 8: attributes._email: '_email' cannot be a name; <a name's rule>
 
 # attribute name character
-ONE | email: | a;b:
+SNAPSHOT | email: | a;b:
 8: attributes.a;b: 'a;b' cannot be a name; <a name's rule>
 
 # attribute name with a dot
-ONE | email: | a.b:
+SNAPSHOT | email: | a.b:
 8: attributes.a.b: 'a.b' cannot be a name; <a name's rule>
 
 # attribute name with a space
-ONE | email: | a b:
+SNAPSHOT | email: | a b:
 8: attributes.a b: 'a b' cannot be a name; <a name's rule>
 
 # attribute twice by case
-ONE | email: 1 | City: 1
+SNAPSHOT | email: 1 | City: 1
 9: attributes.city: column city is attribute City; choose another name
 
 # technical column
-ONE | email: 1 | Version: 1
+SNAPSHOT | email: 1 | Version: 1
 8: attributes.Version: column Version is a column that every dimension has; choose another name
 
 # generated clash
-ONE | email: 1\n  city: 2 | previous_city: 1\n  city: 3
+SNAPSHOT | email: 1\n  city: 2 | previous_city: 1\n  city: 3
 9: attributes.city: column previous_city is attribute previous_city; choose another name
 
 # type 3 clash
@@ -58,150 +58,150 @@ FLAT | name: 1 | {name: {scd: 6, previous: true}, previous_name: 1}
 6: attributes.name: column previous_name is attribute previous_name; choose another name
 
 # type 4
-ONE | city: 2 | city: 4
+SNAPSHOT | city: 2 | city: 4
 9: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of their own), not a
 type of attribute; write 2 for an attribute that opens versions
 
 # type 5
-ONE | city: 2 | city: 5
+SNAPSHOT | city: 2 | city: 5
 9: attributes.city.scd: type 5 is not supported; write 6 for an attribute with its value then and its value
 now in every version
 
 # type 7
-ONE | city: 2 | city: {scd: 7}
+SNAPSHOT | city: 2 | city: {scd: 7}
 9: attributes.city.scd: type 7 is a query of a table as of a time, not a type of
 attribute; write 2 or 6, and query the dimension as of a time
 
 # type 9
-ONE | city: 2 | city: 9
+SNAPSHOT | city: 2 | city: 9
 9: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6
 
 # type text
-ONE | city: 2 | city: two
+SNAPSHOT | city: 2 | city: two
 9: attributes.city.scd: 'two' is not a type of attribute; write 0, 1, 2, 3 or 6
 
 # type true
-ONE | city: 2 | city: yes
+SNAPSHOT | city: 2 | city: yes
 9: attributes.city.scd: True is not a type of attribute; write 0, 1, 2, 3 or 6
 
 # scd missing
-ONE | city: 2 | city: {type: string}
+SNAPSHOT | city: 2 | city: {type: string}
 9: attributes.city.scd: is missing; write 0, 1, 2, 3 or 6
 
 # column type unknown
-ONE | type: date | type: dat
+SNAPSHOT | type: date | type: dat
 7: attributes.birthday.type: 'dat' is not a type; did you mean date? allowed: <the types>
 
 # column type variant
-ONE | type: date | type: array<variant>
+SNAPSHOT | type: date | type: array<variant>
 7: attributes.birthday.type: type variant cannot be the type of a column here; store it as string, or as a
 struct of the parts you compare
 
 # column type interval
-ONE | type: date | type: interval day
+SNAPSHOT | type: date | type: interval day
 7: attributes.birthday.type: type interval cannot be the type of a column here; store it as a bigint of
 its smallest unit
 
 # column type geometry
-ONE | type: date | type: geometry(4326)
+SNAPSHOT | type: date | type: geometry(4326)
 7: attributes.birthday.type: type geometry cannot be the type of a column here; store it as string (WKT)
 or binary (WKB)
 
 # column type void
-ONE | type: date | type: void
+SNAPSHOT | type: date | type: void
 7: attributes.birthday.type: type void cannot be the type of a column here; give the type that the values
 have
 
 # column type varchar
-ONE | type: date | type: varchar(10)
+SNAPSHOT | type: date | type: varchar(10)
 7: attributes.birthday.type: type varchar cannot be the type of a column here; write string
 
 # column type decimal
-ONE | type: date | type: 'decimal(40,2)'
+SNAPSHOT | type: date | type: 'decimal(40,2)'
 7: attributes.birthday.type: decimal(40,2) is out of range; precision is 1 to 38, and scale is 0 to
 precision
 
 # column type unclosed
-ONE | type: date | type: array<int
+SNAPSHOT | type: date | type: array<int
 7: attributes.birthday.type: 'array<int' is not a type; write array<type>, as array<string>
 
 # column type trailing
-ONE | type: date | type: int not null
+SNAPSHOT | type: date | type: int not null
 7: attributes.birthday.type: 'int not null' goes on after the type; remove 'not null'
 
 # flag as text
-ONE | type: date | retired: 'yes'
+SNAPSHOT | type: date | retired: 'yes'
 7: attributes.birthday.retired: 'yes' is not true or false; write true or false
 
 # previous
-ONE | city: 2 | city: {scd: 2, previous: true}
+SNAPSHOT | city: 2 | city: {scd: 2, previous: true}
 9: attributes.city.previous: type 2 takes no `previous`; write scd: 6, or remove it (type 3 always has its
 previous value)
 
 # retired but not missing
-ONE | city: 2 | city: {scd: 2, retired: true, missing: not_provided}
+SNAPSHOT | city: 2 | city: {scd: 2, retired: true, missing: not_provided}
 9: attributes.city.missing: a retired attribute is no longer read; remove either `missing` or `retired`
 
 # retired bad value
-ONE | city: 2 | city: {scd: 2, retired: true, on_bad_value: null}
+SNAPSHOT | city: 2 | city: {scd: 2, retired: true, on_bad_value: null}
 9: attributes.city.on_bad_value: a retired attribute is no longer read; remove either `on_bad_value` or `retired`
 
 # required and NULL where missing
-ONE | city: 2 | city: {scd: 2, required: true, missing: null}
+SNAPSHOT | city: 2 | city: {scd: 2, required: true, missing: null}
 9: attributes.city.missing: a required attribute cannot become NULL; remove either `missing` or `required`
 
 # required and NULL where bad
-ONE | city: 2 | city: {scd: 2, required: true, on_bad_value: null}
+SNAPSHOT | city: 2 | city: {scd: 2, required: true, on_bad_value: null}
 9: attributes.city.on_bad_value: a required attribute cannot become NULL; remove either `on_bad_value` or `required`
 
-# what a missing column is
-ONE | city: 2 | city: {scd: 2, missing: not_there}
+# missing with an unknown choice
+SNAPSHOT | city: 2 | city: {scd: 2, missing: not_there}
 9: attributes.city.missing: 'not_there' is not allowed; allowed: reject, not_provided, null
 
 # missing without a choice
-ONE | city: 2 | city: {scd: 2, missing: }
+SNAPSHOT | city: 2 | city: {scd: 2, missing: }
 9: attributes.city.missing: has no value; write one of its choices, or remove the option
 
 # missing as a flag
-ONE | city: 2 | city: {scd: 2, missing: true}
+SNAPSHOT | city: 2 | city: {scd: 2, missing: true}
 9: attributes.city.missing: 'true' is not one of its choices; write one of its choices
 
-# what a bad value does
-ONE | city: 2 | city: {scd: 2, on_bad_value: NULL!}
+# on_bad_value with an unknown choice
+SNAPSHOT | city: 2 | city: {scd: 2, on_bad_value: NULL!}
 9: attributes.city.on_bad_value: 'NULL!' is not allowed; allowed: quarantine, null
 
 # optional
-ONE | city: 2 | city: {scd: 2, optional: true}
+SNAPSHOT | city: 2 | city: {scd: 2, optional: true}
 9: attributes.city.optional: 'optional' is not an option here; did you mean `missing: not_provided`?
 
 # former name own
-ONE | city: 2 | city: {scd: 2, former_names: city}
+SNAPSHOT | city: 2 | city: {scd: 2, former_names: city}
 9: attributes.city.former_names: city is attribute city; name only columns
 that no longer exist
 
 # former name other
-ONE | city: 2 | city: {scd: 2, former_names: [town, email]}
+SNAPSHOT | city: 2 | city: {scd: 2, former_names: [town, email]}
 9: attributes.city.former_names: email is attribute email; name only columns that no longer exist
 
 # former name key
-ONE | city: 2 | city: {scd: 2, former_names: customer_id}
+SNAPSHOT | city: 2 | city: {scd: 2, former_names: customer_id}
 9: attributes.city.former_names: customer_id is in the business key as customer_id; name only
 columns that no longer exist
 
 # former name shared
-ONE | email: 1\n  city: 2 | email: {scd: 1, former_names: town}\n  city: {scd: 2, former_names: Town}
+SNAPSHOT | email: 1\n  city: 2 | email: {scd: 1, former_names: town}\n  city: {scd: 2, former_names: Town}
 9: attributes.city.former_names: Town is a former name of email too; leave it with one of them
 
 # former name twice
-ONE | city: 2 | city: {scd: 2, former_names: [town, town]}
+SNAPSHOT | city: 2 | city: {scd: 2, former_names: [town, town]}
 9: attributes.city.former_names: names town twice; name it once
 
 # former name bad
-ONE | city: 2 | city: {scd: 2, former_names: 'a,b'}
+SNAPSHOT | city: 2 | city: {scd: 2, former_names: 'a,b'}
 9: attributes.city.former_names: 'a,b' cannot be a name; <a name's rule>
 
 # former name empty
-ONE | city: 2 | city: {scd: 2, former_names: ''}
+SNAPSHOT | city: 2 | city: {scd: 2, former_names: ''}
 9: attributes.city.former_names: is empty; give a name or a list of names, or leave it out
 
 # owner none
@@ -220,4 +220,4 @@ TWO |     feed: |     attributes: [city, email]\n    feed:
 
 @pytest.mark.parametrize(("text", "message"), cases(TABLE))
 def test_fault(text: str, message: str) -> None:
-    assert told(text) == message
+    assert error_text(text) == message

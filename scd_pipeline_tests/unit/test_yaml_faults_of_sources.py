@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline_tests.unit.test_yaml_faults import cases, told
+from scd_pipeline_tests.unit.test_yaml_faults import cases, error_text
 
 TABLE = r"""
 # no sources
@@ -12,7 +12,7 @@ FLAT | sources:\n  iso: {snapshot: "landing/{date}.csv"}\n | <nothing>
 1: sources: is missing; declare at least one source, with a snapshot or a feed
 
 # source without channel
-ONE |     snapshot: landing/customers_{date}.csv\n |     timezone: UTC\n
+SNAPSHOT |     snapshot: landing/customers_{date}.csv\n |     timezone: UTC\n
 4: sources.crm: has neither a snapshot nor a feed; declare how it delivers, with one or both
 
 # source name
@@ -24,77 +24,77 @@ FLAT | iso | i/so
 4: sources.i/so: 'i/so' cannot name a source; write it without `/`, as batches' ids have it
 
 # sequence of a snapshot
-ONE |     snapshot: landing/customers_{date}.csv\n |     snapshot: {path: "landing/customers_{date}.csv", sequence: n}\n
+SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.csv", sequence: n}
 5: sources.crm.snapshot.sequence: a snapshot contains each entity once unless its rows have times;
 name their column in `effective_at`, or remove `sequence`
 
 # placeholder at an address
-ONE | landing/customers | s3://landing/customers
+SNAPSHOT | landing/customers | s3://landing/customers
 5: sources.crm.snapshot.path: files at an address cannot be listed, so no delivery would be found for {date};
 give a path of this machine, as one of a mounted folder, or pass frames
 
 # timezone
-ONE |     snapshot: |     timezone: Europe/Olso\n    snapshot:
+SNAPSHOT |     snapshot: |     timezone: Europe/Olso\n    snapshot:
 5: sources.crm.timezone: 'Europe/Olso' is not a time zone; did you mean Europe/Oslo?
 
 # timezone folder
-ONE |     snapshot: |     timezone: ../UTC\n    snapshot:
+SNAPSHOT |     snapshot: |     timezone: ../UTC\n    snapshot:
 5: sources.crm.timezone: '../UTC' is not a time zone; did you mean UTC?
 
 # timezone local
-ONE |     snapshot: |     timezone: localtime\n    snapshot:
+SNAPSHOT |     snapshot: |     timezone: localtime\n    snapshot:
 5: sources.crm.timezone: 'localtime' is not a time zone; give a zone's name, as UTC or Europe/Oslo
 
 # limit
-ONE |     snapshot: |     bad_row_limit: 5\n    snapshot:
+SNAPSHOT |     snapshot: |     bad_row_limit: 5\n    snapshot:
 5: sources.crm.bad_row_limit: 5 is not between 0 and 1; give a share, as 0.05 for 5 percent
 
 # guard
-ONE |     snapshot: |     retire_guard: -0.1\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: -0.1\n    snapshot:
 5: sources.crm.retire_guard: -0.1 is not between 0 and 1; give a share, as 0.05 for 5 percent
 
 # guard nan
-ONE |     snapshot: |     retire_guard: .nan\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: .nan\n    snapshot:
 5: sources.crm.retire_guard: nan is not between 0 and 1; give a share, as 0.05 for 5 percent
 
 # guard text
-ONE |     snapshot: |     retire_guard: 25%\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: 25%\n    snapshot:
 5: sources.crm.retire_guard: '25%' is not a number; write a number
 
 # guard share
-ONE |     snapshot: |     retire_guard: {share: 1.5, at_least: 20}\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: {share: 1.5, at_least: 20}\n    snapshot:
 5: sources.crm.retire_guard: 1.5 is not between 0 and 1; give a share, as 0.05 for 5 percent
 
 # guard at least
-ONE |     snapshot: |     retire_guard: {at_least: 0}\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: {at_least: 0}\n    snapshot:
 5: sources.crm.retire_guard.at_least: 0 is not a whole number from 1 on; give the least number of entities, as 20
 
 # guard at least half
-ONE |     snapshot: |     retire_guard: {at_least: 2.5}\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: {at_least: 2.5}\n    snapshot:
 5: sources.crm.retire_guard.at_least: 2.5 is not a whole number from 1 on; give the least number of entities, as 20
 
 # guard text at least
-ONE |     snapshot: |     retire_guard: {at_least: many}\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: {at_least: many}\n    snapshot:
 5: sources.crm.retire_guard.at_least: 'many' is not a number; write a number
 
-# guard word
-ONE |     snapshot: |     retire_guard: {shar: 0.1}\n    snapshot:
+# guard unknown option
+SNAPSHOT |     snapshot: |     retire_guard: {shar: 0.1}\n    snapshot:
 5: sources.crm.retire_guard.shar: 'shar' is not an option here; did you mean share? allowed: share, at_least
 
 # guard list
-ONE |     snapshot: |     retire_guard: [0.1]\n    snapshot:
+SNAPSHOT |     snapshot: |     retire_guard: [0.1]\n    snapshot:
 5: sources.crm.retire_guard: is a list; expected a number; write a number
 
 # overdue
-ONE |     snapshot: |     overdue_after_hours: 0\n    snapshot:
+SNAPSHOT |     snapshot: |     overdue_after_hours: 0\n    snapshot:
 5: sources.crm.overdue_after_hours: 0 is not a waiting time; give hours, more than 0 and less than 1000000
 
 # overdue for ever
-ONE |     snapshot: |     overdue_after_hours: .inf\n    snapshot:
+SNAPSHOT |     snapshot: |     overdue_after_hours: .inf\n    snapshot:
 5: sources.crm.overdue_after_hours: inf is not a waiting time; give hours, more than 0 and less than 1000000
 
 # existence false
-ONE |     snapshot: |     existence: false\n    snapshot:
+SNAPSHOT |     snapshot: |     existence: false\n    snapshot:
 5: sources.crm.existence: the only source decides whether an entity exists; remove it, or write true
 
 # existence none
@@ -115,13 +115,13 @@ TWO |     feed: |     attributes: emial\n    feed:
 TWO |     feed: |     attributes: [email, email]\n    feed:
 8: sources.web.attributes: names email twice; name it once
 
-# states nothing
+# source without an attribute
 TWO | source: web | source: crm
 7: sources.web: provides no attribute and does not decide existence; name its `attributes`, or remove the
 source
 
 # columns unknown
-ONE |     snapshot: |     columns: {cty: CITY}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {cty: CITY}\n    snapshot:
 5: sources.crm.columns.cty: 'cty' is neither an attribute nor in the business key; did you mean city?
 allowed: customer_id, birthday, email, city
 
@@ -131,43 +131,43 @@ TWO |     feed: |     columns: {city: CITY}\n    feed:
 to this source
 
 # column both
-ONE |     snapshot: |     columns: {city: {from: C, expression: upper(C)}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: {from: C, expression: upper(C)}}\n    snapshot:
 5: sources.crm.columns.city: has both `from` and `expression`; keep one: the expression may name any
 column
 
 # column empty expression
-ONE |     snapshot: |     columns: {city: {expression: ' '}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: {expression: ' '}}\n    snapshot:
 5: sources.crm.columns.city.expression: is empty; give text, or leave it out
 
 # column names twice
-ONE |     snapshot: |     columns: {city: [City, CITY]}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: [City, CITY]}\n    snapshot:
 5: sources.crm.columns.city.from: names city twice; name it once
 
 # unit
-ONE |     snapshot: |     columns: {birthday: {unit: sec}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {birthday: {unit: sec}}\n    snapshot:
 5: sources.crm.columns.birthday.unit: 'sec' is not allowed; allowed: s, ms, us
 
 # unit and format
-ONE |     snapshot: |     columns: {birthday: {unit: s, format: yyyy}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {birthday: {unit: s, format: yyyy}}\n    snapshot:
 5: sources.crm.columns.birthday.unit: excludes `format`: a unit reads numbers, a format reads text; keep the
 one that fits the column
 
 # unit of a text
-ONE |     snapshot: |     columns: {city: {unit: s}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: {unit: s}}\n    snapshot:
 5: sources.crm.columns.city.unit: a unit reads a number as a time, and city is of type string; remove it, or
 declare city as date or timestamp or timestamp_ntz
 
 # round of a text
-ONE |     snapshot: |     columns: {city: {round: true}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: {round: true}}\n    snapshot:
 5: sources.crm.columns.city.round: a value of type string has no digits that could be rounded; remove it, or
 declare a number, a date or a time
 
 # round as text
-ONE |     snapshot: |     columns: {birthday: {round: 'yes'}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {birthday: {round: 'yes'}}\n    snapshot:
 5: sources.crm.columns.birthday.round: 'yes' is not true or false; write true or false
 
 # format of a text
-ONE |     snapshot: |     columns: {city: {format: yyyy-MM-dd}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: {format: yyyy-MM-dd}}\n    snapshot:
 5: sources.crm.columns.city.format: a format reads text as a date or a time, and city is of type string;
 remove it, or declare city as date or timestamp or timestamp_ntz
 
@@ -176,32 +176,32 @@ FLAT | code\nsources:\n  iso: {s | {code: int}\nsources:\n  iso: {columns: {code
 4: sources.iso.columns.code.format: a format reads text as a date or a time, and code is of type int;
 remove it, or declare code as date or timestamp or timestamp_ntz
 
-# format with a zone of what has none
+# format with a zone for a type without one
 FLAT | code\nsources:\n  iso: {s | {day: timestamp_ntz}\nsources:\n  iso: {columns: {day: {format: yyyy-MM-dd XXX}}, s
 4: sources.iso.columns.day.format: X reads a zone, and day is of type timestamp_ntz, which has none;
 leave it out, or declare day as timestamp
 
-# format by which nothing is read
-ONE |     snapshot: |     columns: {birthday: {format: YYYY-MM-DD}}\n    snapshot:
+# format with a letter that cannot be used
+SNAPSHOT |     snapshot: |     columns: {birthday: {format: YYYY-MM-DD}}\n    snapshot:
 5: sources.crm.columns.birthday.format: 'YYYY-MM-DD' has Y, which cannot be used for reading; did you mean
 yyyy-MM-dd?
 
 # format with the minute for the month
-ONE |     snapshot: |     columns: {birthday: {format: dd.mm.yyyy}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {birthday: {format: dd.mm.yyyy}}\n    snapshot:
 5: sources.crm.columns.birthday.format: 'dd.mm.yyyy' has m, the minute, without an hour; did you mean
 dd.MM.yyyy?
 
 # default text
-ONE |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
 5: sources.crm.columns.city.default: 3 does not fit type string; give text, in quotes where YAML reads it
 as something else
 
 # default date
-ONE |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
+SNAPSHOT |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
 5: sources.crm.columns.birthday.default: 'soon' does not fit type date; give a date as 2024-01-31
 
 # path fixed
-ONE | customers_{date} | customers
+SNAPSHOT | customers_{date} | customers
 5: sources.crm.snapshot.path: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put
 {date} or {datetime} in the name, as customers_{date}.csv
 
@@ -211,12 +211,12 @@ FEED | {delivery} | changes
 {date} or {datetime} or {delivery} in the name, as customers_{date}.csv
 
 # path of a snapshot without a time
-ONE | {date} | {delivery}
+SNAPSHOT | {date} | {delivery}
 5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot takes a delivery's time from its name;
 write {date} or {datetime} in its place
 
 # path of a row-timed snapshot without a time
-ONE | landing/customers_{date}.csv | {path: "a_{delivery}.csv", effective_at: at}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{delivery}.csv", effective_at: at}
 5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot takes a delivery's time from its name;
 write {date} or {datetime} in its place
 
@@ -226,56 +226,56 @@ TWO | feed: landing/{date} | feed: landing/{delivery}
 rows have none; write {date} or {datetime} in its place, or name the column of the rows' times in `effective_at`
 
 # path two
-ONE | customers_{date} | {delivery}_{date}
+SNAPSHOT | customers_{date} | {delivery}_{date}
 5: sources.crm.snapshot.path: has 2 placeholders; keep one: {date} or {datetime}
 
 # path unknown placeholder
-ONE | customers_{date} | customers_{dat}
+SNAPSHOT | customers_{date} | customers_{dat}
 5: sources.crm.snapshot.path: {dat} is not a placeholder; did you mean date? allowed: date, datetime
 
 # path empty
-ONE | landing/customers_{date}.csv | ''
+SNAPSHOT | landing/customers_{date}.csv | ''
 5: sources.crm.snapshot.path: is empty; give text, or leave it out
 
 # format unknown
-ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", format: excel}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", format: excel}
 5: sources.crm.snapshot.format: 'excel' is not allowed; allowed: parquet, csv, json, delta
 
-# format not told
-ONE | customers_{date}.csv | customers_{date}
+# format not implied
+SNAPSHOT | customers_{date}.csv | customers_{date}
 5: sources.crm.snapshot.format: is missing, and the ending of 'landing/customers_{date}' does not imply it;
 write one of parquet, csv, json, delta
 
 # versions of csv
-ONE | landing/customers_{date}.csv | {path: a.csv, versions: true}
+SNAPSHOT | landing/customers_{date}.csv | {path: a.csv, versions: true}
 5: sources.crm.snapshot.format: csv has no versions; write delta, or remove `versions`
 
 # partition of csv
-ONE | landing/customers_{date}.csv | {path: a.csv, partition: day}
+SNAPSHOT | landing/customers_{date}.csv | {path: a.csv, partition: day}
 5: sources.crm.snapshot.format: csv has no partitions that can be relied on; write delta or parquet, or
 remove `partition`
 
 # partition placeholder
-ONE | landing/customers_{date}.csv | {path: "a_{date}", format: delta, partition: day}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}", format: delta, partition: day}
 5: sources.crm.snapshot.path: `partition` distinguishes its deliveries, so {date} has no meaning; give the
 path of the table alone
 
 # partition and versions
-ONE | landing/customers_{date}.csv | {path: a, format: delta, partition: day, versions: true}
+SNAPSHOT | landing/customers_{date}.csv | {path: a, format: delta, partition: day, versions: true}
 5: sources.crm.snapshot.versions: excludes `partition`; keep the one that distinguishes its deliveries
 
 # delta fixed
-ONE | landing/customers_{date}.csv | {path: a, format: delta}
+SNAPSHOT | landing/customers_{date}.csv | {path: a, format: delta}
 5: sources.crm.snapshot.path: nothing in 'a' distinguishes one delivery from the next; write `versions: true` or
 `partition: <column>` beside it
 
 # versions without path
-ONE | landing/customers_{date}.csv | {versions: true}
+SNAPSHOT | landing/customers_{date}.csv | {versions: true}
 5: sources.crm.snapshot.versions: requires the `path` of a table; give the table's
 `path`
 
 # options alike
-ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {sep: "|", SEP: ";"}}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {sep: "|", SEP: ";"}}
 5: sources.crm.snapshot.options: names sep twice; name it once
 
 # sequence type
@@ -295,16 +295,16 @@ FEED |       effective_at |       ties: delete_wins\n      effective_at
 7: sources.crm.feed.ties: no row of this feed is a delete; name their condition in `deletes`, or remove `ties`
 
 # ties by deletes of a snapshot
-ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", ties: delete_wins}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", ties: delete_wins}
 5: sources.crm.snapshot.ties: no row of this snapshot is a delete; write reject or last_row, or remove `ties`
 
 # ties by the order of a table
-ONE | landing/customers_{date}.csv | {path: a.delta, versions: true, ties: last_row}
+SNAPSHOT | landing/customers_{date}.csv | {path: a.delta, versions: true, ties: last_row}
 5: sources.crm.snapshot.ties: the rows of a table have no order; name a column that orders them in `sequence`, or
 deliver files
 
 # ties by the order of a partition
-ONE | landing/customers_{date}.csv | {path: a.parquet, partition: day, ties: last_row}
+SNAPSHOT | landing/customers_{date}.csv | {path: a.parquet, partition: day, ties: last_row}
 5: sources.crm.snapshot.ties: the rows of a table have no order; name a column that orders them in `sequence`, or
 deliver files
 
@@ -342,7 +342,7 @@ FEED |       effective_at |       nulls: not_provided\n      effective_at
 7: sources.crm.feed.nulls: a feed with `updates: full` provides all attributes; write `updates:
 partial` beside it, or remove it
 
-# nulls word
+# nulls unknown choice
 FEED |       effective_at |       nulls: ignore\n      effective_at
 7: sources.crm.feed.nulls: 'ignore' is not allowed; allowed: value, not_provided
 
@@ -351,15 +351,15 @@ FEED |       effective_at |       updates: few\n      effective_at
 7: sources.crm.feed.updates: 'few' is not allowed; allowed: full, partial
 
 # scope
-ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: city}
 5: sources.crm.snapshot.scope: 'city' is not in the business key; allowed: customer_id
 
 # scope twice
-ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: [customer_id, customer_id]}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", scope: [customer_id, customer_id]}
 5: sources.crm.snapshot.scope: names customer_id twice; name it once
 
 # unreadable keys
-ONE | landing/customers_{date}.csv | {path: "a_{date}.csv", unreadable_keys: retire_all}
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", unreadable_keys: retire_all}
 5: sources.crm.snapshot.unreadable_keys: 'retire_all' is not allowed; did you mean retire? allowed:
 retire_nobody, retire
 """
@@ -367,4 +367,4 @@ retire_nobody, retire
 
 @pytest.mark.parametrize(("text", "message"), cases(TABLE))
 def test_fault(text: str, message: str) -> None:
-    assert told(text) == message
+    assert error_text(text) == message

@@ -1,4 +1,4 @@
-"""YAML says what Python says, from texts, files and folders."""
+"""YAML declares the same dimensions as Python, from texts, files and folders."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ attributes:
 """
 
 
-def test_five_attributes_take_fifteen_lines_at_most() -> None:
+def test_five_attributes_need_at_most_fifteen_lines() -> None:
     (dimension,) = parse(SHORT)
     assert len(dimension.attributes) == 5
     assert len(SHORT.splitlines()) <= 15
 
 
-def test_the_short_form_is_what_python_says() -> None:
+def test_the_short_form_equals_its_python_form() -> None:
     attributes = {
         "birthday": Attribute(0, "date"),
         "email": Attribute(1, personal=True),
@@ -175,7 +175,7 @@ def long_in_python() -> Dimension:
     )
 
 
-def test_every_word_is_what_python_says() -> None:
+def test_every_option_equals_its_python_form() -> None:
     (dimension,) = parse(LONG, "c.yaml")
     assert dimension == long_in_python()
     assert dimension.origin == "c.yaml:2"
@@ -215,31 +215,33 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert load_dimension(str(tmp_path / "b.yml")).origin == f"{tmp_path / 'b.yml'}:1"
 
 
-def refused(path: Path) -> str:
+def error_text(path: Path) -> str:
     with pytest.raises(DeclarationError) as caught:
         load_dimension(path)
     return str(caught.value)
 
 
-def test_what_cannot_be_loaded(tmp_path: Path) -> None:
+def test_an_unreadable_file_or_folder_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
-    assert refused(file) == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
+    assert (
+        error_text(file) == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
+    )
     folder = f"{tmp_path}: file: the folder has no declarations; put the declarations there, as <name>.yaml"
-    assert refused(tmp_path) == folder
+    assert error_text(tmp_path) == folder
     file.write_bytes(b"dimension: d\n\xff\xfe")
-    assert refused(file) == f"{file}:2: file: is not UTF-8 text; save it as UTF-8"
+    assert error_text(file) == f"{file}:2: file: is not UTF-8 text; save it as UTF-8"
     file.write_text(SHORT + "---\n" + SHORT.replace("dim_customer", "dim_client"))
-    assert refused(file) == (
+    assert error_text(file) == (
         f"{file}: dimension: 2 dimensions are declared where one is expected; name a file that declares one dimension"
     )
 
 
-def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(SHORT.replace("city: 2", "city: 9"))
     (tmp_path / "b.yaml").write_bytes(b"\xff")
     (tmp_path / "c.yaml").write_text(SHORT.replace("dim_customer", "DIM_CLIENT"))
     (tmp_path / "d.yaml").write_text(SHORT.replace("dim_customer", "dim_client"))
-    assert refused(tmp_path).splitlines() == [
+    assert error_text(tmp_path).splitlines() == [
         f"{tmp_path}/a.yaml:9: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6",
         f"{tmp_path}/b.yaml:1: file: is not UTF-8 text; save it as UTF-8",
         f"{tmp_path}/d.yaml:1: dimension: DIM_CLIENT is declared at {tmp_path}/c.yaml:1 already; choose another name",

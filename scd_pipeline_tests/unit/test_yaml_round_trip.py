@@ -68,7 +68,7 @@ TIME_READINGS = [
     {"effective_at_unit": "ms", "effective_at_round": True},
     *({"effective_at_format": pattern} for pattern in PATTERNS),
 ]
-PLACES = [
+PATHS = [
     {},
     {"path": "landing/{date}.csv"},
     {"path": "landing/{datetime}/part.parquet"},
@@ -81,38 +81,42 @@ ANY_NAME = [{"path": "landing/{delivery}", "format": "json"}]
 @st.composite
 def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
     row_times = draw(st.booleans())
-    places = [*PLACES, *(ANY_NAME if kind == "feed" and row_times else [])]
-    words = {**draw(st.sampled_from(places)), **draw(given_some(**CHANNEL))}
+    paths = [*PATHS, *(ANY_NAME if kind == "feed" and row_times else [])]
+    options = {**draw(st.sampled_from(paths)), **draw(given_some(**CHANNEL))}
     if row_times:
-        words |= {"effective_at": draw(TEXT), **draw(st.sampled_from(TIME_READINGS))}
-    if (kind == "feed" or "effective_at" in words) and draw(st.booleans()):
-        words |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
+        options |= {"effective_at": draw(TEXT), **draw(st.sampled_from(TIME_READINGS))}
+    if (kind == "feed" or "effective_at" in options) and draw(st.booleans()):
+        options |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
-        return Snapshot(**words, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"])))
+        return Snapshot(
+            **options, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"]))
+        )
     updates, nulls = draw(st.sampled_from([("full", "value"), ("partial", "value"), ("partial", "not_provided")]))
     deletes = draw(MAYBE)
     ties = draw(st.sampled_from(["reject", "delete_wins"] if deletes else ["reject"]))
-    return Feed(**words, deletes=deletes, updates=updates, nulls=nulls, ties=ties)
+    return Feed(**options, deletes=deletes, updates=updates, nulls=nulls, ties=ties)
 
 
 @st.composite
 def attributes(draw: st.DrawFn, source: str | None, former: str) -> Attribute:
-    words = draw(given_some(personal=st.booleans(), description=st.just("") | TEXT, type=st.sampled_from(TYPES)))
+    options = draw(given_some(personal=st.booleans(), description=st.just("") | TEXT, type=st.sampled_from(TYPES)))
     scd = draw(st.sampled_from([0, 1, 2, 3, 6]))
-    fate = draw(
+    choice = draw(
         st.sampled_from(
             [{}, {"retired": True}, {"missing": "not_provided"}, {"missing": "null"}, {"on_bad_value": "null"}]
         )
     )
     names = draw(st.sampled_from([(), (former,)]))
-    return Attribute(scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **words, **fate)
+    return Attribute(
+        scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **options, **choice
+    )
 
 
 @st.composite
 def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, default: Any) -> Source:
     kinds = draw(st.sampled_from([("snapshot",), ("feed",), ("snapshot", "feed")]))
-    words = {kind: draw(channels(keys, kind)) for kind in kinds}
+    options = {kind: draw(channels(keys, kind)) for kind in kinds}
     names = TEXT | st.lists(TEXT, min_size=1, max_size=3, unique_by=str.casefold)
     column = st.one_of(
         names.map(Column), TEXT.map(lambda sql: Column(expression=sql)), st.just(Column(default=default))
@@ -122,7 +126,7 @@ def sources(draw: st.DrawFn, name: str, keys: list[str], deciding: bool | None, 
     shares = {"bad_row_limit": st.floats(0, 1), "retire_guard": guards}
     limits = draw(given_some(**shares, overdue_after_hours=st.sampled_from([1, 0.5])))
     zone = draw(st.sampled_from(["UTC", "Europe/Oslo"]))
-    return Source(name, existence=deciding, timezone=zone, columns=columns, **words, **limits)
+    return Source(name, existence=deciding, timezone=zone, columns=columns, **options, **limits)
 
 
 @st.composite
@@ -137,7 +141,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
     }
     if several:
         parts["of_web"] = Attribute(1, source="web")
-    words = draw(
+    options = draw(
         given_some(
             owner=TEXT,
             description=TEXT,
@@ -147,9 +151,9 @@ def dimensions(draw: st.DrawFn) -> Dimension:
         )
     )
     if any(part.opens_versions for part in parts.values()):
-        words |= draw(given_some(begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES))))
+        options |= draw(given_some(begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES))))
     else:
-        words |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))
+        options |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))
     types = draw(st.sampled_from([("string", "string"), ("bigint", "decimal(5,0)")]))
     default = "x" if types[0] == "string" else 7
     existence = True if several else draw(st.sampled_from([None, True]))
@@ -160,7 +164,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
         parts,
         both if several else both[0],
         surrogate_key=draw(st.sampled_from([None, "the_key", "surrogate_key"])),
-        **words,
+        **options,
     )
 
 
