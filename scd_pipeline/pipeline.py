@@ -317,7 +317,7 @@ class Pipeline:
 
     # Operations
 
-    def check(self, *tables: Dimension | Fact) -> tuple[check.Violation, ...]:
+    def check(self, *tables: Dimension | Fact) -> tuple[check.CheckResult, ...]:
         """Check all invariants of dimensions and facts.
 
         Args:
@@ -351,7 +351,7 @@ class Pipeline:
 # Dispatch on the kind of table
 
 
-def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.Violation]:
+def _check(warehouse: Warehouse, table: Dimension | Fact) -> Sequence[check.CheckResult]:
     return check.check_fact(warehouse, table) if isinstance(table, Fact) else check.check_dimension(warehouse, table)
 
 

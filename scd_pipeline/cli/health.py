@@ -16,7 +16,7 @@ from scd_pipeline.cli.render import Output, print_table
 from scd_pipeline.cli.rows import Kind, Rows
 
 if TYPE_CHECKING:
-    from scd_pipeline.operations.check import Violation
+    from scd_pipeline.operations.check import CheckResult
     from scd_pipeline.operations.status import SourceStatus, Status, TableStatus
 
 _CHECK_COLUMNS: dict[str, Kind] = {
@@ -59,7 +59,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     from scd_pipeline.declaration import Dimension
     from scd_pipeline.operations.check import check_dimension, check_fact
 
-    results: list[Violation] = []
+    results: list[CheckResult] = []
     never_loaded: list[str] = []
     declared = settings.declared_tables(table)
     with settings.open() as warehouse:
@@ -78,7 +78,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
-def _write_check(results: Sequence[Violation], output: Output) -> None:
+def _write_check(results: Sequence[CheckResult], output: Output) -> None:
     rows = Rows.from_records(
         _CHECK_COLUMNS,
         [(r.table, r.rule, "passed" if r.passed else "failed", r.count, list(r.keys)) for r in results],

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.invariants.properties import PROPERTIES
-from scd_pipeline.operations.check import Violation
+from scd_pipeline.operations.check import CheckResult
 
 
 def check_description(name: str, docs_url: str = "") -> str:
@@ -23,13 +23,13 @@ def _rule_address(rule: str, docs_url: str) -> str:
     return f"{docs_url.rstrip('/')}/semantics.md#{rule.lower()}"
 
 
-def check_result(table: str, name: str, finding: Violation | None, docs_url: str = "") -> dg.AssetCheckResult:
-    """Return the result of a check.
+def check_result(table: str, name: str, result: CheckResult | None, docs_url: str = "") -> dg.AssetCheckResult:
+    """Return the result of a check as Dagster's.
 
     Args:
         table: The dimension or the fact.
         name: The name of the check.
-        finding: What the check found; None before the first load.
+        result: The result of the check; None before the first load.
         docs_url: Address of the docs, to which the metadata of each rule links. Without it, the metadata contains the
             path of the rule within the docs.
     """
@@ -37,28 +37,28 @@ def check_result(table: str, name: str, finding: Violation | None, docs_url: str
     for rule in PROPERTIES[name].rules:
         address = _rule_address(rule, docs_url or "docs")
         metadata[f"rule {rule}"] = dg.MetadataValue.url(address) if docs_url else dg.MetadataValue.text(address)
-    if finding is None:
+    if result is None:
         metadata["note"] = dg.MetadataValue.text("Nothing to check before the first load.")
     else:
-        metadata["violations"] = dg.MetadataValue.int(finding.count)
-        if finding.keys:
-            metadata["violating_keys"] = dg.MetadataValue.text("; ".join(finding.keys))
+        metadata["violations"] = dg.MetadataValue.int(result.count)
+        if result.keys:
+            metadata["violating_keys"] = dg.MetadataValue.text("; ".join(result.keys))
     return dg.AssetCheckResult(
         asset_key=table,
         check_name=name,
-        passed=finding is None or finding.passed,
+        passed=result is None or result.passed,
         severity=dg.AssetCheckSeverity.ERROR,
         metadata=metadata,
     )
 
 
-def as_evaluation(table: str, name: str, finding: Violation | None) -> dg.AssetCheckEvaluation:
+def as_evaluation(table: str, name: str, result: CheckResult | None) -> dg.AssetCheckEvaluation:
     """Return the same result as an event, for a step that records it in place of the check's own step."""
-    result = check_result(table, name, finding)
+    dagster_result = check_result(table, name, result)
     return dg.AssetCheckEvaluation(
         asset_key=dg.AssetKey(table),
         check_name=name,
-        passed=result.passed,
-        metadata=result.metadata,
-        severity=result.severity,
+        passed=dagster_result.passed,
+        metadata=dagster_result.metadata,
+        severity=dagster_result.severity,
     )

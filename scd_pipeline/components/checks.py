@@ -23,10 +23,10 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
 from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
-from scd_pipeline.operations.check import FACT_RULES, Violation, check_dimension, check_fact, dimension_rules
+from scd_pipeline.operations.check import FACT_RULES, CheckResult, check_dimension, check_fact, dimension_rules
 from scd_pipeline.operations.status import last_deliveries
 
-RunChecks = Callable[[Warehouse, Collection[str]], Sequence[Violation]]
+RunChecks = Callable[[Warehouse, Collection[str]], Sequence[CheckResult]]
 
 
 def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChecksDefinition:
@@ -60,13 +60,13 @@ def _checks(table: str, rules: Sequence[str], run_checks: RunChecks, docs_url: s
     ) -> Iterator[dg.AssetCheckResult]:
         selected = {key.name for key in context.selected_asset_check_keys}
         with as_dagster_failure():
-            findings = {finding.rule: finding for finding in run_checks(warehouse.open(), selected)}
-        failed = [finding for finding in findings.values() if not finding.passed]
+            results = {result.rule: result for result in run_checks(warehouse.open(), selected)}
+        failed = [result for result in results.values() if not result.passed]
         if failed:
-            text = "; ".join(f"{finding.rule}: {finding.count} ({', '.join(finding.keys)})" for finding in failed)
+            text = "; ".join(f"{result.rule}: {result.count} ({', '.join(result.keys)})" for result in failed)
             _alert(context, f"checks of {table} failed", text)
         for rule in [rule for rule in rules if rule in selected]:
-            yield check_result(table, rule, findings.get(rule), docs_url)
+            yield check_result(table, rule, results.get(rule), docs_url)
 
     return check_tables
 

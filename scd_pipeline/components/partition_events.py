@@ -17,7 +17,7 @@ from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.errors import ScdError
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import Violation
+from scd_pipeline.operations.check import CheckResult
 
 Batches = Mapping["str | None", "BatchResult | None"]
 """Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
@@ -37,7 +37,7 @@ class LoadReport:
     """Tables and plots of the whole load; only one event of each asset has them."""
     delivery_metadata: Callable[[BatchResult], load_metadata.TableMetadata]
     """Returns the effect of one delivery."""
-    check: Callable[[Collection[str]], Sequence[Violation]]
+    check: Callable[[Collection[str]], Sequence[CheckResult]]
     """Runs the checks of some names on the tables as they are now."""
 
     @property
@@ -140,9 +140,9 @@ def run_planned_checks(context: dg.AssetExecutionContext, report: LoadReport) ->
     if not names:
         return
     try:
-        findings = {finding.rule: finding for finding in report.check(names)}
+        results = {result.rule: result for result in report.check(names)}
     except ScdError as error:
         context.log.warning(f"{report.table}: the checks did not run: {error}")
         return
     for name in names:
-        report_check(context, as_evaluation(report.table, name, findings.get(name)))
+        report_check(context, as_evaluation(report.table, name, results.get(name)))

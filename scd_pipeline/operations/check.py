@@ -57,7 +57,7 @@ Audit and keys prove only each other, because a dimension that is loaded without
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class CheckResult:
     """The result of one check.
 
     Attributes:
@@ -127,7 +127,7 @@ class _Tables:
 
 def check_dimension(
     warehouse: Warehouse, dimension: Dimension, rules: Collection[str] | None = None
-) -> tuple[Violation, ...]:
+) -> tuple[CheckResult, ...]:
     """Check the invariants of a dimension, or some of them; one that cannot be evaluated yet is omitted.
 
     If other tables prove that a missing table existed, it was removed, or a load was killed before it created it.
@@ -152,7 +152,7 @@ def check_dimension(
     rows = newest.rows.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_rules = [rule for rule in selected if rule in invariants(dimension)]
     results = _results(name, row_rules, violations(rows, dimension)) if row_rules else []
-    others: dict[str, Callable[[], Violation | None]] = {
+    others: dict[str, Callable[[], CheckResult | None]] = {
         AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
         KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(table_names(name))),
@@ -165,7 +165,7 @@ def check_dimension(
     return tuple(results)
 
 
-def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[Violation, ...]:
+def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None = None) -> tuple[CheckResult, ...]:
     """Check the invariants of a fact, or some of them; one that cannot be evaluated yet is omitted.
 
     Rows that the fact's next load re-keys need not have the surrogate keys of the current versions. Keys without a
@@ -186,7 +186,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     pinned = pin_dimensions(warehouse, fact)
     log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
     errors = [error for at in pinned.values() for error in at.damage(stored.commit)]
-    others: dict[str, Callable[[], Violation]] = {
+    others: dict[str, Callable[[], CheckResult]] = {
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, fact.name, fact_tables),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, fact.name, [log]),
@@ -200,19 +200,19 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
 
 def _check_fact_rows(
     warehouse: Warehouse, fact: Fact, stored: TableVersion, pinned: Mapping[str, PinnedDimension], rule: str
-) -> Violation:
+) -> CheckResult:
     is_rekeyed = rule == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
     violating = FACT_INVARIANTS[rule].violations(rows, fact, {name: at.rows for name, at in pinned.items()})
     return _result(fact.name, rule, violating)
 
 
-def _result(table: str, rule: str, violating: DataFrame) -> Violation:
+def _result(table: str, rule: str, violating: DataFrame) -> CheckResult:
     (result,) = _results(table, [rule], violating)
     return result
 
 
-def _results(table: str, rules: list[str], violating: DataFrame) -> list[Violation]:
+def _results(table: str, rules: list[str], violating: DataFrame) -> list[CheckResult]:
     """Return a result for each rule; one query counts all violations and collects some keys of each rule."""
     keys = F.collect_set(KEY)  # several rows may have one key
     summary = violating.groupBy(RULE).agg(
@@ -221,10 +221,10 @@ def _results(table: str, rules: list[str], violating: DataFrame) -> list[Violati
         F.greatest(F.size(keys) - MAX_KEYS, F.lit(0)).alias("more"),
     )
     by_rule = {row[RULE]: (int(row["n"]), tuple(row["keys"]), int(row["more"])) for row in summary.collect()}
-    return [Violation(table, rule, *by_rule.get(rule, (0, ()))) for rule in rules]
+    return [CheckResult(table, rule, *by_rule.get(rule, (0, ()))) for rule in rules]
 
 
-def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> Violation | None:
+def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> CheckResult | None:
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
@@ -235,7 +235,7 @@ def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, ro
     return _result(dimension.name, AUDIT_REBUILDS_DIMENSION, violating)
 
 
-def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension) -> Violation | None:
+def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension) -> CheckResult | None:
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
@@ -244,16 +244,16 @@ def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension)
     return _result(dimension.name, KEY_LIST_IS_COMPLETE, violating)
 
 
-def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> Violation:
+def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> CheckResult:
     commits = [tables.last(table) for table in downstream]
     errors = [*damage(tables.last(name + LOG_SUFFIX), commits), *others]
     messages = dict.fromkeys(str(error) for error in errors if isinstance(error, HighWaterMarkError))
-    return Violation(name, UPSTREAM_HAS_APPLIED_COMMITS, len(messages), tuple(messages))
+    return CheckResult(name, UPSTREAM_HAS_APPLIED_COMMITS, len(messages), tuple(messages))
 
 
 def _check_without_table(
     warehouse: Warehouse, tables: _Tables, name: str, rules: Collection[str] | None
-) -> tuple[Violation, ...]:
+) -> tuple[CheckResult, ...]:
     """Check a dimension or a fact without a table: there is nothing to check if it was never loaded."""
     if rules is not None and NO_FOREIGN_COMMITS not in rules:
         return ()
@@ -272,16 +272,16 @@ def _removed_tables(tables: _Tables, name: str) -> list[str]:
     ]
 
 
-def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: list[str]) -> Violation:
+def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: list[str]) -> CheckResult:
     messages = _removed_tables(tables, name)
     for table in names:
         if tables.last(table).exists:
             identifier = warehouse.table(table).identifier
             messages += [f"{table} {text}" for text in foreign_commits(warehouse.spark, table, identifier)]
-    return Violation(name, NO_FOREIGN_COMMITS, len(messages), tuple(messages[:MAX_KEYS]), len(messages[MAX_KEYS:]))
+    return CheckResult(name, NO_FOREIGN_COMMITS, len(messages), tuple(messages[:MAX_KEYS]), len(messages[MAX_KEYS:]))
 
 
-def _check_append_only(warehouse: Warehouse, name: str, tables: list[str]) -> Violation:
+def _check_append_only(warehouse: Warehouse, name: str, tables: list[str]) -> CheckResult:
     existing = [table for table in map(warehouse.table, tables) if table.exists()]
     unset = [table.name for table in existing if table.properties().get("delta.appendOnly") != "true"]
-    return Violation(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))
+    return CheckResult(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))

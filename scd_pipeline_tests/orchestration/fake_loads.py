@@ -17,7 +17,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.audit import AuditResult
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import Violation
+from scd_pipeline.operations.check import CheckResult
 
 _TABLE = "dim_customer"
 
@@ -56,7 +56,9 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
 
     monkeypatch.setattr(assets, "load_table", load)
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
-    monkeypatch.setattr(assets, "check_dimension", lambda *_: (Violation(_TABLE, "one_current_version", 1, ("id=7",)),))
+    monkeypatch.setattr(
+        assets, "check_dimension", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
+    )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(
         load_metadata, "sizes", lambda _, versions: {name: {"dagster/row_count": 9} for name in versions}
