@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn1500m -XX:MetaspaceSize=512m"
-# The optimizing compiler takes a quarter of the server's processor time by default, as much as it saves in a test run.
-# It compiles a method after five times as many calls and loops as usual.
-_COMPILER = (
-    "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 "
-    "-XX:Tier4BackEdgeThreshold=200000"
-)
 # Partitions of a shuffle, and of the rows or files that are read.
 _PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism")
 
@@ -48,7 +42,7 @@ def settings(installation: Installation) -> dict[str, str]:
         driver_memory="4g",
         extra={**INTERPRETED, **dict.fromkeys(_PARTITIONS, "1")},
     )
-    conf["spark.driver.extraJavaOptions"] += f" {_MEMORY} {_COMPILER}"
+    conf["spark.driver.extraJavaOptions"] += f" {_MEMORY}"
     return conf
 
 

@@ -110,11 +110,8 @@ def contents(warehouse: Warehouse, dim: Dimension) -> dict[str, list[str]]:
     return {name: sorted(map(repr, rows)) for name, rows in frames.items()}
 
 
-QUICK = ("one source",)
-CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SHAPES]
-
-
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHAPES)
 def test_a_narrowed_load_writes_the_same_rows(spark: SparkSession, tmp_path: Path, name: str) -> None:
     dim, decisions = SHAPES[name], []
 
