@@ -52,7 +52,7 @@ class LoadResult:
         examples: Some of the changed rows as text, with their row action and without personal attributes.
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
-        step: The commits, and what the audit is computed from.
+        step: Between the steps of a load, the commits and what the audit is computed from; None in the result.
     """
 
     dimension: str
@@ -131,8 +131,11 @@ def load(
     """
     retry = retry or Retry()
     if isinstance(table, Fact):
-        return _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples)
-    return _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples)
+        result = _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples)
+    else:
+        result = _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples)
+    # A result that callers store would keep the computed rows of the step in Spark's memory.
+    return replace(result, step=None)
 
 
 def _load_dimension(
@@ -159,9 +162,7 @@ def _load_dimension(
         examples=examples,
         downstream=[recorded.audit],
     )
-    audit = _record(warehouse, dimension, run_id, retry, progress, recorded, result.step)
-    # A result that callers store would keep the computed rows of the step in Spark's memory.
-    return replace(result, audit=audit, step=None)
+    return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, recorded, result.step))
 
 
 def record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -29,15 +29,13 @@ def shared_tables(
     """
     folder: Path = tmp_path_factory.mktemp("semantics")
     loaded: dict[int, SharedTables] = {}
-    selected_cases = {id(case): case for item in request.session.items if (case := _case_of(item))}
+    selected_cases, all_cases = _cases(request.session.items), request.config.stash[_ALL_CASES]
 
     def load(declaration: Declaration) -> SharedTables:
         if id(declaration) not in loaded:
-            candidates = [list(selected_cases.values()), request.config.stash[_ALL_CASES]]
-            selected, all_cases = ([case for case in cases if case.declaration is declaration] for cases in candidates)
-            cases = selected or all_cases
+            selected, every = (_cases_of(declaration, cases) for cases in (selected_cases, all_cases))
             warehouse = Warehouse(spark, folder / "warehouse")
-            loaded[id(declaration)] = SharedTables(warehouse, declaration, cases, folder)
+            loaded[id(declaration)] = SharedTables(warehouse, declaration, selected or every, folder)
         return loaded[id(declaration)]
 
     return load
@@ -46,12 +44,20 @@ def shared_tables(
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The cases of a declaration run in one process, as they share their loads."""
-    cases = {}
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent) and (case := _case_of(item)):
+    own_items = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
+    for item in own_items:
+        if case := _case_of(item):
             item.add_marker(pytest.mark.xdist_group(case.declaration.dimension.name))
-            cases[id(case)] = case
-    config.stash[_ALL_CASES] = list(cases.values())
+    config.stash[_ALL_CASES] = _cases(own_items)
+
+
+def _cases(items: Iterable[pytest.Item]) -> list[Case]:
+    """The cases of these tests, each once."""
+    return list({id(case): case for item in items if (case := _case_of(item))}.values())
+
+
+def _cases_of(declaration: Declaration, cases: Iterable[Case]) -> list[Case]:
+    return [case for case in cases if case.declaration is declaration]
 
 
 def _case_of(item: pytest.Item) -> Case | None:
