@@ -9,7 +9,7 @@ PY    := .venv/bin/python
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 DOCS_STAMP := .venv-docs/.installed-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
-# Without bytecode each of the many processes of a test run compiles Dagster and PySpark again, for 5 to 10 s.
+# Without bytecode each of the many processes of a test run compiles Dagster and PySpark again.
 unexport PYTHONDONTWRITEBYTECODE
 # One process leaves its Spark waiting between its calls; two share the server, or have an embedded Spark each.
 # In the order of the folders the quick tests without Spark come last, so that both processes end at the same time.

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,5 +78,7 @@ def find_installation(environment: Environment) -> Installation:
     """
     jars = find_jars(environment.cache_folder)
     java = require_java(environment.variables)
-    spark = f"Spark {importlib.metadata.version('pyspark')} in {spark_home()}"
+    # The name of this jar has Spark's version. A pyspark that was not installed by pip has no metadata to ask.
+    core = (spark_home() / "jars").glob("spark-core_*.jar")
+    spark = " ".join(str(jar) for jar in sorted(core))
     return Installation(java, wrap_java(environment.cache_folder, java, spark), jars)

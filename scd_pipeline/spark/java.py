@@ -113,21 +113,16 @@ def bundled_java_home() -> Path | None:
 
 def java_release(program: Path) -> int | None:
     """Return the feature release of a Java program, or None if it is not a Java that runs."""
-    try:
-        text = (program.resolve().parent.parent / "release").read_text(encoding="utf-8")
-    except OSError:
-        text = _version_output(program)
-    version = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
+    version = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', _version_text(program))
     return int(version[1]) if version and os.access(program, os.X_OK) else None
 
 
-def _build(java: Java) -> str:
-    """Return the version of a Java with its update and its vendor."""
+def _version_text(program: Path) -> str:
+    """Return the text in which a Java describes its version, update and vendor; empty if it does not run."""
     try:
-        text = (java.program.resolve().parent.parent / "release").read_text(encoding="utf-8")
+        return (program.resolve().parent.parent / "release").read_text(encoding="utf-8")
     except OSError:
-        text = _version_output(java.program)
-    return f"Java {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return _version_output(program)
 
 
 def _version_output(program: Path) -> str:
@@ -148,11 +143,12 @@ def wrap_java(cache: Path, java: Java, spark: str = "") -> Path:
         java: The Java to start.
         spark: The installed Spark: its folder and its version.
     """
+    build = hashlib.sha256(_version_text(java.program).encode()).hexdigest()[:16]
     values = {
         "{unsupported}": _UNSUPPORTED_OPTIONS if java.release < 24 else _UNSUPPORTED_OPTIONS_FROM_24,
         "{java}": shlex.quote(str(java.program)),
         "{archive}": CLASS_ARCHIVE,
-        "{versions}": f"{_build(java)} and {spark or 'any Spark'}".replace("\n", " "),
+        "{versions}": f"Java {build} and {spark or 'any Spark'}".replace("\n", " "),
     }
     script = _WRAPPER
     for name, value in values.items():

@@ -97,7 +97,7 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
     before = played.table("fct_play").last_commit()
     result = load(played, PLAY)
     assert (result.rows, result.unknown_members) == ({"overwrite": 1}, {"player": 0, "partner": 0})
-    assert result.step is None, "a stored result would keep the rows of its step"
+    assert result.step is None, "a stored result would hold the rows of its step in Spark's memory"
     assert [row["player_tier"] for row in sorted(facts(played), key=lambda row: row["play"])] == [
         "Bronze",
         "Platinum",
