@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.delta.schema import renamed_columns
+from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
 from scd_pipeline.expressions import col, key_text, to_current_names
 from scd_pipeline.history.transitions import (
     AUDIT_ACTOR,
@@ -24,7 +24,6 @@ from scd_pipeline.history.transitions import (
 )
 
 AUDIT_ID, RECORDED_AT, RECORDED_VERSION, WITHDRAWS = "audit_id", "recorded_at", "recorded_version", "withdraws"
-APPEND_ONLY = {"delta.appendOnly": "true"}
 _CONTENT, _CAUSE, _RECORDED_TS = "_content", "_cause", "_recorded_ts"
 _NO_LONGER = "no_longer_true"
 
@@ -40,6 +39,13 @@ def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
         (RECORDED_VERSION, "bigint", True),
         (WITHDRAWS, "bigint", True),
     ]
+
+
+def audit_properties(dimension: Dimension) -> dict[str, str]:
+    """Return the table properties of the audit."""
+    queried = {*dimension.key_names, CHANGE_TYPE, CHANGE_TS, RECORDED_AT}
+    columns = [(name, ddl) for name, ddl, _ in audit_schema(dimension) if name in queried]
+    return {**APPEND_ONLY, **skipping_columns(columns)}
 
 
 def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:

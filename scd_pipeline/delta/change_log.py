@@ -35,7 +35,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import renamed_columns
+from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, to_current_names, unwrap, wrap
 from scd_pipeline.frames import empty_frame, local_frame
@@ -53,8 +53,14 @@ _TIMES = ("at", "earliest", "latest")
 CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 
 
+def log_properties(dimension: Dimension) -> dict[str, str]:
+    """Return the table properties of the log."""
+    queried = {KIND, COMMIT, EFFECTIVE_AT, *dimension.key_names, BATCH}
+    return {**APPEND_ONLY, **skipping_columns(column for column in log_schema(dimension) if column[0] in queried)}
+
+
 def log_schema(dimension: Dimension) -> list[tuple[str, str]]:
-    """Return name and type of the log's columns; those by which Delta skips files come first."""
+    """Return name and type of the log's columns, in order."""
     keys = [(key.name, parse_type(key.type).ddl()) for key in dimension.business_key]
     texts = [BATCH, SOURCE, CHANNEL, _DELIVERY, _REVISION, DELIVERY_RANK, REVISION_RANK]
     return [

@@ -21,6 +21,22 @@ from scd_pipeline.history.schema import dimension_schema
 
 FORMAT = "scd_pipeline.format"
 DECLARATION = "scd_pipeline.declaration"
+APPEND_ONLY = {"delta.appendOnly": "true"}
+_TYPES_WITH_STATISTICS = frozenset(
+    [
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "string",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,18 @@ class RenameColumn:
 
 
 SchemaStep: TypeAlias = CreateTable | AddColumn | RenameColumn
+
+
+def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the table property by which Delta stores the minimum and maximum of these columns alone for each file.
+
+    Delta's default is the first 32 columns, whose aggregates cost more than a small commit itself.
+
+    Args:
+        columns: Name and type of the columns by which queries skip files; those of a type without an order are omitted.
+    """
+    names = [quote_name(name) for name, ddl in columns if ddl.partition("(")[0] in _TYPES_WITH_STATISTICS]
+    return {"delta.dataSkippingStatsColumns": ",".join(names)}
 
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:

@@ -21,7 +21,7 @@ from scd_pipeline.expressions import col, key_text, to_comparable
 from scd_pipeline.frames import union_all
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
-from scd_pipeline.history.snapshots import BatchChanges, business_times
+from scd_pipeline.history.snapshots import BatchChanges, business_times, last_business_time
 
 _CURRENT = "_current"
 _CAN_REPEAT = "_can_repeat"
@@ -69,7 +69,7 @@ def _shows_other_sources(snapshots: Sequence[Batch], others: Sequence[Batch]) ->
 
 def _are_newest(snapshots: Sequence[Batch], stored: Sequence[Batch]) -> bool:
     """Return whether all snapshots are later than everything that is stored of their source."""
-    last = max((time for batch in stored for time in business_times(batch)), default=None)
+    last = last_business_time(stored)
     return last is None or all(time > last for batch in snapshots for time in business_times(batch))
 
 

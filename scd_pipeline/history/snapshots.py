@@ -169,6 +169,11 @@ def business_times(batch: Batch) -> list[datetime]:
     return [to_utc(time) for time in (batch.at, batch.earliest, batch.latest) if time is not None]
 
 
+def last_business_time(batches: Iterable[Batch]) -> datetime | None:
+    """Return the latest time of the batches and of their rows; None if they have none."""
+    return max((time for batch in batches for time in business_times(batch)), default=None)
+
+
 def _span(batch: Batch) -> tuple[datetime, datetime]:
     """Return the earliest and the latest business time of a batch; an empty span if it has none."""
     times = business_times(batch)

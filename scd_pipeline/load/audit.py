@@ -18,7 +18,7 @@ from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.delta.audit_table import APPEND_ONLY, audit_rows, audit_schema
+from scd_pipeline.delta.audit_table import audit_properties, audit_rows, audit_schema
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import FORMAT
@@ -28,7 +28,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, timestamp_literal
 from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.history.snapshots import business_times
+from scd_pipeline.history.snapshots import business_times, last_business_time
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
@@ -40,7 +40,7 @@ from scd_pipeline.history.transitions import (
     key_columns,
 )
 from scd_pipeline.instants import from_micros
-from scd_pipeline.load.keys import RecordedCommits, append_keys, open_keys
+from scd_pipeline.load.keys import RecordedCommits, append_keys, keys_to_append, open_keys
 from scd_pipeline.load.log import changed_entities, changed_records, in_effect_at, open_log, records_in_effect
 from scd_pipeline.load.retry import Progress
 
@@ -130,12 +130,17 @@ class StepRecords:
         in_effect: The change records in effect after the step of at least the entities of `changed`.
         row_timed: Whether records of row-timed snapshots are among them (S4).
         since: No transition before this time differs from the recorded ones; None if any may.
+        is_newest: Whether every recorded transition is before `since`.
+        new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the list of
+            keys has; None if they follow from the rows of the step.
     """
 
     changed: DataFrame
     in_effect: DataFrame
     row_timed: bool
     since: datetime | None
+    is_newest: bool = False
+    new_keys: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +168,12 @@ def earliest_change(changed: Collection[Batch], dimension: Dimension) -> datetim
     """
     times = [time for batch in changed for time in business_times(batch)]
     return min(times) if times and len(dimension.sources) == 1 else None
+
+
+def is_newest(since: datetime | None, stored: Collection[Batch]) -> bool:
+    """Return whether every transition that stored batches cause is before `since`."""
+    last = last_business_time(stored)
+    return last is None or (since is not None and since > last)
 
 
 def record_from(
@@ -205,7 +216,11 @@ def record_from(
             counts[change_type] += count
         # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
         opened = sum(counts[change_type] for change_type in _OPENING)
-        last_keys = append_keys(keys, last_keys, _opened_keys(rows, dimension), opened, dimension, run_id)
+        if opened:
+            new = records.new_keys
+            if new is None:
+                new = keys_to_append(keys, last_keys, _opened_keys(rows, dimension), opened, dimension)
+            last_keys = append_keys(keys, last_keys, new, dimension, run_id)
         marks = {
             **log_mark(log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
@@ -270,7 +285,7 @@ def _open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit
     audit = warehouse.writable(dimension.name + AUDIT_SUFFIX)
     if not last.exists:
         comment = f"Every change of an entity of {dimension.name}, with its cause"
-        audit.create(audit_schema(dimension), {FORMAT: "1", **APPEND_ONLY}, comment)
+        audit.create(audit_schema(dimension), {FORMAT: "1", **audit_properties(dimension)}, comment)
     return audit
 
 
@@ -282,6 +297,7 @@ def _step_rows(
     causes = checkpoint(changed_entities(records.changed, dimension))
     causes = with_broadcast(causes, causes.count())
     may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
+    recorded = audit.limit(0) if records.is_newest else audit.where(may_differ).join(causes, names, "left_semi")
     transitions = build_transitions(
         records.in_effect.join(causes, names, "left_semi"),
         dimension,
@@ -289,7 +305,7 @@ def _step_rows(
         key_hash=warehouse.key_hash,
     )
     rows = audit_rows(
-        audit.where(may_differ).join(causes, names, "left_semi"),
+        recorded,
         transitions.where(may_differ),
         causes,
         dimension,

@@ -13,9 +13,8 @@ from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.delta.audit_table import APPEND_ONLY
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import FORMAT, require_own_tables
+from scd_pipeline.delta.schema import APPEND_ONLY, FORMAT, require_own_tables
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import foreign_problems, is_other_table, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
@@ -103,24 +102,34 @@ def _append_missing(
     return keys.append(missing.select(*[col(name) for name, _ in keys_schema(dimension)]), base.next(run_id=run_id))
 
 
-def append_keys(
-    keys: Table, last: PipelineCommit, assigned: DataFrame, row_limit: int, dimension: Dimension, run_id: str
-) -> PipelineCommit:
-    """Append the keys that the list lacks, and return its last commit.
-
-    This precedes the commit of the audit, so that a step of a killed run is repeated (S14). The cost is a scan of one
-    column of the list.
+def keys_to_append(
+    keys: Table, last: PipelineCommit, assigned: DataFrame, row_limit: int, dimension: Dimension
+) -> DataFrame:
+    """Return the assigned keys that the list lacks; the cost is a scan of one column of a list that has commits.
 
     Args:
+        keys: The list of keys.
+        last: Its last commit.
         assigned: The columns of `keys_schema`, one row for each key.
         row_limit: An upper bound of the number of its rows.
+        dimension: The declaration.
     """
-    if not row_limit:
-        return last
+    if not last.number:
+        return assigned
     names = [dimension.surrogate_key]
     stored = keys.read(last.newest).select(col(dimension.surrogate_key))
     existing = with_broadcast(stored.join(with_broadcast(assigned, row_limit), names, "left_semi"), row_limit)
-    new = checkpoint(assigned.join(existing, names, "left_anti"))
+    return checkpoint(assigned.join(existing, names, "left_anti"))
+
+
+def append_keys(keys: Table, last: PipelineCommit, new: DataFrame, dimension: Dimension, run_id: str) -> PipelineCommit:
+    """Append keys that the list lacks, and return its last commit.
+
+    This precedes the commit of the audit, so that a step of a killed run is repeated (S14).
+
+    Args:
+        new: The columns of `keys_schema`, one row for each key.
+    """
     if new.isEmpty():
         return last
     return keys.append(new.select(*[col(name) for name, _ in keys_schema(dimension)]), last.next(run_id=run_id))

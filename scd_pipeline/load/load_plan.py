@@ -19,7 +19,7 @@ from scd_pipeline.delta.schema import SchemaStep, declaration_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
-from scd_pipeline.load.audit import StepRecords, earliest_change
+from scd_pipeline.load.audit import StepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, compare_with_log, rows_to_append
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
@@ -194,9 +194,12 @@ def _step_records(state: StoredState, comparison: Comparison, actions: RowAction
         return None
     appended = rows_to_append(records, intake)
     removed = comparison.removed_records()
+    since = earliest_change([*intake.batches_to_append, *intake.removed], state.dimension)
     return StepRecords(
         changed=appended.unionByName(removed.select(*[col(name) for name in appended.columns])),
         in_effect=actions.records,
         row_timed=intake.is_row_timed,
-        since=earliest_change([*intake.batches_to_append, *intake.removed], state.dimension),
+        since=since,
+        is_newest=is_newest(since, state.batches),
+        new_keys=actions.new_keys,
     )

@@ -26,6 +26,7 @@ from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.load.change_records import Comparison
+from scd_pipeline.load.keys import keys_schema
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
@@ -61,13 +62,15 @@ class RowActions:
     """The rows of a table that change, each with its row action, and their number by action.
 
     `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact. `records`
-    are the change records in effect of the affected entities; None if the log affects none.
+    are the change records in effect of the affected entities; None if the log affects none. `new_keys` are the opened
+    versions that the list of surrogate keys lacks, with its columns; None if the list was not read.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
     unknown_members: Mapping[str, int]
     records: DataFrame | None = None
+    new_keys: DataFrame | None = None
 
 
 def plan_row_actions(
@@ -103,10 +106,14 @@ def plan_row_actions(
     after = checkpoint(extension.add_columns(after) if extension else after)
     actions = checkpoint(row_actions(before, after, dimension))
     counts, unknown_members = _counts(actions, key_columns)
-    assigned = _assigned_keys(warehouse, state, stored) if counts.get(OPEN) and state.rows is not None else None
-    opened = with_broadcast(actions.where(F.col(ACTION) == OPEN), counts.get(OPEN, 0))
+    opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
+    opened = with_broadcast(opened, counts.get(OPEN, 0))
+    assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
     _check(after, opened, assigned, dimension, extension)
-    return RowActions(actions, counts, unknown_members, records)
+    new_keys = None
+    if state.keys_are_listed and assigned is not None:
+        new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti")
+    return RowActions(actions, counts, unknown_members, records, new_keys)
 
 
 def _counts(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -129,17 +136,40 @@ def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> 
     return in_effect if appended is None else in_effect.unionByName(_timeline_records(appended, in_effect))
 
 
-def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
-    """Return every surrogate key that is stored or was ever assigned, with its version (S14)."""
-    dimension = state.dimension
-    names = [dimension.surrogate_key, *dimension.key_names, EFFECTIVE_FROM]
+def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return surrogate key, business key and `effective_from` of rows of the table, the columns of the list of keys."""
     if not dimension.has_windows:
-        return stored.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp")).select(*[col(n) for n in names])
-    current = stored.select(*[col(name) for name in names])
+        rows = rows.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp"))
+    return rows.select(*[col(name) for name, _ in keys_schema(dimension)])
+
+
+def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame, opened: DataFrame) -> DataFrame | None:
+    """Return those surrogate keys of opened versions that are stored or were ever assigned, with their versions (S14).
+
+    Returns:
+        The columns of `_versions`; None if the table does not exist.
+
+    Raises:
+        HighWaterMarkError: The list of keys is lost.
+    """
+    if state.rows is None:
+        return None
+    key = state.dimension.surrogate_key
+    return checkpoint(_all_keys(warehouse, state, stored).join(opened.select(col(key)), key, "left_semi"))
+
+
+def _all_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
+    """Return every surrogate key that is stored or was ever assigned, with its version (`_versions`)."""
+    dimension = state.dimension
     keys = warehouse.table(dimension.name + KEYS_SUFFIX)
-    if state.keys_are_listed or keys.exists():
-        listed = keys.read().select(*[col(name) for name in names])
-        return listed if state.keys_are_listed else current.unionByName(listed)
+    columns = [col(name) for name, _ in keys_schema(dimension)]
+    if state.keys_are_listed:
+        return keys.read().select(*columns)
+    current = _versions(stored, dimension)
+    if not dimension.has_windows:
+        return current
+    if keys.exists():
+        return current.unionByName(keys.read().select(*columns))
     audit = warehouse.table(dimension.name + AUDIT_SUFFIX)
     if audit.exists() and audit.last_commit().number > 0:
         raise HighWaterMarkError("KEYS_LOST", f"table {keys.name}", audit=audit.name)

@@ -29,7 +29,7 @@ from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.expressions import as_text_columns
-from scd_pipeline.history.actions import ACTION, REMOVE
+from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, record_from
 from scd_pipeline.load.facts import add_reserved_member, fact_extension
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
@@ -346,6 +346,10 @@ def commit_table(
 
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
-    if table.replaces and not load_plan.rows.get(REMOVE):
+    actions = {action for action, count in load_plan.rows.items() if count}
+    if actions == {OPEN}:
+        # No stored row has one of these keys, so that nothing has to be looked up.
+        return table.append(load_plan.actions.drop(ACTION), commit)
+    if table.replaces and REMOVE not in actions:
         return table.replace(load_plan.actions.drop(ACTION), commit, key=key)
     return table.merge(load_plan.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.delta.audit_table import APPEND_ONLY
-from scd_pipeline.delta.change_log import ChangeLog, log_schema
+from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
 from scd_pipeline.delta.schema import (
     FORMAT,
     AddColumn,
@@ -38,7 +37,7 @@ def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
         return column_steps(name, log.columns, columns, renamed_columns(dimension.attributes, generated=False))
     nullable = tuple((column, ddl, True) for column, ddl in columns)
     description = f"The change records of {dimension.name}, and the batches that they came with"
-    return [CreateTable(name, nullable, {FORMAT: "1", **APPEND_ONLY}, description)]
+    return [CreateTable(name, nullable, {FORMAT: "1", **log_properties(dimension)}, description)]
 
 
 def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
