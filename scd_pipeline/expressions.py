@@ -92,6 +92,19 @@ def null_safe_equal(left: Sequence[Column], right: Sequence[Column]) -> Column:
     return equal
 
 
+def array_where(values: Sequence[tuple[Column, Column]], ddl: str) -> Column:
+    """Return an array of the values whose condition is true, in their order.
+
+    `array_compact` would do the same, but Spark generates no code for it, nor for anything inside it.
+
+    Args:
+        values: Pairs of condition and value; a condition that is NULL is not true.
+        ddl: The type of the values.
+    """
+    empty = F.array().cast(f"array<{ddl}>")
+    return F.concat(empty, *[F.when(condition, F.array(value)).otherwise(empty) for condition, value in values])
+
+
 def key_text(key_names: Sequence[str]) -> Column:
     """Return the business key as one unambiguous text: each part with its length in front, and `-` for NULL.
 
@@ -140,9 +153,9 @@ def wrap(frame: DataFrame, names: Iterable[str]) -> DataFrame:
 
 def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Undo `wrap`: return the plain attributes, and `_provided` with the names of those that each row provides."""
-    provided = F.array_compact(F.array(*[F.when(col(n).isNotNull(), F.lit(n)) for n in names]))
+    provided = array_where([(col(n).isNotNull(), F.lit(n)) for n in names], "string")
     plain = {n: F.col(f"{quote_name(n)}.v") for n in names}
-    return with_columns(frame.withColumn(PROVIDED, provided.cast("array<string>")), plain)
+    return with_columns(frame.withColumn(PROVIDED, provided), plain)
 
 
 def position_order(*, with_presence: bool = False) -> list[Column]:

@@ -142,8 +142,8 @@ def _order_independent(name: str, ddl: str) -> Column:
     if ddl == "timestamp":
         return F.unix_micros(name)
     if ddl.startswith("map<"):
-        return F.array_sort(F.map_entries(name))
-    return F.array_sort(name) if ddl.startswith("array<") else col(name)
+        return F.sort_array(F.map_entries(name))
+    return F.sort_array(name) if ddl.startswith("array<") else col(name)
 
 
 def _with_current_names(rows: DataFrame, dimension: Dimension) -> DataFrame:

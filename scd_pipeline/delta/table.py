@@ -91,7 +91,13 @@ class Table:
         return bool(self.columns())
 
     def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
-        """Create the table if it does not exist; a column is (name, type, nullable)."""
+        """Create the table if it does not exist, with deletion vectors unless a property turns them off.
+
+        Args:
+            columns: Name, type and nullability of each column.
+            properties: The table properties.
+            comment: The description of the table.
+        """
         ddl = ", ".join(f"{quote_name(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
         all_properties = {_VECTORS: "true", **properties}
         pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in all_properties.items())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration.types import Array, DataType, Map, Struct
+from scd_pipeline.expressions import array_where
 
 
 def to_text(value: Column, data_type: DataType) -> Column:
@@ -28,16 +31,16 @@ def from_text(text: Column, data_type: DataType) -> Column:
     return F.unhex(text) if data_type.ddl() == "binary" else text.cast(data_type.ddl())
 
 
-def map_entry(name: str, value: Column, data_type: DataType, condition: Column) -> Column:
-    """Return a map entry of `name` and the value's text, or NULL if the condition is false."""
-    return F.when(condition, F.struct(F.lit(name).alias("key"), to_text(value, data_type).alias("value")))
+def map_entry(name: str, value: Column, data_type: DataType) -> Column:
+    """Return a map entry of `name` and the value's text."""
+    return F.struct(F.lit(name).alias("key"), to_text(value, data_type).alias("value"))
 
 
-def map_of_entries(entries: list[Column]) -> Column:
-    """Return a map<string,string> of the entries that are not NULL; NULL if the list is empty."""
+def map_of_entries(entries: Sequence[tuple[Column, Column]]) -> Column:
+    """Return a map<string,string> of the entries whose condition is true; NULL if there are no pairs."""
     if not entries:
         return F.lit(None).cast("map<string,string>")
-    return F.map_from_entries(F.array_compact(F.array(*entries)))
+    return F.map_from_entries(array_where(entries, "struct<key:string,value:string>"))
 
 
 def wrapped_value(values: Column, name: str, data_type: DataType) -> Column:

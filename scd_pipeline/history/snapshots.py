@@ -112,6 +112,8 @@ def _scope_values(snapshot: Batch, scopes: Sequence[tuple[str, ...]]) -> list[st
 
 def _scope_values_of_key(scopes: Sequence[tuple[str, ...]]) -> Column:
     """Return one row for each scope value that includes the key of a row."""
+    if not scopes:
+        return F.lit(_EVERYTHING)
     values = [F.concat(F.lit(f"{number}/"), key_text(names)) for number, names in enumerate(scopes)]
     return F.explode(F.array(F.lit(_EVERYTHING), *values))
 

@@ -30,7 +30,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import DEFAULT_REASON, EFFECTIVE_AT, EFFECTIVE_FROM, VERSION, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import col, to_comparable, with_columns
+from scd_pipeline.expressions import array_where, col, to_comparable, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries
 from scd_pipeline.history.row_windows import business_key, position_window, time_window, whole_partition
@@ -104,10 +104,13 @@ def build_transitions(
     for source in dimension.sources:
         candidates += [_latest_overwrite(dimension, source), _first_value_overwrite(dimension, source)]
         candidates += [_refusal(dimension, source)]
-    transitions = F.explode(F.array_compact(F.array(*[c for c in candidates if c is not None])))
+    transitions = F.array(*[c for c in candidates if c is not None])
     keys = business_key(dimension)
-    exploded = moments.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transition"))
-    return exploded.select(*keys, "_transition.*", EFFECTIVE_FROM)
+    # Spark generates no code for what is inside of `explode`, so the array is a column before.
+    computed = moments.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transitions"))
+    exploded = computed.select(*keys, EFFECTIVE_FROM, F.explode("_transitions").alias("_transition"))
+    occurring = exploded.where(F.col("_transition").isNotNull())
+    return occurring.select(*keys, "_transition.*", EFFECTIVE_FROM)
 
 
 def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
@@ -256,11 +259,14 @@ def _transition(
 
 def _changed_values(values: Sequence[_ValueChange]) -> tuple[Column, Column, Column]:
     """Return the names of the changed columns, their old values, and their new values."""
-    names = [F.when(v.condition, F.lit(v.name)) for v in values]
-    old = [map_entry(v.name, v.old["v"], v.type, v.condition & v.old.isNotNull()) for v in values if v.old is not None]
-    new = [map_entry(v.name, v.new["v"], v.type, v.condition & v.new.isNotNull()) for v in values if v.new is not None]
-    changed = F.array_compact(F.array(*names)) if names else F.array()
-    return changed.cast("array<string>"), map_of_entries(old), map_of_entries(new)
+    changed = array_where([(v.condition, F.lit(v.name)) for v in values], "string")
+    old = [(v, v.old) for v in values if v.old is not None]
+    new = [(v, v.new) for v in values if v.new is not None]
+    old_values, new_values = (
+        map_of_entries([(v.condition & side.isNotNull(), map_entry(v.name, side["v"], v.type)) for v, side in sides])
+        for sides in (old, new)
+    )
+    return changed, old_values, new_values
 
 
 def _row_transition(dimension: Dimension) -> Column:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import col, readable_key
+from scd_pipeline.expressions import array_where, col, readable_key
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.schema import open_end
 from scd_pipeline.invariants import properties
@@ -79,9 +79,9 @@ def violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
     Returns:
         `rule`, the name of the invariant, and `key`, the readable business key; one row per violating row.
     """
-    rules = [F.when(invariant.is_violated(dimension), F.lit(name)) for name, invariant in invariants(dimension).items()]
+    rules = [(invariant.is_violated(dimension), F.lit(name)) for name, invariant in invariants(dimension).items()]
     violated = _with_related_rows(rows, dimension).select(
-        F.array_compact(F.array(*rules)).alias("_rules"), readable_key(dimension.key_names).alias(KEY)
+        array_where(rules, "string").alias("_rules"), readable_key(dimension.key_names).alias(KEY)
     )
     return violated.where(F.size("_rules") > 0).select(F.explode("_rules").alias(RULE), KEY)
 

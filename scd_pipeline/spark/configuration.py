@@ -42,6 +42,8 @@ _BASE_SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "2",
     # A load has hundreds of pieces of generated code. Spark caches 100, so that the next load compiled all of them.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # Java compiles no method of more than 8,000 bytes to machine code, and Spark generates some that are larger.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # VACUUM lists a folder with this many tasks, 10,000 by default: half a minute for the smallest table.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
     # PySpark looks up the caller's line for each function call: 10% of a small load's time.
