@@ -448,9 +448,14 @@ def accepted(dim: Dim, batches: Iterable[Batch]) -> tuple[list[Batch], dict[str,
 
 def quarantine(dim: Dim, batches: Iterable[Batch]) -> list[tuple[str, Key | None, str]]:
     """S26: the bad rows of the batches in effect: batch id, key (None: unreadable), reason."""
+    return bad_rows(dim, accepted(dim, batches)[0])
+
+
+def bad_rows(dim: Dim, accepted_batches: Iterable[Batch]) -> list[tuple[str, Key | None, str]]:
+    """S26: the bad rows of accepted batches, as `quarantine` returns them."""
     return [
         (batch.id, row.key if row.readable else None, reason)
-        for batch in accepted(dim, batches)[0]
+        for batch in accepted_batches
         for row in batch.rows
         if (reason := row_fault(dim, batch, row)) is not None
     ]
@@ -752,8 +757,13 @@ def single_row(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, 
 
 def entities(dim: Dim, batches: Iterable[Batch]) -> dict[Key, list[Moment]]:
     """The moments of each entity that has a change record."""
+    return moments_by_key(dim, resolve_kinds(statements(dim, batches)))
+
+
+def moments_by_key(dim: Dim, resolved: Iterable[Statement]) -> dict[Key, list[Moment]]:
+    """The moments of each entity, from its change records in order of position, with presences resolved."""
     by_key: dict[Key, list[Statement]] = {}
-    for statement in resolve_kinds(statements(dim, batches)):
+    for statement in resolved:
         by_key.setdefault(statement.key, []).append(statement)
     return {key: moments(dim, records) for key, records in by_key.items()}
 

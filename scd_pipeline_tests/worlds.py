@@ -989,7 +989,7 @@ class Seen:
 
     @cached_property
     def entities(self) -> dict[Key, list[o.Moment]]:
-        return o.entities(self.dim, self.world.batches)
+        return o.moments_by_key(self.dim, self.resolved)
 
     @property
     def histories(self) -> list[list[o.Moment]]:
@@ -1001,7 +1001,7 @@ class Seen:
 
     @cached_property
     def faults(self) -> set[str]:
-        return {reason.split(":")[0] for _, _, reason in o.quarantine(self.dim, self.world.batches)}
+        return {reason.split(":")[0] for _, _, reason in o.bad_rows(self.dim, self.batches_in_effect)}
 
     @property
     def revision_pairs(self) -> list[tuple[Batch, Batch]]:
