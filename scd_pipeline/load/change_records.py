@@ -20,7 +20,7 @@ from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
-from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change
+from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change, has_few_records
 from scd_pipeline.history.snapshots import BatchChanges
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
@@ -94,6 +94,8 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
         names = list(state.dimension.key_names)
         log_rows = checkpoint(log_rows.join(entities, names, "left_semi"))
         delivered = delivered.join(entities, names, "left_semi") if batches.new_snapshots else delivered
+    elif state.log.exists and has_few_records(state.batches, intake.row_count, state.dimension):
+        log_rows = checkpoint(log_rows)
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     records = records_to_store(warehouse.spark, stored, delivered, batches, state.dimension, checkpoint)
     return checkpoint(records), log_rows
@@ -111,7 +113,7 @@ def _entities_that_may_change(
     Without snapshots they are the delivered entities, and those of removed records.
     """
     dimension, log_rows = state.dimension, state.log.rows()
-    if not state.log.exists:
+    if not state.log.exists or has_few_records(state.batches, intake.row_count, dimension):
         return None
     if not batches.new_snapshots:
         keys = [col(name) for name in dimension.key_names]
