@@ -38,7 +38,7 @@ from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, to_current_names, unwrap, wrap
-from scd_pipeline.frames import empty_frame, local_frame
+from scd_pipeline.frames import checkpoint, empty_frame, local_frame
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.instants import from_micros_or_none
 
@@ -95,6 +95,10 @@ class ChangeLog:
     def exists(self) -> bool:
         """Whether the table exists."""
         return bool(self.columns)
+
+    def computed(self) -> ChangeLog:
+        """Return the log with all its rows computed, by one scan: for a log of few records."""
+        return replace(self, stored=None if self.stored is None else checkpoint(self.stored))
 
     def batches(self) -> list[Batch]:
         """Return all accepted batches, with every revision of a delivery."""

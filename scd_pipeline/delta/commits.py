@@ -128,6 +128,7 @@ class PipelineCommit:
             dropped and recreated has another one. 0 if unknown.
         engine: Delta's `engineInfo`: the versions of Spark and Delta that made the commit.
         foreign: A foreign commit that changed rows after this commit, if any.
+        records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
     """
 
     table: str
@@ -144,6 +145,7 @@ class PipelineCommit:
     foreign: ForeignCommit | None = None
     unchanged: UnchangedDimension | None = None
     roles: int = 0
+    records: int | None = None
 
     @property
     def exists(self) -> bool:
@@ -162,6 +164,7 @@ class PipelineCommit:
         roles: int = 0,
         batches: tuple[str, ...] = (),
         run_id: str = "",
+        records: int | None = None,
     ) -> PipelineCommit:
         """Return the commit that follows this one, with a new token.
 
@@ -180,6 +183,7 @@ class PipelineCommit:
             table_id=self.table_id or uuid.uuid4().int >> 66,
             unchanged=unchanged,
             roles=roles,
+            records=records,
         )
 
     def metadata(self) -> str:
@@ -198,6 +202,8 @@ class PipelineCommit:
             values["unchanged"] = asdict(self.unchanged)
         if self.roles:
             values["roles"] = self.roles
+        if self.records is not None:
+            values["records"] = self.records
         return json.dumps(values)
 
 
@@ -358,4 +364,5 @@ def _parse_commit(row: Row, table: str) -> PipelineCommit | None:
         engine=row["engineInfo"] or "",
         unchanged=UnchangedDimension(**unchanged) if unchanged else None,
         roles=int(values.get("roles", 0)),
+        records=values.get("records"),
     )

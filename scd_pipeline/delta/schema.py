@@ -204,9 +204,9 @@ def require_own_tables(*tables: Table) -> set[str]:
     return existing
 
 
-def stored_declaration(table: Table) -> dict[str, Any] | None:
-    """Return the stored declaration of a table, None if this package did not create the table."""
-    text = table.properties().get(DECLARATION)
+def stored_declaration(properties: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the declaration that a table's properties store, None if this package did not create the table."""
+    text = properties.get(DECLARATION)
     return None if text is None else dict(json.loads(bytes.fromhex(text)))
 
 

@@ -146,9 +146,8 @@ class Table:
 
     def read(self, version: int | None = None) -> DataFrame:
         """Return the rows of the table, at a table version or the newest one."""
-        if version is not None:
-            return self.spark.sql(f"SELECT * FROM {self.identifier} VERSION AS OF {int(version)}")
-        return self.spark.sql(f"SELECT * FROM {self.identifier}")
+        reader = self.spark.read if version is None else self.spark.read.option("versionAsOf", version)
+        return reader.table(self.identifier)
 
     def columns(self) -> dict[str, str]:
         """Return the type of each column by its name; none if the table does not exist."""
@@ -199,14 +198,18 @@ class Table:
         """
         return self.append(self.read().limit(0), commit)
 
-    def replace(self, rows: DataFrame, commit: PipelineCommit, *, key: str) -> PipelineCommit:
+    def replace(
+        self, rows: DataFrame, commit: PipelineCommit, *, key: str, properties: Mapping[str, str] | None = None
+    ) -> PipelineCommit:
         """Replace the rows with the keys of `rows`, and append rows with new keys, as `commit`.
+
+        `properties` are those of the table, if they were read already.
 
         Raises:
             ConflictError: Another writer used its number.
             UnsupportedDelta: The table has no deletion vectors; without them `replaceUsing` fails on large tables.
         """
-        if self.properties().get(_VECTORS) != "true":
+        if (properties or self.properties()).get(_VECTORS) != "true":
             raise UnsupportedDelta("DELETION_VECTORS_OFF", f"table {self.name}", property=_VECTORS)
         return self._commit(commit, lambda: self._save(rows, "overwrite", {"replaceUsing": key}, commit))
 

@@ -33,25 +33,14 @@ NARROWED_FROM = 20_000
 """From how many stored and delivered records on a load is narrowed; below, planning the queries costs more."""
 
 
-def has_few_records(stored: Collection[Batch], delivered: int, dimension: Dimension) -> bool:
+def has_few_records(stored: int | None, delivered: int = 0) -> bool:
     """Return whether a log and a load have so few records that to compare all is cheaper than to narrow.
 
-    The log stores the differences of a plain snapshot, but each of its rows if rows have audit texts of their own.
-
     Args:
-        stored: Every batch of the log.
+        stored: The number of change records in the log; None if unknown.
         delivered: The number of delivered rows.
-        dimension: The declaration.
     """
-    channels = [channel for source in dimension.sources for _, channel in source.channels]
-    has_texts = any(channel.reason or channel.actor or channel.correlation_id for channel in channels)
-
-    def records(batch: Batch) -> int:
-        if has_texts or batch.row_times or not batch.is_snapshot:
-            return batch.rows
-        return batch.new + batch.changed + batch.closed + batch.bad_rows
-
-    return sum(map(records, stored)) + delivered < NARROWED_FROM
+    return stored is not None and stored + delivered < NARROWED_FROM
 
 
 def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dimension) -> bool:

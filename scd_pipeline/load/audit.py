@@ -131,6 +131,7 @@ class StepRecords:
         row_timed: Whether records of row-timed snapshots are among them (S4).
         since: No transition before this time differs from the recorded ones; None if any may.
         is_newest: Whether every recorded transition is before `since`.
+        entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
         new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the list of
             keys has; None if they follow from the rows of the step.
     """
@@ -140,6 +141,7 @@ class StepRecords:
     row_timed: bool
     since: datetime | None
     is_newest: bool = False
+    entity_limit: int | None = None
     new_keys: DataFrame | None = None
 
 
@@ -295,7 +297,7 @@ def _step_rows(
     """Return the audit rows of a step, each with the `effective_from` of the version that it opens."""
     names = list(dimension.key_names)
     causes = checkpoint(changed_entities(records.changed, dimension))
-    causes = with_broadcast(causes, causes.count())
+    causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
     may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
     recorded = audit.limit(0) if records.is_newest else audit.where(may_differ).join(causes, names, "left_semi")
     transitions = build_transitions(

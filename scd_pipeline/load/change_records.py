@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, SOURCE
@@ -46,12 +46,14 @@ class Comparison:
             removed.
         log_rows: The rows of the log of every entity with such a record, and of every removed record.
         entity_limit: As many entities or more have such a record.
+        appended: The number of records with a key that the log gets.
     """
 
     intake: IntakeResult
     records: DataFrame | None
     log_rows: DataFrame
     entity_limit: int = 0
+    appended: int = 0
 
     def removed_records(self) -> DataFrame:
         """Return the stored records of batches that are replaced or withdrawn."""
@@ -66,12 +68,12 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     """
     while intake.accepted or intake.removed:
         records, log_rows = _compare_once(warehouse, state, intake)
-        counts, record_count = _count_changes(records, state.dimension)
+        counts, record_count, appended = _count_changes(records, state.dimension)
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
             limit = record_count + sum(batch.rows for batch in compared.removed)
-            return Comparison(compared, records, log_rows, limit)
+            return Comparison(compared, records, log_rows, limit, appended)
         intake = compared.without(rejections)
     return Comparison(intake, None, state.log.rows())
 
@@ -94,8 +96,6 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
         names = list(state.dimension.key_names)
         log_rows = checkpoint(log_rows.join(entities, names, "left_semi"))
         delivered = delivered.join(entities, names, "left_semi") if batches.new_snapshots else delivered
-    elif state.log.exists and has_few_records(state.batches, intake.row_count, state.dimension):
-        log_rows = checkpoint(log_rows)
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     records = records_to_store(warehouse.spark, stored, delivered, batches, state.dimension, checkpoint)
     return checkpoint(records), log_rows
@@ -113,7 +113,7 @@ def _entities_that_may_change(
     Without snapshots they are the delivered entities, and those of removed records.
     """
     dimension, log_rows = state.dimension, state.log.rows()
-    if not state.log.exists or has_few_records(state.batches, intake.row_count, dimension):
+    if not state.log.exists or has_few_records(state.log.commit.records, intake.row_count):
         return None
     if not batches.new_snapshots:
         keys = [col(name) for name in dimension.key_names]
@@ -127,8 +127,8 @@ def _entities_that_may_change(
     return with_broadcast(entities, entities.count())
 
 
-def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, ChangeCounts], int]:
-    """Return the counts of each batch by its id (`ChangeCounts`), and the number of all records."""
+def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, ChangeCounts], int, int]:
+    """Return the counts of each batch by its id (`ChangeCounts`), the number of all records, and of those to append."""
     delivered = F.col(ORIGIN) == "raw"
     existed, asserted = F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
     upserts, deletes = delivered & (F.col(KIND) == "upsert"), F.col(KIND) == "delete"
@@ -150,6 +150,7 @@ def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, 
         F.coalesce(present, F.lit(False)).alias("_present"),
         F.coalesce(bad, F.lit(False)).alias("_bad"),
         F.count("*").alias("_records"),
+        F.count_if(_is_appended()).alias("_appended"),
     )
     by_entity = {
         "asserted_present": F.col("_present"),
@@ -158,9 +159,15 @@ def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, 
     sums = [F.sum(f"_{name}").cast("bigint").alias(name) for name in flags]
     sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in by_entity.items()]
     names = [field.name for field in fields(ChangeCounts)]
-    rows = entities.groupBy(BATCH).agg(*sums, F.sum("_records").alias("_records")).collect()
+    sums += [F.sum(name).alias(name) for name in ("_records", "_appended")]
+    rows = entities.groupBy(BATCH).agg(*sums).collect()
     counts = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
-    return counts, sum(row["_records"] for row in rows)
+    return counts, sum(row["_records"] for row in rows), sum(row["_appended"] for row in rows)
+
+
+def _is_appended() -> Column:
+    """Return whether the log gets a record: the presence of an entity with its asserted values is no change."""
+    return F.col(KIND) != "presence"
 
 
 def rows_to_append(records: DataFrame | None, intake: IntakeResult) -> DataFrame:
@@ -169,5 +176,5 @@ def rows_to_append(records: DataFrame | None, intake: IntakeResult) -> DataFrame
     if records is None:
         return unreadable
     columns = [col(name) for name in records.columns if name not in _COMPARISON_COLUMNS]
-    stored = records.where(F.col(KIND) != "presence").select(*columns)
+    stored = records.where(_is_appended()).select(*columns)
     return stored.unionByName(unreadable.select(*columns))

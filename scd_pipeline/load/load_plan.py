@@ -48,6 +48,8 @@ class LoadPlan:
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones.
         step_records: What the audit of this load is computed from; None if its commits have more than this load.
+        record_limit: An upper bound of the number of change records to append.
+        properties: The properties of the table; none if it does not exist.
     """
 
     dimension: Dimension
@@ -66,6 +68,8 @@ class LoadPlan:
     roles: int = 0
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     step_records: StepRecords | None = None
+    record_limit: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def log_name(self) -> str:
@@ -106,7 +110,8 @@ class LoadPlan:
         for step in self.schema_steps:
             execute(step, warehouse)
         table, expected = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
-        if not expected.items() <= table.properties().items():
+        properties = table.properties() if self.schema_steps else self.properties
+        if not expected.items() <= properties.items():
             table.set_properties(expected)
 
     def explain(self) -> str:
@@ -185,6 +190,8 @@ def build_plan(
         roles=extension.roles if extension else 0,
         unknown_members=actions.unknown_members,
         step_records=_step_records(state, comparison, actions),
+        record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
+        properties=state.properties,
     )
 
 
@@ -201,5 +208,6 @@ def _step_records(state: StoredState, comparison: Comparison, actions: RowAction
         row_timed=intake.is_row_timed,
         since=since,
         is_newest=is_newest(since, state.batches),
+        entity_limit=comparison.entity_limit,
         new_keys=actions.new_keys,
     )

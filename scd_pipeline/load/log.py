@@ -33,7 +33,8 @@ def open_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit 
     Raises:
         DeclarationError: As for `with_former_names`.
     """
-    return build_log(warehouse, dimension, stored_declaration(warehouse.table(dimension.name)), commit)
+    stored = stored_declaration(warehouse.table(dimension.name).properties())
+    return build_log(warehouse, dimension, stored, commit)
 
 
 def build_log(

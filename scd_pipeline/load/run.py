@@ -307,10 +307,16 @@ def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = i
         unchanged=UnchangedDimension(load_plan.dimension_commit.number, applied),
         batches=tuple(batch.id for batch in load_plan.batches),
         run_id=load_plan.run_id,
+        records=_records_after(last, load_plan.record_limit),
     )
     done = load_plan.writable_log(warehouse).append(load_plan.batches, load_plan.change_records, commit)
     progress(f"{done.table}: committed {done.number}")
     return done
+
+
+def _records_after(last: PipelineCommit, appended: int) -> int | None:
+    stored = last.records if last.number else 0
+    return None if stored is None else stored + appended
 
 
 def commit_table(
@@ -351,5 +357,5 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
         # No stored row has one of these keys, so that nothing has to be looked up.
         return table.append(load_plan.actions.drop(ACTION), commit)
     if table.replaces and REMOVE not in actions:
-        return table.replace(load_plan.actions.drop(ACTION), commit, key=key)
+        return table.replace(load_plan.actions.drop(ACTION), commit, key=key, properties=load_plan.properties)
     return table.merge(load_plan.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")

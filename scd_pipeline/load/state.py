@@ -20,6 +20,7 @@ from scd_pipeline.delta.schema import (
 from scd_pipeline.delta.upstream import damage, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.narrowing import has_few_records
 from scd_pipeline.load.log import build_log, log_high_water_mark
 
 
@@ -35,6 +36,7 @@ class StoredState:
         log: The change log.
         batches: Every batch of the log.
         applied: The last log commit that the table has applied.
+        properties: The properties of the table; none if it does not exist.
         keys_are_listed: Whether the list of surrogate keys is known to have the key of every row of the table.
     """
 
@@ -45,6 +47,7 @@ class StoredState:
     log: ChangeLog
     batches: tuple[Batch, ...]
     applied: int
+    properties: Mapping[str, str]
     keys_are_listed: bool
 
     @property
@@ -66,7 +69,8 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         HighWaterMarkError: The change log was lost or replaced.
     """
     table = warehouse.table(dimension.name)
-    stored = stored_declaration(table)
+    properties = table.properties()
+    stored = stored_declaration(properties)
     existing: Collection[str] = {dimension.name}
     if stored is None:
         existing = require_own_tables(*[warehouse.table(name) for name in table_names(dimension.name)])
@@ -76,6 +80,8 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
     newest = table.newest() if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     log = build_log(warehouse, dimension, stored)
+    if has_few_records(log.commit.records):
+        log = log.computed()
     raise_first(damage(log.commit, [commit, *downstream]))
     batches = log.batches()
     require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))
@@ -87,6 +93,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         log=log,
         batches=tuple(batches),
         applied=log_high_water_mark(log.commit, commit),
+        properties=properties,
         keys_are_listed=_keys_are_listed(log.commit, dimension.name, downstream),
     )
 

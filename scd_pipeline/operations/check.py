@@ -228,7 +228,7 @@ def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, ro
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
-    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
+    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name).properties()))
     rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
     violating = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))

@@ -98,7 +98,7 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     if isinstance(dimension, str):
         raise SetupError("KNOWN_AT_NEEDS_DECLARATION", dimension)
     rows = audit(warehouse, dimension)
-    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name)))
+    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name).properties()))
     transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
     return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
 
@@ -189,7 +189,7 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
         d = dimension
         return TableShape(d.name, d.key_names, d.open_end, d.has_windows, d.surrogate_key)
     table = warehouse.table(dimension)
-    stored = stored_declaration(table) if table.exists() else None
+    stored = stored_declaration(table.properties())
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)

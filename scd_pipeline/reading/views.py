@@ -168,7 +168,9 @@ def _ready_views(
     dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in fact_names]
     # A shared schema may contain tables of such names that this package has not created.
     shapes = [
-        table_shape(warehouse, name) for name in dimensions if stored_declaration(warehouse.table(name)) is not None
+        table_shape(warehouse, name)
+        for name in dimensions
+        if stored_declaration(warehouse.table(name).properties()) is not None
     ]
     with_windows = [shape for shape in shapes if shape.has_windows]
     ready = [view for shape in shapes for view in _dimension_views(warehouse, shape)]
