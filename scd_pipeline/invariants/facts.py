@@ -82,14 +82,18 @@ FACT_INVARIANTS: Mapping[str, FactInvariant] = {
 
 
 def _not_in_force(rows: DataFrame, fact: Fact, role: Role, column: str, versions: DataFrame | None) -> DataFrame:
-    """Return the facts whose version is not in force, and those with the unknown key although a version is."""
+    """Return the facts whose version is not in force, and those with the unknown key although a version is.
+
+    One join finds for a known key its version in force, and for the unknown key any version in force.
+    """
     is_unknown = col(column).eqNullSafe(F.lit(UNKNOWN_KEY))
     if versions is None:
         return rows.where(~is_unknown)
     windows = version_windows(versions, role.dimension)
     in_force = is_in_force(role.dimension, keys=role.key, time=fact.event_time)
-    with_another_key = rows.where(~is_unknown).join(windows, (col(column) == F.col(WINDOW_KEY)) & in_force, "left_anti")
-    return with_another_key.unionByName(rows.where(is_unknown).join(windows, in_force, "left_semi"))
+    joined = rows.join(windows, in_force & (is_unknown | (col(column) == F.col(WINDOW_KEY))), "left")
+    is_violation = is_unknown == F.col(WINDOW_KEY).isNotNull()
+    return joined.where(is_violation).select(*[col(name) for name in rows.columns])
 
 
 def _in_each_role(rows: DataFrame, fact: Fact, rule: str, violating: Callable[[str, Role], DataFrame]) -> DataFrame:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -36,7 +36,7 @@ from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import union_all
+from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
@@ -44,6 +44,8 @@ from scd_pipeline.invariants.facts import Versions, keys_outside_window
 from scd_pipeline.load.log import changed_entities, changed_records, log_high_water_mark, open_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
+
+_REKEYED = "_is_rekeyed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ def fact_extension(warehouse: Warehouse, fact: Fact) -> Extension:
     def rows_to_recompute(stored: DataFrame) -> DataFrame | None:
         if _is_rekeyed_whole(fact, pinned, last):
             return stored
-        grain = _grain_to_rekey(warehouse, fact, stored, pinned, last)
-        return None if grain is None else stored.join(grain, [column.name for column in fact.grain], "left_semi")
+        marked = _with_rekeyed(warehouse, fact, stored, pinned, last)
+        return None if marked is None else marked.where(F.col(_REKEYED)).drop(_REKEYED)
 
     def add_columns(rows: DataFrame) -> DataFrame:
         return with_keys(rows, fact, versions)
@@ -156,8 +158,8 @@ def rows_with_current_keys(
     rows, last = stored_rows(stored.rows, fact), stored.commit
     if _is_rekeyed_whole(fact, pinned, last):
         return rows.limit(0)
-    grain = _grain_to_rekey(warehouse, fact, rows, pinned, last)
-    return rows if grain is None else rows.join(grain, [column.name for column in fact.grain], "left_anti")
+    marked = _with_rekeyed(warehouse, fact, rows, pinned, last)
+    return rows if marked is None else marked.where(~F.col(_REKEYED)).drop(_REKEYED)
 
 
 def _is_rekeyed_whole(fact: Fact, pinned: Mapping[str, PinnedDimension], last: PipelineCommit) -> bool:
@@ -166,21 +168,25 @@ def _is_rekeyed_whole(fact: Fact, pinned: Mapping[str, PinnedDimension], last: P
     return has_other_roles or any(dimension.is_recreated(last) for dimension in pinned.values())
 
 
-def _grain_to_rekey(
+def _with_rekeyed(
     warehouse: Warehouse,
     fact: Fact,
     rows: DataFrame,
     pinned: Mapping[str, PinnedDimension],
     last: PipelineCommit,
 ) -> DataFrame | None:
-    """Return the grain of the rows that reference an entity that has changed since `last`; None if none can."""
+    """Add whether a row references an entity that has changed since `last`; None if no entity has.
+
+    The cost is a scan of the rows; few changed entities are broadcast, so that the rows are not shuffled.
+    """
     changed = {name: _changed_since(warehouse, at, at.used_by(last)) for name, at in pinned.items()}
-    grains = [
-        _grain_in_entities(rows, fact, role, keys)
-        for _, role in fact.roles
-        if (keys := changed[role.dimension.name]) is not None
-    ]
-    return union_all(grains).distinct() if grains else None
+    references = [(role, keys) for _, role in fact.roles if (keys := changed[role.dimension.name]) is not None]
+    if not references:
+        return None
+    flags = [f"_references_{number}" for number, _ in enumerate(references)]
+    for (role, keys), flag in zip(references, flags, strict=True):
+        rows = _with_reference(rows, role, keys, flag)
+    return rows.withColumn(_REKEYED, reduce(or_, [F.col(flag).isNotNull() for flag in flags])).drop(*flags)
 
 
 def roles_checksum(fact: Fact) -> int:
@@ -195,18 +201,18 @@ def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> 
         return None
     log = open_log(warehouse, pinned.dimension)
     records = changed_records(log, log.committed_batches(), after=used, upto=pinned.applied)
-    return changed_entities(records, pinned.dimension)
+    keys = [col(name) for name in pinned.dimension.key_names]
+    entities = checkpoint(changed_entities(records, pinned.dimension).select(*keys))
+    return with_broadcast(entities, entities.count())
 
 
-def _grain_in_entities(rows: DataFrame, fact: Fact, role: Role, changed: DataFrame) -> DataFrame:
-    """Return the grain of the rows that reference one of these entities in that role."""
+def _with_reference(rows: DataFrame, role: Role, changed: DataFrame, flag: str) -> DataFrame:
+    """Add a column that is true for the rows that reference one of these entities in that role, otherwise NULL."""
     names = [f"_changed_{number}" for number, _ in enumerate(role.key)]
     pairs = zip(role.dimension.key_names, names, strict=True)
-    keys = changed.select(*[col(key).alias(name) for key, name in pairs])
+    keys = changed.select(*[col(key).alias(name) for key, name in pairs], F.lit(True).alias(flag))
     same = [col(column) == F.col(name) for column, name in zip(role.key, names, strict=True)]
-    return rows.join(F.broadcast(keys), reduce(and_, same), "left_semi").select(
-        *[col(column.name) for column in fact.grain]
-    )
+    return rows.join(keys, reduce(and_, same), "left").drop(*names)
 
 
 def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
