@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
-_MEMORY = "-Xms5g -Xmn3g -XX:MetaspaceSize=512m"
+_MEMORY = "-Xms3g -Xmn2g -XX:MetaspaceSize=512m"
 # Java inlines less: a fifth of a run's processor time was spent on compiling, and more of it makes loads of a few rows
 # no faster. The code cache is never full, so nothing has to search it for unused code.
 _COMPILER = "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000 -XX:-UseCodeCacheFlushing"
@@ -42,7 +42,7 @@ def settings(installation: Installation) -> dict[str, str]:
     conf = spark_conf(
         jars=installation.jars,
         cores=2,
-        driver_memory="5g",
+        driver_memory="4g",
         extra={**INTERPRETED, **dict.fromkeys(_PARTITIONS, "1")},
     )
     conf["spark.driver.extraJavaOptions"] += f" {_MEMORY} {_COMPILER}"

@@ -16,6 +16,7 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.buffer.pageSize": "1m",
 }
 """Settings of long-lived sessions on tables of few rows: no generated code, each query planned once.
 
@@ -46,6 +47,9 @@ _BASE_SETTINGS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # VACUUM lists a folder with this many tasks, 10,000 by default: half a minute for the smallest table.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
+    # Each sort and each aggregate begins with a page of memory, which Java fills with zeros. A page has up to 64 MB by
+    # default, which is gigabytes in a load of a few rows. A task has at most 8,192 pages.
+    "spark.buffer.pageSize": "4m",
     # PySpark looks up the caller's line for each function call: 10% of a small load's time.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
