@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.load.log import open_log
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.ground import Ground, Record, Site, Way, steps
@@ -45,8 +46,17 @@ def compare_plans_with_loads(ground: Ground, way: Way) -> Counter[str]:
         assert planned.results == loaded.batches
         assert Counter(planned.rows) == Counter(loaded.rows)
         assert Counter(loaded.rows) == row_actions(before, ground.rows(), dimension)
+        _check_record_count(ground)
         total.update(loaded.rows)
     return total
+
+
+def _check_record_count(ground: Ground) -> None:
+    """Check the number of change records that the log's last commit stores; bad rows may be counted twice."""
+    log = open_log(ground.warehouse, ground.dimension)
+    stored, bad = log.rows().count(), sum(batch.bad_rows for batch in log.batches())
+    assert log.commit.records is not None
+    assert stored <= log.commit.records <= stored + bad
 
 
 def _plain(rows: list[Record]) -> Counter[object]:
