@@ -206,8 +206,9 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
-        "{attempts} attempts had a write conflict; the last error: {last}; nothing of the last attempt was written",
-        "run the load again when the other writers are done",
+        "{attempts} attempts had a write conflict or lost an executor; the last error: {last}; nothing of the last "
+        "attempt was written",
+        "run the load again when the other writers are done, and the cluster keeps its executors",
     ),
     "KEY_COLLISION": Condition(
         "two versions have the same surrogate key ({violations}); expected a distinct key for each version; nothing "

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.utils import is_remote
 
 _BROADCAST_ROWS = 2_000_000
+_LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 
 
 def local_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
@@ -60,6 +61,11 @@ def checkpoint(frame: DataFrame) -> DataFrame:
         return computed
     computed._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # an attribute of Connect plans
     return type(computed)(computed._plan, frame.sparkSession)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether a query failed because the executor that had the rows of a checkpoint was lost."""
+    return _LOST_ROWS in str(error)
 
 
 def with_broadcast(frame: DataFrame, row_limit: int) -> DataFrame:

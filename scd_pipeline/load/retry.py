@@ -1,4 +1,4 @@
-"""Retries of a load that lost against a concurrent writer."""
+"""Retries of a load that lost against a concurrent writer, or that lost an executor of its cluster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from scd_pipeline.delta.table import is_superseded
 from scd_pipeline.errors import ConflictError, RetriesExhausted, first_line
+from scd_pipeline.frames import is_lost
 
 Progress = Callable[[str], None]
 Result = TypeVar("Result")
@@ -38,9 +39,10 @@ class Retry:
 
 
 def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, progress: Progress) -> Result:
-    """Return the result of the attempt, which gets its number from 0 and is repeated after a write conflict.
+    """Return the result of the attempt, which gets its number from 0 and is repeated after a passing failure.
 
-    Delta also refuses to read a version that another writer replaced, once the retention of its files has passed.
+    These are write conflicts, and computed rows that were lost with their executor. Delta also refuses to read a
+    version that another writer replaced, once the retention of its files has passed.
 
     Raises:
         RetriesExhausted: The last attempt of `retry` failed so.
@@ -49,11 +51,19 @@ def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, pro
         try:
             return attempt(number)
         except Exception as error:
-            if not (isinstance(error, ConflictError) or is_superseded(error)):
+            cause = _passing_cause(error)
+            if not cause:
                 raise
             if number == retry.attempts - 1:
                 last = first_line(error)
                 raise RetriesExhausted("RETRIES_EXHAUSTED", table, attempts=retry.attempts, last=last) from error
-            progress(f"{table}: write conflict, retrying (attempt {number + 2} of {retry.attempts})")
+            progress(f"{table}: {cause}, retrying (attempt {number + 2} of {retry.attempts})")
             retry.wait(number)
     raise AssertionError("the loop returns or raises")
+
+
+def _passing_cause(error: Exception) -> str:
+    """Return why a new attempt may succeed; empty if nothing suggests that it does."""
+    if isinstance(error, ConflictError) or is_superseded(error):
+        return "write conflict"
+    return "computed rows lost with their executor" if is_lost(error) else ""

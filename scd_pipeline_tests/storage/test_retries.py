@@ -71,6 +71,19 @@ def test_a_read_of_a_version_that_another_writer_replaced_is_retried() -> None:
     assert "RETENTION_DURATION" in raised.value.details["last"]
 
 
+class Lost(Exception):
+    """What Spark raises for the rows of a local checkpoint whose executor was lost."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found! {message}")
+
+
+def test_a_load_that_lost_an_executor_is_retried() -> None:
+    attempt, messages = FailingAttempt(1, Lost), list[str]()
+    assert with_retries("dim_x", attempt, Retry(sleep=attempt.waits.append), messages.append) == "done"
+    assert messages == ["dim_x: computed rows lost with their executor, retrying (attempt 2 of 5)"]
+
+
 def test_other_errors_are_not_retried() -> None:
     attempt = FailingAttempt(1, ValueError)
     with pytest.raises(ValueError, match="another writer committed first"):
