@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scd_pipeline.spark.installation import Installation
+from scd_pipeline.spark.launch import launch_environment
 
 _SECONDS = 600
 _LINES_OF_OUTPUT = 3
@@ -48,6 +49,8 @@ def archive_classes(
             timeout=_SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
+            # A process that has connected to a server leaves a variable that keeps Spark from being embedded.
+            env=launch_environment(os.environ, installation.java_home),
         )
         if process.returncode != 0 or not draft.exists():
             lines = process.stderr.strip().splitlines()[-_LINES_OF_OUTPUT:]
