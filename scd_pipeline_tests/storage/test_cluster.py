@@ -80,10 +80,10 @@ def cluster(installation: Installation, tmp_path_factory: pytest.TempPathFactory
 
 def executors() -> list[int]:
     """Return the processes of the executors of all local workers."""
-    found = subprocess.run(
+    listed = subprocess.run(
         ["pgrep", "-f", "CoarseGrainedExecutorBackend.*--worker-url"], capture_output=True, text=True
     )
-    return [int(pid) for pid in found.stdout.split()]
+    return [int(pid) for pid in listed.stdout.split()]
 
 
 @pytest.mark.parametrize("step", ["commit_log", "commit_table", "record_from"])
