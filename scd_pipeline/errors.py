@@ -117,7 +117,7 @@ class ConflictError(LoadError):
 
 
 class RetriesExhausted(LoadError):
-    """Each attempt of a load met a write conflict."""
+    """Each attempt of a load met a write conflict or lost an executor."""
 
 
 class KeyCollision(LoadError):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn2g -XX:MetaspaceSize=512m"
 # Java inlines less: a fifth of a run's processor time was spent on compiling, and more of it makes loads of a few rows
-# no faster. The code cache is never full, so nothing has to search it for unused code.
-_COMPILER = "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000 -XX:-UseCodeCacheFlushing"
+# no faster.
+_COMPILER = "-XX:FreqInlineSize=100 -XX:MaxInlineLevel=6 -XX:InlineSmallCode=1000"
 # Partitions of a shuffle, and of the rows or files that are read.
 _PARTITIONS = ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism")
 

@@ -115,12 +115,12 @@ def load(
         table: The declaration.
         deliveries: The deliveries of the table's sources, in any order.
         run_id: An id of this load, which is stored with its batches and commits.
-        retry: How often the load is attempted after a write conflict; by default 5 times.
+        retry: How often the load is attempted after a write conflict or the loss of an executor; by default 5 times.
         progress: Called with each progress message.
         examples: How many changed rows the result shows.
 
     Raises:
-        RetriesExhausted: Every attempt met a write conflict.
+        RetriesExhausted: Every attempt met a write conflict or lost an executor.
         DeclarationError: The tables were created by another declaration.
         SetupError: One of the tables was not created by this package.
         ForeignCommitError: Another program changed the rows of one of the tables.
@@ -176,7 +176,7 @@ def record(
     """Bring the audit and the list of surrogate keys of a dimension up to date; do nothing if they are.
 
     Raises:
-        RetriesExhausted: Every attempt met a write conflict.
+        RetriesExhausted: Every attempt met a write conflict or lost an executor.
         PipelineCommitMissing: The history of a table has no pipeline commit left.
     """
     return _record(warehouse, dimension, run_id, retry or Retry(), progress)
