@@ -5,11 +5,12 @@ Local data is sent as Arrow. A list of rows would start Python workers on the se
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import pyarrow
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -61,6 +62,32 @@ def checkpoint(frame: DataFrame) -> DataFrame:
         return computed
     computed._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # an attribute of Connect plans
     return type(computed)(computed._plan, frame.sparkSession)
+
+
+def checkpoint_with_counts(
+    frame: DataFrame, counts: Mapping[str, Column], where: Column
+) -> tuple[DataFrame, dict[str, int]]:
+    """Compute a frame once, return those of its rows for which `where` is true, and counts over all of its rows.
+
+    The counts are exact if the rows of `frame` come from a shuffle: Spark counts the rows of a task that is repeated
+    after a loss twice only before a shuffle.
+
+    Args:
+        frame: Any rows.
+        counts: Aggregates that are integers or NULL, by name.
+        where: The condition of the returned rows.
+
+    Returns:
+        The checkpoint, and the aggregates; 0 for NULL.
+    """
+    name = uuid.uuid4().hex
+    observation = Observation(name)
+    selected = frame.observe(observation, *[value.alias(key) for key, value in counts.items()]).where(where)
+    computed = checkpoint(selected)
+    # Over Spark Connect, a checkpoint reports its counts to the frame alone.
+    executed = selected.executionInfo if is_remote() else None
+    values = dict(executed.flows)[name] if executed is not None else observation.get
+    return computed, {key: int(value or 0) for key, value in values.items()}
 
 
 def is_lost(error: BaseException) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
@@ -22,8 +23,9 @@ from scd_pipeline.deliveries.batch_summary import summarize_batches
 from scd_pipeline.deliveries.cast_rules import Rules
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, RepeatedRows
 from scd_pipeline.deliveries.pending import PendingDelivery
-from scd_pipeline.deliveries.read import read_deliveries
+from scd_pipeline.deliveries.read import ReadResult, compute_deliveries, compute_narrowed, open_deliveries
 from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
 from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import drop_deleted_ties, find_conflicts, merge_ties, merge_ties_by_last_row
@@ -39,7 +41,7 @@ from scd_pipeline.history.batch import (
     rank,
     revision_token,
 )
-from scd_pipeline.instants import from_micros_or_none
+from scd_pipeline.instants import from_micros_or_none, to_micros
 
 _SHOWN_KEYS = 10
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
@@ -55,10 +57,13 @@ class IntakeResult:
         other_results: The results of the other deliveries, by number.
         unordered: For a row tag, the keys that have several values without an order, as text.
         rejections: Why a batch is rejected after it was compared with the log, by its id.
-        rows: The rows of everything that was read, with the columns of `conform`.
+        rows: The rows of everything that was read, with the columns of `conform`; of a narrowed snapshot only those
+            that may change something, and bad rows.
         dimension: The declaration.
         counts: What each batch changes, by its id; empty before the comparison with the log.
-        regions: For the delivery key of a snapshot, what it shares with all snapshots that cover the same entities.
+        overlap_groups: For the delivery key of a snapshot, what it shares with all snapshots that cover the same
+            entities.
+        narrowed: The narrowed snapshot, if `rows` are those of one.
     """
 
     stored: tuple[Batch, ...]
@@ -68,6 +73,7 @@ class IntakeResult:
     rows: DataFrame
     dimension: Dimension
     overlap_groups: Mapping[DeliveryKey, object]
+    narrowed: NarrowedSnapshot | None = None
     rejections: Mapping[str, BatchRejected] = field(default_factory=dict)
     counts: Mapping[str, ChangeCounts] = field(default_factory=dict)
     decisions: _Decisions = field(init=False)
@@ -209,11 +215,13 @@ def accept(
     *,
     run_id: str,
     progress: Callable[[str], None],
+    applied: AppliedState | None = None,
 ) -> IntakeResult:
     """Read the deliveries, and accept or reject each; a sealed one whose batch is stored is not read.
 
     Args:
         stored: Every batch of the change log.
+        applied: What a snapshot can be compared with while it is read; None to read all rows first.
 
     Raises:
         SourceDataError: A delivery does not fit the declaration of its channel.
@@ -225,11 +233,11 @@ def accept(
     results = {**_reject_by_time(pending, dimension), **_stored_results(pending, stored)}
     pending = _count_duplicates(_raise_revisions(pending, stored))
     to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in results]
-    read = read_deliveries(spark, to_read, dimension)
+    withdrawn = [delivery for delivery in pending if delivery.batch.withdrawn]
+    read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
     if read.readable:
         progress(f"{dimension.name}: reading {len(read.readable)} deliveries")
-    measured = _measure(read.rows, read.readable, dimension) if read.readable else []
-    measured += [delivery for delivery in pending if delivery.batch.withdrawn]
+    measured = _measure(read, dimension) + withdrawn
     return IntakeResult(
         stored=tuple(stored),
         measured=tuple(measured),
@@ -238,7 +246,20 @@ def accept(
         rows=read.rows,
         dimension=dimension,
         overlap_groups=_regions(measured, stored),
+        narrowed=read.narrowed,
     )
+
+
+def _read(
+    spark: SparkSession,
+    to_read: Sequence[PendingDelivery],
+    stored: Sequence[Batch],
+    applied: AppliedState | None,
+    dimension: Dimension,
+) -> ReadResult:
+    opened = open_deliveries(spark, to_read, dimension)
+    narrowed = compute_narrowed(opened, stored, applied, dimension) if applied is not None else None
+    return narrowed or compute_deliveries(spark, opened, dimension)
 
 
 def _regions(measured: Sequence[PendingDelivery], stored: Sequence[Batch]) -> Mapping[DeliveryKey, object]:
@@ -367,8 +388,11 @@ def _scope_texts(
     return scope_values
 
 
-def _measure(rows: DataFrame, readable: Sequence[PendingDelivery], dimension: Dimension) -> list[PendingDelivery]:
-    """Return the deliveries with the counts, content hash and times of their batches, by one job."""
+def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
+    """Return the deliveries that were read with the counts, content hash and times of their batches, by one job."""
+    readable = read.readable
+    if not readable:
+        return []
     scopes = {
         f"{d.batch.source}/{d.batch.channel}": d.batch.scope_columns
         for d in readable
@@ -376,19 +400,33 @@ def _measure(rows: DataFrame, readable: Sequence[PendingDelivery], dimension: Di
     }
     micros = [F.unix_micros(name).alias(name) for name in ("earliest", "latest")]
     in_file_order = sorted({f"{d.batch.source}/{d.batch.channel}" for d in readable if d.channel.ties == "last_row"})
-    counts = summarize_batches(rows, scopes, in_file_order, dimension)
+    counts = summarize_batches(read.rows, scopes, in_file_order, dimension)
     others = [column for column in counts.columns if column not in ("earliest", "latest")]
-    by_tag = {row[BATCH]: row for row in counts.select(*others, *micros).collect()}
+    by_tag = {row[BATCH]: row.asDict() for row in counts.select(*others, *micros).collect()}
     if None in by_tag:
         raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=by_tag[None]["rows"])
     numbers = {channel: number for number, channel in enumerate(scopes)}
-    return [_with_content(delivery, by_tag.get(delivery.row_tag), numbers, dimension) for delivery in readable]
+    measured = []
+    for delivery in readable:
+        content = by_tag.get(delivery.row_tag, {})
+        if read.narrowed is not None:
+            content = _with_repeated_rows(content, read.narrowed.repeated, delivery.batch)
+        measured.append(_with_content(delivery, content, numbers, dimension))
+    return measured
+
+
+def _with_repeated_rows(counts: Mapping[str, Any], repeated: RepeatedRows, batch: Batch) -> dict[str, Any]:
+    """Add the rows that a narrowed snapshot has in addition to the counted ones, each of another entity."""
+    added = {"rows": repeated.rows, "entities": repeated.rows, "nulled": repeated.nulled, "hash": repeated.hash}
+    sums = {name: int(counts.get(name) or 0) + number for name, number in added.items()}
+    times = dict.fromkeys(("earliest", "latest"), to_micros(batch.at)) if repeated.rows and batch.at else {}
+    return {**counts, **sums, **times}
 
 
 def _with_content(
-    delivery: PendingDelivery, row: Row | None, scopes: Mapping[str, int], dimension: Dimension
+    delivery: PendingDelivery, counts: Mapping[str, Any], scopes: Mapping[str, int], dimension: Dimension
 ) -> PendingDelivery:
-    batch, counts = delivery.batch, (row.asDict() if row is not None else {})
+    batch = delivery.batch
     scope = batch.scope
     if batch.scope_columns and scope is None:
         values = counts.get(f"scope_{scopes[f'{batch.source}/{batch.channel}']}") or []

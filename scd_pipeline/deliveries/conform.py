@@ -6,6 +6,7 @@ change records (differences.py); a bad row has kind "bad", its reason and its te
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -51,6 +52,7 @@ from scd_pipeline.expressions import col, key_text
 OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
+_DELIVERED = "_delivered_"
 _WITH_NULLS = {"ignoreNullFields": "false"}
 
 
@@ -90,16 +92,19 @@ def conform(
     """
     values = _values(mapping, source, channel, dimension)
     cast_problems = F.concat_ws("; ", *values.problems).alias(_CAST_PROBLEMS)
-    text = F.coalesce(mapping.line, _row_text(mapping)).alias(BAD_ROW)
     row_order = F.col(ROW_ORDER) if channel.ties == "last_row" else F.lit(None).cast(ROW_ORDER_TYPE)
     record = (mapping.line.alias(LINE), mapping.problem.alias(PROBLEM), row_order.alias(ROW_ORDER))
     nulled = values.nulled.alias(NULLED)
-    typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, text, *record)
+    # The text of a row is made of its delivered columns where the row is known to be bad: it costs more than the rest.
+    delivered = {field.name: f"{_DELIVERED}{number}" for number, field in enumerate(mapping.fields)}
+    originals = [col(name).alias(alias) for name, alias in delivered.items()]
+    typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, *record, *originals)
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _is_key_readable(dimension))
     first_problems = F.when(F.col(_CAST_PROBLEMS) != "", F.col(_CAST_PROBLEMS))
     reason = F.concat_ws("; ", first_problems, *_time_problems(channel, dimension), *_scope_problems(channel))
     typed = typed.withColumn(BAD_REASON, F.coalesce(F.col(PROBLEM), F.when(reason != "", reason)))
-    records = _change_record_columns(mapping, source, channel, dimension)
+    text = F.coalesce(F.col(LINE), _row_text(delivered))
+    records = _change_record_columns(mapping, source, channel, dimension, text)
     return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
 
@@ -256,14 +261,20 @@ def _scope_problems(channel: Snapshot | Feed) -> list[Column]:
 # -- Change records
 
 
-def _row_text(mapping: ColumnMapping) -> Column:
-    """Return the row as delivered, with its NULLs, for the quarantine."""
-    return F.make_valid_utf8(F.to_json(F.struct(*[col(field.name) for field in mapping.fields]), _WITH_NULLS))
+def _row_text(delivered: Mapping[str, str]) -> Column:
+    """Return the row as delivered, with its NULLs, for the quarantine.
+
+    Args:
+        delivered: The delivered columns, and the names under which the frame has them.
+    """
+    row = F.struct(*[F.col(alias).alias(name) for name, alias in delivered.items()])
+    return F.make_valid_utf8(F.to_json(row, _WITH_NULLS))
 
 
 def _change_record_columns(
-    mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension
+    mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension, text: Column
 ) -> list[Column]:
+    """Return the columns of a change record; `text` is the row as delivered, of which only a bad row keeps the text."""
     is_bad = F.col(BAD_REASON).isNotNull()
     delivery_time = F.col(DELIVERY)["at"]
     row_time = F.col(EFFECTIVE_AT) if channel.effective_at else delivery_time
@@ -289,7 +300,7 @@ def _change_record_columns(
         F.col(ACTOR),
         F.col(CORRELATION_ID),
         F.col(BAD_REASON),
-        F.when(is_bad, F.col(BAD_ROW)).alias(BAD_ROW),
+        F.when(is_bad, text).alias(BAD_ROW),
         *_wrapped(mapping, channel, dimension, is_bad),
     ]
 

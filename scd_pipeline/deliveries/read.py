@@ -30,6 +30,7 @@ from scd_pipeline.deliveries.conform import conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, scan_csv
 from scd_pipeline.deliveries.expressions import analyze_expressions
 from scd_pipeline.deliveries.json_files import infer_json_fields
+from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_columns
@@ -37,6 +38,7 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
 from scd_pipeline.frames import checkpoint, empty_frame, union_all
+from scd_pipeline.history.batch import Batch
 
 _Item = TypeVar("_Item")
 _Read = TypeVar("_Read")
@@ -70,15 +72,31 @@ class ReadResult:
         rows: Change records with the columns of `conform`, whose `_batch` is the row tag of the delivery.
         readable: The deliveries that were read, with their columns.
         rejected: The results of the others, by the number of the delivery.
+        narrowed: If the only readable delivery was compared with the current rows, the result, of which `rows` are the
+            rows; else None.
     """
 
     rows: DataFrame
     readable: tuple[PendingDelivery, ...]
     rejected: dict[int, BatchResult]
+    narrowed: NarrowedSnapshot | None = None
 
 
-def read_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dimension: Dimension) -> ReadResult:
-    """Read the rows of deliveries, each file once.
+@dataclass(frozen=True, slots=True)
+class OpenedDeliveries:
+    """Deliveries whose columns are known and whose rows are not computed yet.
+
+    Attributes:
+        groups: The deliveries that can be read as far as their columns show, each group as one frame.
+        failures: The others, with the errors.
+    """
+
+    groups: tuple[Group, ...]
+    failures: tuple[tuple[PendingDelivery, _Unreadable], ...]
+
+
+def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dimension: Dimension) -> OpenedDeliveries:
+    """Return the rows of deliveries as frames, grouped by their columns; each file is in one frame.
 
     Args:
         pending: Deliveries that are not withdrawn.
@@ -94,16 +112,50 @@ def read_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
             by_shape.setdefault(shape.key, (shape, []))[1].append(delivery)
         except _Unreadable as error:
             failures.append((delivery, error))
-    groups: list[_Group] = []
+    groups: list[Group] = []
     for shape, members in by_shape.values():
         grouped, unreadable = _bisect(members, _grouping(spark, shape, dimension))
         groups += grouped
         failures += unreadable
-    parts, unreadable = _compute(spark, groups, dimension)
-    failures += unreadable
+    return OpenedDeliveries(tuple(groups), tuple(failures))
+
+
+def compute_deliveries(spark: SparkSession, opened: OpenedDeliveries, dimension: Dimension) -> ReadResult:
+    """Compute the rows of opened deliveries."""
+    parts, unreadable = _compute(spark, opened.groups, dimension)
     rows = union_all([part.rows for part in parts]) if parts else _no_rows(spark, dimension)
     readable = tuple(delivery for part in parts for group in part.groups for delivery in group.members)
+    failures = [*opened.failures, *unreadable]
     return ReadResult(rows, readable, {delivery.number: _reject(delivery, error) for delivery, error in failures})
+
+
+def compute_narrowed(
+    opened: OpenedDeliveries, stored: Sequence[Batch], state: AppliedState, dimension: Dimension
+) -> ReadResult | None:
+    """Compute the rows of a snapshot that may change something, if it is the only delivery that can be read.
+
+    Args:
+        stored: Every batch of the change log.
+        state: What the snapshot is compared with.
+
+    Returns:
+        None if its rows have to be computed as a whole, because of their content or because they cannot be read.
+    """
+    if len(opened.groups) != 1 or len(opened.groups[0].members) != 1:
+        return None
+    group = opened.groups[0]
+    batch = group.members[0].batch
+    if not can_read_narrowed(batch, stored, state, dimension):
+        return None
+    try:
+        with _rejecting("UNREADABLE_DELIVERY"):
+            narrowed = narrow_snapshot(group.rows, batch, state, dimension)
+    except _Unreadable:
+        return None
+    if narrowed is None:
+        return None
+    rejected = {delivery.number: _reject(delivery, error) for delivery, error in opened.failures}
+    return ReadResult(narrowed.rows, group.members, rejected, narrowed)
 
 
 _Failures = list[tuple[PendingDelivery, _Unreadable]]
@@ -153,7 +205,7 @@ class _Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Group:
     """Deliveries of one channel with the same columns, and their rows as one frame."""
 
     rows: DataFrame
@@ -166,7 +218,7 @@ class _Part:
     """Groups whose rows were computed together."""
 
     rows: DataFrame
-    groups: tuple[_Group, ...] = field(default=())
+    groups: tuple[Group, ...] = field(default=())
 
 
 def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tuple[dict[int, CsvLayout], _Failures]:
@@ -193,7 +245,7 @@ def _csv_layouts(spark: SparkSession, pending: Sequence[PendingDelivery]) -> tup
     return by_number, failures
 
 
-def _compute(spark: SparkSession, groups: Sequence[_Group], dimension: Dimension) -> tuple[list[_Part], _Failures]:
+def _compute(spark: SparkSession, groups: Sequence[Group], dimension: Dimension) -> tuple[list[_Part], _Failures]:
     """Compute the rows of the groups, all together if possible.
 
     Spark may reject a cast, an expression or a file only here, when the rows are computed. Then the group is divided.
@@ -215,12 +267,12 @@ def _compute(spark: SparkSession, groups: Sequence[_Group], dimension: Dimension
     return parts, failures
 
 
-def _computed_together(groups: Sequence[_Group]) -> _Part:
+def _computed_together(groups: Sequence[Group]) -> _Part:
     with _rejecting("UNREADABLE_DELIVERY"):
         return _Part(checkpoint(union_all([group.rows for group in groups])), tuple(groups))
 
 
-def _type_error(group: _Group) -> _Unreadable | None:
+def _type_error(group: Group) -> _Unreadable | None:
     """Return the error if the columns of a group cannot be analysed as the declared types."""
     try:
         with _rejecting("COLUMN_TYPE"):
@@ -230,13 +282,11 @@ def _type_error(group: _Group) -> _Unreadable | None:
     return None
 
 
-def _grouping(
-    spark: SparkSession, shape: _Shape, dimension: Dimension
-) -> Callable[[Sequence[PendingDelivery]], _Group]:
+def _grouping(spark: SparkSession, shape: _Shape, dimension: Dimension) -> Callable[[Sequence[PendingDelivery]], Group]:
     return lambda members: _group(spark, members, shape, dimension)
 
 
-def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape, dimension: Dimension) -> _Group:
+def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape, dimension: Dimension) -> Group:
     """Return deliveries of the same columns as one frame of change records.
 
     Raises:
@@ -282,8 +332,8 @@ def _folded(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _with_reading(members: Sequence[PendingDelivery], rows: DataFrame, columns: ColumnMapping, shape: _Shape) -> _Group:
-    return _Group(
+def _with_reading(members: Sequence[PendingDelivery], rows: DataFrame, columns: ColumnMapping, shape: _Shape) -> Group:
+    return Group(
         rows,
         tuple(
             replace(delivery, reading=columns, batch=replace(delivery.batch, columns=columns.provided))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -26,6 +28,19 @@ from scd_pipeline.history.transitions import (
 AUDIT_ID, RECORDED_AT, RECORDED_VERSION, WITHDRAWS = "audit_id", "recorded_at", "recorded_version", "withdraws"
 _CONTENT, _CAUSE, _RECORDED_TS = "_content", "_cause", "_recorded_ts"
 _NO_LONGER = "no_longer_true"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the audit has of the entities that a step changes.
+
+    Attributes:
+        rows: The rows of transitions that may no longer be current, with what withdrew them.
+        causes: For each business key the batch that changed its history (`source_batch_id`).
+    """
+
+    rows: DataFrame
+    causes: DataFrame
 
 
 def audit_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
@@ -68,22 +83,14 @@ def recorded_until(audit: DataFrame, moment: Column) -> DataFrame:
 
 
 def audit_rows(
-    audit: DataFrame,
-    current: DataFrame,
-    causes: DataFrame,
-    dimension: Dimension,
-    *,
-    step: int,
-    at: Column,
-    version: Column,
+    current: DataFrame, dimension: Dimension, *, recorded: Recorded | None, step: int, at: Column, version: Column
 ) -> DataFrame:
     """Return the rows to append to the audit, so that its transitions become the current ones.
 
     Args:
-        audit: The rows of the audit; those of transitions that may no longer be current, with what withdrew them.
         current: The transitions of the present history: business key, `transition_schema`, `effective_from`.
-        causes: For each business key the batch that changed its history (`source_batch_id`).
         dimension: The declaration.
+        recorded: What the audit has of the same entities; None if it has no transition that they may differ from.
         step: The number of the commit that records the rows.
         at: The system time.
         version: The version of the dimension's table that has the current history.
@@ -94,13 +101,25 @@ def audit_rows(
     """
     names = list(dimension.key_names)
     transition_columns = [col(name) for name, _ in transition_schema(dimension)]
-    after = current.select(
+    rows = current.select(
         *[col(name) for name in names], EFFECTIVE_FROM, *transition_columns, _content(dimension).alias(_CONTENT)
     )
-    pairs = after.join(_recorded_contents(audit, dimension), [*names, _CONTENT], "full_outer")
+    if recorded is None:
+        rows = rows.withColumn(WITHDRAWS, F.lit(None).cast("bigint"))
+    else:
+        rows = _differing_rows(rows, recorded, dimension)
+    number = F.xxhash64(key_text(names), F.lit(step), F.col(CHANGE_TYPE), F.col(_CONTENT))
+    numbered = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
+    return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)], EFFECTIVE_FROM)
+
+
+def _differing_rows(current: DataFrame, recorded: Recorded, dimension: Dimension) -> DataFrame:
+    """Return the current transitions that are not recorded, and a WITHDRAWN row for each other recorded one."""
+    names = list(dimension.key_names)
+    pairs = current.join(_recorded_contents(recorded.rows, dimension), [*names, _CONTENT], "full_outer")
     # Every transition has a type, and every recorded one an id.
     differing = pairs.where(F.col(CHANGE_TYPE).isNull() | F.col(WITHDRAWS).isNull())
-    differing = differing.join(causes.withColumnRenamed(SOURCE_BATCH, _CAUSE), names, "left")
+    differing = differing.join(recorded.causes.withColumnRenamed(SOURCE_BATCH, _CAUSE), names, "left")
     is_withdrawn = F.col(WITHDRAWS).isNotNull()
     values = {
         CHANGE_TYPE: F.lit(WITHDRAWN),
@@ -109,10 +128,7 @@ def audit_rows(
         CHANGE_TS: F.col(_RECORDED_TS),
         SOURCE_BATCH: F.col(_CAUSE),
     }
-    rows = differing.withColumns({name: F.when(is_withdrawn, v).otherwise(col(name)) for name, v in values.items()})
-    number = F.xxhash64(key_text(names), F.lit(step), F.col(CHANGE_TYPE), F.col(_CONTENT))
-    numbered = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
-    return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)], EFFECTIVE_FROM)
+    return differing.withColumns({name: F.when(is_withdrawn, v).otherwise(col(name)) for name, v in values.items()})
 
 
 def _recorded_contents(audit: DataFrame, dimension: Dimension) -> DataFrame:

@@ -15,7 +15,16 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import CURRENT_FLAG, DELETED_AT, KIND, attribute_types
+from scd_pipeline.columns import (
+    ACTOR,
+    BATCH,
+    CORRELATION_ID,
+    CURRENT_FLAG,
+    DELETED_AT,
+    KIND,
+    REASON,
+    attribute_types,
+)
 from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import col, key_text, to_comparable
 from scd_pipeline.frames import union_all
@@ -23,10 +32,13 @@ from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
 from scd_pipeline.history.snapshots import BatchChanges, business_times, last_business_time
 
+IS_DELIVERED = "_is_delivered"
+EXISTS_ALREADY = "_exists_already"
+IS_NEW = "_is_new"
+AUDIT_TEXTS = (REASON, ACTOR, CORRELATION_ID)
 _CURRENT = "_current"
 _CAN_REPEAT = "_can_repeat"
-_IS_NEW = "_is_new"
-_DELIVERED = "_delivered"
+_HAS_SEVERAL = "_has_several"
 _MOST_SCOPE_VALUES = 1000
 """Up to how many scope values are literals of the query."""
 NARROWED_FROM = 20_000
@@ -108,26 +120,58 @@ def entities_that_may_change(
     Returns:
         The columns of the business key, one row per entity.
     """
-    names = list(dimension.key_names)
-    keys = [col(name) for name in names]
-    types = attribute_types(dimension)
-    can_repeat = (F.col(KIND) == "upsert") & repeats_audit_texts(batches, dimension)
-    new = delivered.select(*keys, *[col(name) for name in types], can_repeat.alias(_CAN_REPEAT))
-    values = F.struct(*[col(name) for name in types]).alias(_CURRENT)
-    current = rows.where(_exists(dimension)).dropna(subset=names).select(*keys, values)
-    # Without the flag of the delivered row, the row has only a current one.
-    is_new = F.col(_CAN_REPEAT).isNotNull() & (
-        ~F.col(_CAN_REPEAT) | F.col(_CURRENT).isNull() | _differs(in_effect, dimension)
-    )
-    compared = new.join(current, names, "full_outer").select(
-        *keys, is_new.alias(_IS_NEW), F.col(_CAN_REPEAT).isNotNull().alias(_DELIVERED)
-    )
+    keys = [col(name) for name in dimension.key_names]
+    new = delivered.select(*keys, *[col(name) for name in attribute_types(dimension)], KIND, BATCH, *AUDIT_TEXTS)
+    compared = compare_with_current_rows(new, current_rows(rows, dimension), batches, in_effect, dimension)
+    flags = compared.select(*keys, IS_NEW, IS_DELIVERED)
     # One snapshot has no second row of an entity, so that its row alone shows whether the entity may change.
-    undecided = F.lit(len(batches.new_snapshots) > 1) | ~F.col(_DELIVERED)
-    entities = compared.where(F.col(_IS_NEW) | undecided).groupBy(*keys)
-    counted = entities.agg(F.max(_IS_NEW).alias(_IS_NEW), F.sum(F.col(_DELIVERED).cast("int")).alias(_DELIVERED))
-    changing = counted.where(F.col(_IS_NEW) | (F.col(_DELIVERED) < _covering_snapshots(batches))).select(*keys)
-    return union_all([changing, *_with_refused_values(log_rows, batches, dimension)]).distinct()
+    undecided = F.lit(len(batches.new_snapshots) > 1) | ~F.col(IS_DELIVERED)
+    entities = flags.where(F.col(IS_NEW) | undecided).groupBy(*keys)
+    counted = entities.agg(F.max(IS_NEW).alias(IS_NEW), F.sum(F.col(IS_DELIVERED).cast("int")).alias(IS_DELIVERED))
+    changing = counted.where(F.col(IS_NEW) | (F.col(IS_DELIVERED) < covering_snapshots(batches))).select(*keys)
+    return union_all([changing, *refusing_entities(log_rows, batches, dimension)]).distinct()
+
+
+def current_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the business keys and, as a struct, the attributes of the entities that exist.
+
+    Args:
+        rows: The stored rows of the dimension.
+        dimension: The declaration.
+    """
+    values = F.struct(*[col(name) for name in attribute_types(dimension)]).alias(_CURRENT)
+    names = list(dimension.key_names)
+    return rows.where(_exists(dimension)).dropna(subset=names).select(*[col(name) for name in names], values)
+
+
+def compare_with_current_rows(
+    delivered: DataFrame, current: DataFrame, batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dimension
+) -> DataFrame:
+    """Join delivered rows with the current rows, one row for each delivered row and for each omitted entity.
+
+    Args:
+        delivered: The business key, the attributes, `_kind`, `_batch`, reason, actor and correlation id of the rows of
+            the new snapshots, and any other columns.
+        current: The current rows (`current_rows`).
+        batches: The batches of the load, for which `can_narrow` is true.
+        in_effect: The stored batches in effect.
+        dimension: The declaration.
+
+    Returns:
+        The delivered columns, NULL for an omitted entity, apart from its business key; and, never NULL:
+
+        - `_is_delivered`: whether the row is a delivered one;
+        - `_exists_already`: whether its entity exists;
+        - `_is_new`: whether the row may differ from what its source had asserted.
+    """
+    names = list(dimension.key_names)
+    can_repeat = (F.col(KIND) == "upsert") & repeats_audit_texts(batches, dimension)
+    # Without the flag of the delivered row, the joined row has only a current one.
+    joined = delivered.withColumn(_CAN_REPEAT, can_repeat).join(current, names, "full_outer")
+    is_delivered, exists = F.col(_CAN_REPEAT).isNotNull(), F.col(_CURRENT).isNotNull()
+    is_new = is_delivered & (~F.col(_CAN_REPEAT) | ~exists | _differs(in_effect, dimension))
+    flags = {IS_DELIVERED: is_delivered, EXISTS_ALREADY: exists, IS_NEW: is_new}
+    return joined.withColumns(flags).drop(_CAN_REPEAT, _CURRENT)
 
 
 def _exists(dimension: Dimension) -> Column:
@@ -164,7 +208,7 @@ def _always_provided(in_effect: Sequence[Batch], dimension: Dimension) -> Collec
     return provided
 
 
-def _covering_snapshots(batches: BatchChanges) -> Column:
+def covering_snapshots(batches: BatchChanges) -> Column:
     """Return how many of the new snapshots cover a key."""
     number = F.lit(0)
     for snapshot in batches.new_snapshots:
@@ -175,7 +219,7 @@ def _covering_snapshots(batches: BatchChanges) -> Column:
     return number
 
 
-def _with_refused_values(log_rows: DataFrame, batches: BatchChanges, dimension: Dimension) -> list[DataFrame]:
+def refusing_entities(log_rows: DataFrame, batches: BatchChanges, dimension: Dimension) -> list[DataFrame]:
     """Return the entities with several asserted values of a type 0 attribute: their rows show only the first (S6)."""
     provided = {name for batch in batches.new_snapshots for name in batch.columns}
     names = [a.name for a in dimension.of_type(ScdType.RETAIN_ORIGINAL) if a.name in provided]
@@ -188,5 +232,5 @@ def _with_refused_values(log_rows: DataFrame, batches: BatchChanges, dimension: 
         has_null = F.max(col(name).isNotNull() & value.isNull())
         has_several = has_several | (F.min(value) != F.max(value)) | (has_null & F.max(value).isNotNull())
     keys = [col(name) for name in dimension.key_names]
-    entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(has_several.alias(_IS_NEW))
-    return [entities.where(_IS_NEW).select(*keys)]
+    entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(has_several.alias(_HAS_SEVERAL))
+    return [entities.where(_HAS_SEVERAL).select(*keys)]

@@ -18,7 +18,7 @@ from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.delta.audit_table import audit_properties, audit_rows, audit_schema
+from scd_pipeline.delta.audit_table import Recorded, audit_properties, audit_rows, audit_schema
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import FORMAT
@@ -294,23 +294,23 @@ def _open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit
 def _step_rows(
     warehouse: Warehouse, audit: DataFrame, dimension: Dimension, step: Step, records: StepRecords
 ) -> DataFrame:
-    """Return the audit rows of a step, each with the `effective_from` of the version that it opens."""
-    names = list(dimension.key_names)
-    causes = checkpoint(changed_entities(records.changed, dimension))
-    causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
+    """Return the audit rows of a step, each with the `effective_from` of the version that it opens.
+
+    If every recorded transition is earlier than what changed, none is read, and all later ones are new.
+    """
     may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
-    recorded = audit.limit(0) if records.is_newest else audit.where(may_differ).join(causes, names, "left_semi")
-    transitions = build_transitions(
-        records.in_effect.join(causes, names, "left_semi"),
-        dimension,
-        row_timed=records.row_timed,
-        key_hash=warehouse.key_hash,
-    )
+    in_effect, recorded = records.in_effect, None
+    if not records.is_newest:
+        names = list(dimension.key_names)
+        causes = checkpoint(changed_entities(records.changed, dimension))
+        causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
+        recorded = Recorded(audit.where(may_differ).join(causes, names, "left_semi"), causes)
+        in_effect = in_effect.join(causes, names, "left_semi")
+    transitions = build_transitions(in_effect, dimension, row_timed=records.row_timed, key_hash=warehouse.key_hash)
     rows = audit_rows(
-        recorded,
         transitions.where(may_differ),
-        causes,
         dimension,
+        recorded=recorded,
         step=step.log_commit,
         at=timestamp_literal(step.at),
         version=F.lit(step.version if step.version >= 0 else None),

@@ -12,6 +12,7 @@ from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult
 from scd_pipeline.deliveries.conform import OUTSIDE_SCOPE
+from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
@@ -78,6 +79,14 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     return Comparison(intake, None, state.log.rows())
 
 
+def applied_state(state: StoredState) -> AppliedState | None:
+    """Return what a snapshot can be compared with while it is read; None if that takes longer, or is not possible."""
+    if state.rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
+        return None
+    rows = to_declared_columns(state.rows, state.dimension)
+    return AppliedState(rows, state.log.rows(), tuple(batches_in_effect(list(state.batches))))
+
+
 def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> tuple[DataFrame, DataFrame]:
     """Return the change records to append, and the rows of the log of the entities that were compared."""
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
@@ -95,7 +104,8 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
     if entities is not None:
         names = list(state.dimension.key_names)
         log_rows = checkpoint(log_rows.join(entities, names, "left_semi"))
-        delivered = delivered.join(entities, names, "left_semi") if batches.new_snapshots else delivered
+        if batches.new_snapshots and intake.narrowed is None:
+            delivered = delivered.join(entities, names, "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     records = records_to_store(warehouse.spark, stored, delivered, batches, state.dimension, checkpoint)
     return checkpoint(records), log_rows
@@ -110,13 +120,16 @@ def _entities_that_may_change(
 ) -> DataFrame | None:
     """Return the business keys of all entities that the batches may change; None if that is as costly to find out.
 
-    Without snapshots they are the delivered entities, and those of removed records.
+    Without snapshots they are the delivered entities, and those of removed records. Some of them may be repeated.
     """
     dimension, log_rows = state.dimension, state.log.rows()
+    keys = [col(name) for name in dimension.key_names]
+    if intake.narrowed is not None:
+        entities = delivered.select(*keys).unionByName(intake.narrowed.omitted)
+        return with_broadcast(entities, intake.narrowed.row_limit)
     if not state.log.exists or has_few_records(state.log.commit.records, intake.row_count):
         return None
     if not batches.new_snapshots:
-        keys = [col(name) for name in dimension.key_names]
         removed = records_in_batches(log_rows, {batch.records_batch_id for batch in intake.removed})
         entities = delivered.select(*keys).unionByName(removed.select(*keys)).distinct()
         return with_broadcast(entities, intake.row_count + sum(batch.rows for batch in intake.removed))

@@ -20,7 +20,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.load.audit import StepRecords, earliest_change, is_newest
-from scd_pipeline.load.change_records import Comparison, compare_with_log, rows_to_append
+from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
 from scd_pipeline.load.schema_steps import execute, schema_steps
@@ -46,7 +46,8 @@ class LoadPlan:
         high_water_marks: How far the plan has applied other tables than the log.
         roles: The checksum of the roles of a fact.
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
-        delivered: The conformed rows of all deliveries that were read, also of rejected ones.
+        delivered: The conformed rows of all deliveries that were read, also of rejected ones; of a narrowed snapshot
+            only those that may change something, and bad rows.
         step_records: What the audit of this load is computed from; None if its commits have more than this load.
         record_limit: An upper bound of the number of change records to append.
         properties: The properties of the table; none if it does not exist.
@@ -169,7 +170,15 @@ def build_plan(
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
     state = read_state(warehouse, dimension, downstream)
-    intake = accept(warehouse.spark, state.dimension, deliveries, state.batches, run_id=run_id, progress=progress)
+    intake = accept(
+        warehouse.spark,
+        state.dimension,
+        deliveries,
+        state.batches,
+        run_id=run_id,
+        progress=progress,
+        applied=applied_state(state),
+    )
     comparison = compare_with_log(warehouse, state, intake)
     actions = plan_row_actions(warehouse, state, comparison, extension)
     intake = comparison.intake

@@ -33,6 +33,8 @@ from scd_pipeline.load.state import StoredState
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """Invariants that a result violates if its surrogate keys are not distinct."""
 _SHOWN_VIOLATIONS = 20
+_ASSIGNED = "assigned"
+"""The name of the row that has the number of surrogate keys that were assigned before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,10 @@ def plan_row_actions(
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
     assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
-    _check(after, opened, assigned, dimension, extension)
+    assigned_count = _check(after, opened, assigned, dimension, extension)
     new_keys = None
     if state.keys_are_listed and assigned is not None:
-        new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti")
+        new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti") if assigned_count else opened
     return RowActions(actions, counts, unknown_members, records, new_keys)
 
 
@@ -155,7 +157,7 @@ def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame, 
     if state.rows is None:
         return None
     key = state.dimension.surrogate_key
-    return checkpoint(_all_keys(warehouse, state, stored).join(opened.select(col(key)), key, "left_semi"))
+    return _all_keys(warehouse, state, stored).join(opened.select(col(key)), key, "left_semi")
 
 
 def _all_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
@@ -210,25 +212,34 @@ def _check(
     assigned: DataFrame | None,
     dimension: Dimension,
     extension: Extension | None,
-) -> None:
-    """Check the invariants of the recomputed rows before anything is written.
+) -> int:
+    """Check the invariants of the recomputed rows before anything is written, by one query.
 
     Args:
         after: The recomputed rows.
         opened: Those of them that open a version.
-        assigned: Every surrogate key that was ever assigned, with its version; None if none can be assigned twice.
+        assigned: The surrogate keys of opened versions that were ever assigned, with their versions; None if none can
+            be assigned twice.
         dimension: The declaration.
         extension: The columns that the rows have in addition to those of the log.
+
+    Returns:
+        The number of rows in `assigned`.
     """
     violating = violations(after, dimension)
     if extension is not None:
         violating = violating.unionByName(extension.violations(after))
     if assigned is not None:
         violating = violating.unionByName(collisions(opened, assigned, dimension))
-    rows = violating.limit(_SHOWN_VIOLATIONS).collect()
-    if not rows:
-        return
-    summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in rows}))
-    if any(row[RULE] in _COLLISIONS for row in rows):
+    rows_to_show = violating.limit(_SHOWN_VIOLATIONS)
+    if assigned is not None:
+        count = F.count(F.lit(1)).cast("string").alias(KEY)
+        rows_to_show = rows_to_show.unionByName(assigned.agg(count).select(F.lit(_ASSIGNED).alias(RULE), KEY))
+    rows = rows_to_show.collect()
+    broken = [row for row in rows if row[RULE] != _ASSIGNED]
+    if not broken:
+        return sum(int(row[KEY]) for row in rows)
+    summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
+    if any(row[RULE] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)

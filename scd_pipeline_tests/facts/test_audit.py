@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.delta.audit_table import audit_rows, audit_schema
+from scd_pipeline.delta.audit_table import Recorded, audit_rows, audit_schema
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
@@ -158,10 +158,9 @@ def test_a_withdrawn_transition_can_become_current_again(spark: SparkSession) ->
         }
         causes = spark.sql(f"SELECT 'p' AS player_id, 'loyalty/feed/{step}' AS source_batch_id")
         new = audit_rows(
-            recorded,
             current.withColumns(missing),
-            causes,
             PLAYER,
+            recorded=Recorded(recorded, causes),
             step=step,
             at=F.current_timestamp(),
             version=F.lit(step),
