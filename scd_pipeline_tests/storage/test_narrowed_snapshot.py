@@ -1,0 +1,92 @@
+"""A snapshot that is read together with the current rows keeps only the rows that may change something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source
+from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
+from scd_pipeline.history.batch import Batch
+
+DIMENSION = Dimension("dim_city", "id", {"name": Attribute(2)}, Source("crm", snapshot=Snapshot(path="crm/{date}.csv")))
+STORED = Batch("crm", "snapshot", "1", "0", datetime(2024, 1, 1, tzinfo=timezone.utc), columns=("name",))
+BATCH = Batch("crm", "snapshot", "2", "0", datetime(2024, 1, 2, tzinfo=timezone.utc), columns=("name",))
+CURRENT = "VALUES ('a', 'Bonn', true), ('b', 'Kiel', true), ('c', 'Ulm', true), ('d', 'Jena', false)"
+CHANGED = "('b', 'Köln', 'upsert', 7, 0), ('e', 'Hof', 'upsert', 8, 0), (NULL, NULL, 'bad', 9, 0)"
+HIGH, LOW = 2**62 + 1, -(2**62) - 3
+
+
+def state(spark: SparkSession, current: str = CURRENT) -> AppliedState:
+    rows = spark.sql(f"SELECT * FROM {current} AS t(id, name, current_flag)")
+    return AppliedState(rows, spark.range(0), (STORED,))
+
+
+def narrowed(spark: SparkSession, delivered: str, applied: AppliedState) -> NarrowedSnapshot | None:
+    """Read a snapshot whose rows have id, name, kind, content hash, and the number of values set to NULL."""
+    rows = spark.sql(
+        "SELECT id, IF(kind = 'upsert', struct(name AS v), NULL) AS name, kind AS _kind, 'crm' AS _source,"
+        " 'snapshot' AS _channel, 'crm/snapshot/2/0' AS _batch, 'i2' AS _delivery_rank, 'i0' AS _revision_rank,"
+        " timestamp'2024-01-02' AS _effective_at, CAST(NULL AS STRING) AS _reason, CAST(NULL AS STRING) AS _actor,"
+        " CAST(NULL AS STRING) AS _correlation_id, CAST(hash AS BIGINT) AS _scd_hash, nulled AS _scd_nulled"
+        f" FROM {delivered} AS t(id, name, kind, hash, nulled)"
+    )
+    return narrow_snapshot(rows, BATCH, applied, DIMENSION)
+
+
+def test_repeated_rows_are_counted_and_dropped(spark: SparkSession) -> None:
+    repeated = f"('a', 'Bonn', 'upsert', {HIGH}, 1), ('c', 'Ulm', 'upsert', {LOW}, 0)"
+    result = narrowed(spark, f"VALUES {repeated}, {CHANGED}", state(spark))
+    assert result is not None
+    assert (result.repeated.rows, result.repeated.hash, result.repeated.nulled) == (2, HIGH + LOW, 1)
+    rows = [(row["id"], row["_kind"], row["_batch"], row["_scd_hash"]) for row in result.rows.collect()]
+    batch = "crm/snapshot/2/0"
+    assert sorted(rows, key=repr) == [
+        ("b", "upsert", batch, 7),
+        ("e", "upsert", batch, 8),
+        (None, "bad", batch, 9),
+    ]
+    assert result.omitted.collect() == []
+    assert result.row_limit == 3
+
+
+def test_omitted_entities_are_those_that_exist(spark: SparkSession) -> None:
+    result = narrowed(spark, "VALUES ('a', 'Bonn', 'upsert', 1, 0)", state(spark))
+    assert result is not None
+    assert sorted(row["id"] for row in result.omitted.collect()) == ["b", "c"]
+    assert result.rows.collect() == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "('a', 'Bonn', 'upsert', 1, 0), ('a', 'Bonn', 'upsert', 1, 0)",
+        "('a', 'Bonn', 'upsert', 1, 0), ('a', '', 'bad', 2, 0)",
+    ],
+)
+def test_several_rows_of_one_entity_are_compared_as_a_whole(spark: SparkSession, rows: str) -> None:
+    assert narrowed(spark, f"VALUES {rows}", state(spark)) is None
+
+
+def test_an_empty_snapshot_omits_all_entities(spark: SparkSession) -> None:
+    nothing = "(SELECT * FROM VALUES ('a', '', 'upsert', 1, 0) WHERE false)"
+    result = narrowed(spark, nothing, state(spark))
+    assert result is not None
+    assert (result.repeated.rows, result.omitted.count(), result.rows.count()) == (0, 3, 0)
+
+
+def test_an_empty_dimension_has_no_entity_to_compare_with(spark: SparkSession) -> None:
+    empty = "(SELECT * FROM VALUES ('a', '', true) WHERE false)"
+    result = narrowed(spark, "VALUES ('a', 'Bonn', 'upsert', 1, 0)", state(spark, empty))
+    assert result is not None
+    assert (result.repeated.rows, result.omitted.count(), result.rows.count()) == (0, 0, 1)
+
+
+def test_a_snapshot_is_not_narrowed_if_it_replaces_one_or_its_scope_is_unknown(spark: SparkSession) -> None:
+    applied = state(spark)
+    assert can_read_narrowed(BATCH, [STORED], applied, DIMENSION)
+    assert not can_read_narrowed(BATCH, [STORED, replace(BATCH, revision="-1")], applied, DIMENSION)
+    assert not can_read_narrowed(replace(BATCH, scope_columns=("id",)), [STORED], applied, DIMENSION)
