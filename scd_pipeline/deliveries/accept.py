@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,11 +18,11 @@ from pyspark.sql.types import StringType
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.deliveries.batch_summary import summarize_batches
+from scd_pipeline.deliveries.batch_summary import BatchContent, batch_contents, summarize_batches
 from scd_pipeline.deliveries.cast_rules import Rules
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, RepeatedRows
+from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot
 from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.read import ReadResult, compute_deliveries, compute_narrowed, open_deliveries
 from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
@@ -41,7 +40,6 @@ from scd_pipeline.history.batch import (
     rank,
     revision_token,
 )
-from scd_pipeline.instants import from_micros_or_none, to_micros
 
 _SHOWN_KEYS = 10
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
@@ -398,57 +396,50 @@ def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
         for d in readable
         if d.batch.scope_columns and d.batch.scope is None
     }
-    micros = [F.unix_micros(name).alias(name) for name in ("earliest", "latest")]
     in_file_order = sorted({f"{d.batch.source}/{d.batch.channel}" for d in readable if d.channel.ties == "last_row"})
-    counts = summarize_batches(read.rows, scopes, in_file_order, dimension)
-    others = [column for column in counts.columns if column not in ("earliest", "latest")]
-    by_tag = {row[BATCH]: row.asDict() for row in counts.select(*others, *micros).collect()}
-    if None in by_tag:
-        raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=by_tag[None]["rows"])
+    summary = summarize_batches(read.rows, scopes, in_file_order, dimension)
+    contents = batch_contents(summary, len(scopes))
+    if None in contents:
+        raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=contents[None].rows)
     numbers = {channel: number for number, channel in enumerate(scopes)}
     measured = []
     for delivery in readable:
-        content = by_tag.get(delivery.row_tag, {})
+        content = contents.get(delivery.row_tag, BatchContent(scopes=(frozenset(),) * len(scopes)))
         if read.narrowed is not None:
-            content = _with_repeated_rows(content, read.narrowed.repeated, delivery.batch)
+            content = content.with_repeated_rows(read.narrowed.repeated, delivery.batch.at)
         measured.append(_with_content(delivery, content, numbers, dimension))
     return measured
 
 
-def _with_repeated_rows(counts: Mapping[str, Any], repeated: RepeatedRows, batch: Batch) -> dict[str, Any]:
-    """Add the rows that a narrowed snapshot has in addition to the counted ones, each of another entity."""
-    added = {"rows": repeated.rows, "entities": repeated.rows, "nulled": repeated.nulled, "hash": repeated.hash}
-    sums = {name: int(counts.get(name) or 0) + number for name, number in added.items()}
-    times = dict.fromkeys(("earliest", "latest"), to_micros(batch.at)) if repeated.rows and batch.at else {}
-    return {**counts, **sums, **times}
-
-
 def _with_content(
-    delivery: PendingDelivery, counts: Mapping[str, Any], scopes: Mapping[str, int], dimension: Dimension
+    delivery: PendingDelivery, content: BatchContent, scopes: Mapping[str, int], dimension: Dimension
 ) -> PendingDelivery:
     batch = delivery.batch
     scope = batch.scope
     if batch.scope_columns and scope is None:
-        values = counts.get(f"scope_{scopes[f'{batch.source}/{batch.channel}']}") or []
-        scope = tuple(sorted(set(values)))
+        scope = tuple(sorted(content.scopes[scopes[f"{batch.source}/{batch.channel}"]]))
     decides_existence = batch.source == dimension.existence_source.name
     channel = delivery.channel
     retires_unreadable = isinstance(channel, Snapshot) and channel.unreadable_keys == "retire"
-    retires = batch.is_snapshot and decides_existence and (retires_unreadable or not counts.get("unreadable"))
+    retires = batch.is_snapshot and decides_existence and (retires_unreadable or not content.unreadable)
     filled = replace(
         batch,
         scope=scope,
         retires=retires,
-        rows=int(counts.get("rows") or 0),
-        bad_rows=int(counts.get("bad_rows") or 0),
-        entities=int(counts.get("entities") or 0),
-        fingerprint=f"{counts.get('rows') or 0}:{counts.get('hash') or 0}",
-        earliest=from_micros_or_none(counts.get("earliest")),
-        latest=from_micros_or_none(counts.get("latest")),
+        rows=content.rows,
+        bad_rows=content.bad_rows,
+        entities=content.entities,
+        fingerprint=f"{content.rows}:{content.hash}",
+        earliest=content.earliest,
+        latest=content.latest,
     )
-    tied_rows, bad_reason = int(counts.get("repeated") or 0), str(counts.get("bad_reason") or "")
-    nulled = int(counts.get("nulled") or 0)
-    return replace(delivery, batch=filled, tied_rows=tied_rows, bad_reason=bad_reason, nulled_values=nulled)
+    return replace(
+        delivery,
+        batch=filled,
+        tied_rows=content.repeated,
+        bad_reason=content.bad_reason,
+        nulled_values=content.nulled,
+    )
 
 
 def _by_tie_rule(deliveries: Iterable[tuple[str, PendingDelivery]]) -> dict[str, list[str]]:

@@ -49,7 +49,7 @@ from scd_pipeline.deliveries.row_columns import (
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
 from scd_pipeline.expressions import col, key_text
 
-OUTSIDE_SCOPE = "outside of the delivery's scope"
+_OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
 _DELIVERED = "_delivered_"
@@ -255,7 +255,7 @@ def _scope_problems(channel: Snapshot | Feed) -> list[Column]:
         return []
     scope = F.col(DELIVERY)["scope"]
     is_inside = F.array_contains(scope, key_text(channel.scope))
-    return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~is_inside, F.lit(OUTSIDE_SCOPE))]
+    return [F.when(F.col(KEY_READABLE) & scope.isNotNull() & ~is_inside, F.lit(_OUTSIDE_SCOPE))]
 
 
 # -- Change records

@@ -8,15 +8,14 @@ from dataclasses import dataclass, fields
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BAD_REASON, BATCH, COMMIT, KIND, SOURCE
+from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult
-from scd_pipeline.deliveries.conform import OUTSIDE_SCOPE
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import col
+from scd_pipeline.expressions import col, key_text
 from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
@@ -69,7 +68,7 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     """
     while intake.accepted or intake.removed:
         records, log_rows = _compare_once(warehouse, state, intake)
-        counts, record_count, appended = _count_changes(records, state.dimension)
+        counts, record_count, appended = _count_changes(records, intake.accepted, state.dimension)
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
@@ -140,7 +139,9 @@ def _entities_that_may_change(
     return with_broadcast(entities, entities.count())
 
 
-def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, ChangeCounts], int, int]:
+def _count_changes(
+    records: DataFrame, batches: Sequence[Batch], dimension: Dimension
+) -> tuple[dict[str, ChangeCounts], int, int]:
     """Return the counts of each batch by its id (`ChangeCounts`), the number of all records, and of those to append."""
     delivered = F.col(ORIGIN) == "raw"
     existed, asserted = F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
@@ -153,10 +154,9 @@ def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, 
         "retired": deletes & (F.col(ORIGIN) == "absent"),
         "unasserted": upserts & ~asserted,
     }
-    is_inside = ~F.coalesce(F.col(BAD_REASON), F.lit("")).contains(OUTSIDE_SCOPE)
     # Of several rows of an entity, the presence of the first one asserts the existence for the next ones.
     present = F.min(F.when(delivered & (F.col(KIND) == "presence"), asserted))
-    bad = F.max(F.when(delivered & (F.col(KIND) == "bad") & is_inside, asserted))
+    bad = F.max(F.when(delivered & (F.col(KIND) == "bad") & _is_in_scope(batches), asserted))
     entities = records.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
         *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],
         F.max(upserts).alias("_upserts"),
@@ -176,6 +176,22 @@ def _count_changes(records: DataFrame, dimension: Dimension) -> tuple[dict[str, 
     rows = entities.groupBy(BATCH).agg(*sums).collect()
     counts = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
     return counts, sum(row["_records"] for row in rows), sum(row["_appended"] for row in rows)
+
+
+def _is_in_scope(batches: Sequence[Batch]) -> Column:
+    """Return whether the key of a bad row is in the scope of its batch; a row outside of the scope is a bad row."""
+    is_inside = F.lit(True)
+    scoped = [batch for batch in batches if batch.bad_rows and batch.scope is not None]
+    for columns in sorted({batch.scope_columns for batch in scoped}):
+        entries = [
+            part
+            for batch in scoped
+            if batch.scope_columns == columns
+            for part in (F.lit(batch.id), F.array(*[F.lit(value) for value in batch.scope or ()]).cast("array<string>"))
+        ]
+        scope_of_batch = F.create_map(*entries)[F.col(BATCH)]
+        is_inside = is_inside & F.coalesce(F.array_contains(scope_of_batch, key_text(columns)), F.lit(True))
+    return is_inside
 
 
 def _is_appended() -> Column:
