@@ -5,7 +5,7 @@
 .DELETE_ON_ERROR:
 
 PY    := .venv/bin/python
-# A change of the lock or of the package's description makes the environment anew.
+# A change of the lock or of the package's description rebuilds the environment.
 STAMP := .venv/.installed-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 DOCS_STAMP := .venv-docs/.installed-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
 PYTEST_ARGS ?=
@@ -118,7 +118,7 @@ lock: ## Write requirements.lock and requirements-docs.lock from their .in files
 	done
 
 .PHONY: clean
-clean: ## Stop the servers of the tests, remove the environment and all that was made (downloads stay)
+clean: ## Stop the servers of the tests, remove the environment and all build results (downloads stay)
 	@if [ -x $(PY) ]; then $(PY) -m scd_pipeline_tests.servers stop || true; fi
 	rm -rf .venv .venv-docs site build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .tmp_dagster_home_*
 	find scd_pipeline scd_pipeline_tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -105,13 +105,13 @@ def summarize(results: Iterable[Result]) -> list[Summary]:
 def _summary(results: Sequence[Result]) -> Summary:
     valid = [result for result in results if result.is_valid]
     first_invalid = next((result for result in results if not result.is_valid), None)
-    shown = first_invalid or results[0]
+    representative = first_invalid or results[0]
     seconds = [result.seconds for result in valid] or [0.0]
     return Summary(
         *results[0].key[:4],
         runs=len(valid),
-        outcome=shown.outcome,
-        error=shown.error,
+        outcome=representative.outcome,
+        error=representative.error,
         seconds=statistics.median(seconds),
         spread=(min(seconds), max(seconds)),
         cpu_seconds=_median(result.cpu_seconds for result in valid),

@@ -1,8 +1,8 @@
 """Slowly changing dimensions on Spark, Delta Lake and Dagster.
 
-Everything public can be imported from here. `Pipeline` loads and queries the tables of a warehouse; `Dimension`, `Fact`
-and their parts declare them; `load_declarations` reads declarations from YAML. The names that need Spark are imported
-at their first use, so that a declaration can be read and checked without it.
+`Pipeline` loads and queries the tables of a warehouse; `Dimension`, `Fact` and their parts declare them;
+`load_declarations` reads declarations from YAML. The names that need Spark are imported at their first use, so that a
+declaration can be read and checked without it.
 """
 
 from __future__ import annotations

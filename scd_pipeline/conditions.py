@@ -1,7 +1,8 @@
 """Error conditions: for each stable code the problem and its fix, as text with placeholders.
 
-A message reads `[CODE] <location>: <problem>; <fix>`. The problem ends with what was expected. The details of an error
-fill the placeholders; no detail contains a personal value (S31). The meaning of a code never changes.
+A message reads `[CODE] <location>: <problem>; <fix>`. The problem includes what was expected, unless it is a message of
+Spark. The details of an error fill the placeholders; no detail contains a personal value (S31). The meaning of a code
+never changes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is wrong, with what was expected, and how to fix it."""
+    """The problem, what was expected, and the fix."""
 
     problem: str
     fix: str
@@ -39,12 +40,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "change per key",
     ),
     "NO_ROW_ORDER": Condition(
-        "{input} has no order of rows; expected one, because `ties: last_row` is declared",
+        "the rows of {input} have no fixed order; expected a fixed order, because `ties: last_row` is declared",
         "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `last_row`",
     ),
     "NO_TIME": Condition(
         "{reason}; expected `at`, a date in the name, or a feed with `effective_at`",
-        "deliver it under a date, as 2024-01-31, or as a feed whose rows have times",
+        "deliver it under a date, such as 2024-01-31, or as a feed whose rows have times",
     ),
     "AT_OPEN_END": Condition(
         "its time {at} is not before the open end {open_end}; expected an earlier time, as no entity can be deleted "
@@ -56,7 +57,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver it under a higher revision, or withdraw the delivery first",
     ),
     "LOWER_REVISION": Condition(
-        "revision {revision} is not loaded: revision {current} is higher and {state}",
+        "revision {revision} is not loaded: revision {current} is higher and {state}; expected a revision above "
+        "{current}",
         "if this is the corrected content, deliver it under a higher revision",
     ),
     "UNREADABLE_DELIVERY": Condition(
@@ -68,11 +70,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver it again, or do nothing: the next load does not list it",
     ),
     "TABLE_VERSION_MISSING": Condition(
-        "the files of this table version no longer exist: {reason}; nothing was loaded for it",
+        "the files of this table version no longer exist: {reason}; expected them until the version is loaded; "
+        "nothing was loaded for it",
         "keep the versions of the source table for longer than the time between two loads",
     ),
     "COLUMN_TYPE": Condition(
-        "a column does not fit the declaration: {reason}",
+        "a column does not fit the declaration: {reason}; expected values that can be cast to the declared type",
         "deliver the column as the declared type or as text, or declare an `expression` that converts it",
     ),
     "DUPLICATE_COLUMN": Condition(
@@ -80,12 +83,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver each column under a name of its own",
     ),
     "COLUMN_MISSING": Condition(
-        "columns are missing: {missing}; it has {existing}",
+        "columns are missing: {missing}; it has {existing}; expected every declared column",
         "deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be missing",
     ),
     "EXPRESSION_FAILED": Condition(
-        "an expression of the declaration fails for a row ({error})",
-        "fix the row, or write the expression so that it accepts such a value, as with try_cast",
+        "an expression of the declaration fails for a row ({error}); expected a result for every row",
+        "fix the row, or write the expression so that it accepts such a value, for example with try_cast",
     ),
     "UNKNOWN_SOURCE": Condition(
         "the source is not declared for {table}; expected one of {sources}", "pass the name of a declared source"
@@ -107,7 +110,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "correct the scope",
     ),
     "UNASSIGNED_FILES": Condition(
-        "{rows} rows are in files of no delivery; expected the paths of the deliveries; nothing was written",
+        "{rows} rows were read from files that belong to no delivery; expected only files at the paths of the "
+        "deliveries; nothing was written",
         "pass each file by its plain path",
     ),
     "UNREADABLE_CSV": Condition("{problem}; expected whole records in the declared encoding", "correct the file"),
@@ -119,8 +123,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "correct `path` or `format` of the channel",
     ),
     "DELIVERY_NAME": Condition(
-        "the name {value} is not a text, a whole number or a date",
-        "name the delivery, as '2024-01-31' or 7; the same name always means the same delivery",
+        "the name {value} is invalid; expected a text, a whole number or a date",
+        "pass a name such as '2024-01-31' or 7; the same name always means the same delivery",
     ),
     "DELIVERY_TIME": Condition(
         "at={value} is not a time; expected a datetime, a date, or ISO text",
@@ -130,23 +134,25 @@ CONDITIONS: Mapping[str, Condition] = {
         "revision={value} cannot be compared; expected a number from 0 on, a datetime, or text without `/`",
         "number the revisions of a delivery 0, 1, 2",
     ),
-    "DELIVERY_PATH": Condition("path={value} is not a path", "give a text or a pathlib.Path"),
+    "DELIVERY_PATH": Condition(
+        "path={value} is not a path; expected a text or a pathlib.Path", "pass the path of the file"
+    ),
     "UNKNOWN_FORMAT": Condition(
         "cannot infer the format of {path}; expected a name that ends in .csv, .json, .jsonl or .parquet",
         "write `format` at the channel of the declaration",
     ),
     "DELIVERY_ALLOW": Condition(
-        "allow={value} is not a name or a list of names",
+        "allow={value} is invalid; expected the name of a rule, or a list of names",
         'write allow={{"bad_rows"}}, {{"retire_guard"}} or both',
     ),
-    "DELIVERY_TEXT": Condition("{field}={value} is not text", "write it in quotes, or leave it out"),
+    "DELIVERY_TEXT": Condition("{field}={value} is invalid; expected text", "write it in quotes, or omit it"),
     "DELIVERY_FRAME": Condition(
         "its rows are of type {type}; expected a frame of Spark, pandas or Arrow, or a list of dicts",
-        "convert them, as with pandas.DataFrame(rows)",
+        "convert them, for example with pandas.DataFrame(rows)",
     ),
     "DELIVERY_SCOPE": Condition(
-        "scope={value} is not a list of lists",
-        "list the values of each part of the scope in the order of the scope's columns, as [['EU'], ['US']]",
+        "scope={value} is invalid; expected a list of lists",
+        "write one list for each combination of values, in the order of the scope columns, such as [['EU'], ['US']]",
     ),
     # Tables
     "FOREIGN_COMMIT": Condition(
@@ -160,7 +166,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "restore the `_delta_log` of the table, or rebuild the table",
     ),
     "LOG_LOST": Condition(
-        "it has applied commit {applied} of {log}, which does not exist; expected a log with every commit that was "
+        "it has applied commit {applied} of {log}, but {log} does not exist; expected a log with every commit that was "
         "applied; nothing was written",
         "{repair}",
     ),
@@ -179,8 +185,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "load the dimension, which rebuilds the key list from the audit",
     ),
     "DIMENSION_BEHIND_FACT": Condition(
-        "its keys are those of {dimension} after commit {used} of {log}, and {dimension} {state}; expected the "
-        "dimension that the keys come from, or a later one; nothing was written",
+        "it stores keys of {dimension} as of commit {used} of {log}, but {dimension} {state}; expected a dimension "
+        "that has applied this commit; nothing was written",
         "load {dimension} first, which rebuilds it from {log}",
     ),
     "FOREIGN_TABLE": Condition(
@@ -206,8 +212,8 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
-        "{attempts} attempts had a write conflict or lost an executor; the last error: {last}; nothing of the last "
-        "attempt was written",
+        "{attempts} attempts had a write conflict or lost an executor; expected one of them to commit; the last error: "
+        "{last}; nothing of the last attempt was written",
         "run the load again when the other writers are done, and the cluster keeps its executors",
     ),
     "KEY_COLLISION": Condition(
@@ -388,15 +394,17 @@ CONDITIONS: Mapping[str, Condition] = {
         "{value} is not a folder; expected a path, or the address of a bucket", "write it as Pipeline('warehouse')"
     ),
     "NOT_A_SPARK_SESSION": Condition(
-        "it is of type {type}; expected a SparkSession", "pass your session, or leave `spark` out to start one"
+        "it is of type {type}; expected a SparkSession", "pass your session, or omit `spark` to start one"
     ),
     "TWO_SPARK_SESSIONS": Condition(
         "it has both `spark` and `remote`; expected one of them",
-        "leave `remote` out: your session is connected to its server already",
+        "omit `remote`: your session is already connected to its server",
     ),
-    "NOT_A_MAPPING": Condition("{value} is not a dict of texts", "write it as {{'audit': 'sales_audit'}}"),
-    "NOT_A_TEXT": Condition("{value} is not text", "write it in quotes"),
-    "NOT_A_LIST": Condition("{value} is not a list", "put it in brackets"),
+    "NOT_A_MAPPING": Condition(
+        "{value} is invalid; expected a dict of texts", "write it as {{'audit': 'sales_audit'}}"
+    ),
+    "NOT_A_TEXT": Condition("{value} is invalid; expected text", "write it in quotes"),
+    "NOT_A_LIST": Condition("{value} is invalid; expected a list", "put it in brackets"),
     "NOT_A_TIME": Condition(
         "{value} is not a time; expected ISO text, a date or a datetime",
         "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
@@ -406,7 +414,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "read it from YAML with load_declarations(path), or create it with Dimension(...) or Fact(...)",
     ),
     "NOT_A_DIMENSION": Condition(
-        "{value} is not a Dimension", "read it from YAML with load_dimension(path), or create it with Dimension(...)"
+        "{value} is invalid; expected a Dimension",
+        "read it from YAML with load_dimension(path), or create it with Dimension(...)",
     ),
     "NOT_A_TABLE_NAME": Condition(
         "{value} is not a table; expected a Dimension, a Fact or the name of one", "write it as 'dim_customer'"
@@ -420,20 +429,21 @@ CONDITIONS: Mapping[str, Condition] = {
     "NOT_DELIVERIES": Condition(
         "the deliveries are of type {type}; expected Deliveries, a frame of Spark, pandas or Arrow, a list of dicts, "
         "or the path of a file",
-        "convert them, as with pandas.DataFrame(rows)",
+        "convert them, for example with pandas.DataFrame(rows)",
     ),
     "DELIVERY_NOT_NAMED": Condition(
         "the rows have neither `name` nor `at`; expected one of them, by which a retry is recognized",
         "add at='2024-01-31', the time of the delivery, or name=7, its number",
     ),
     "SOURCE_NOT_NAMED": Condition(
-        "the rows have no source, and several are declared: {sources}", "add source= with the name of one of them"
+        "the rows have no source; expected one of the declared sources {sources}", "add source= with its name"
     ),
     "DELIVERY_DESCRIBED_TWICE": Condition(
-        "{arguments} cannot be combined with a Delivery, which already contains them", "set them in Delivery(...)"
+        "{arguments} cannot be combined with a Delivery; expected a Delivery that contains them",
+        "set them in Delivery(...)",
     ),
     "DELIVERY_WITHOUT_ROWS": Condition(
-        "{arguments} describe the delivery of given rows, and no rows are given",
-        "pass the rows, or leave the arguments out to load all deliveries at the declared paths",
+        "{arguments} describe a delivery of rows, but no rows are passed; expected rows",
+        "pass the rows, or omit the arguments to load all deliveries at the declared paths",
     ),
 }

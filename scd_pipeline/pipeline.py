@@ -49,9 +49,9 @@ class Pipeline:
     Args:
         warehouse: The folder of the tables, or the address of a bucket; it is created by the first load.
         spark: A session of your own, with Delta and the time zone UTC.
-        remote: The address of a Spark Connect server, as `sc://host:port`.
-        schema: The schema of the session's catalog that has the tables, as `sales` or `main.sales`; by default they
-            are in the folder.
+        remote: The address of a Spark Connect server, such as `sc://host:port`.
+        schema: The schema of the session's catalog that has the tables, such as `sales` or `main.sales`; by default
+            they are in the folder.
         schemas: Other schemas for some kinds of tables: `changes`, `audit`, `keys`.
 
     Raises:

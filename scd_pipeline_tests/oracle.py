@@ -687,7 +687,7 @@ def attribute_columns(
             return type_3_columns(attr.name, history)
         case 6:
             return type_6_columns(attr, history, version, before)
-    raise AssertionError(f"{attr.name}: type {attr.scd} is not a type of attribute")
+    raise AssertionError(f"{attr.name}: type {attr.scd} is not an SCD type")
 
 
 # ---------------------------------------------------------------------------- rows

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except click.Abort:
-        report("interrupted; nothing uncommitted was kept; run the same command again to continue")
+        report("interrupted; uncommitted changes were discarded; run the same command again to continue")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:  # the reader of the results has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,7 @@
 """Messages and progress on the standard error; results never go there.
 
-On a terminal messages have colours and progress is a spinner or a bar. Elsewhere, as in a pipe or a log, every message
-is one plain line. NO_COLOR switches colours off.
+On a terminal messages have colours and progress is a spinner or a bar. Elsewhere, such as in a pipe or a log, every
+message is one plain line. NO_COLOR switches colours off.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def progress(description: str, step: int = 1, steps: int = 1) -> Iterator[Report
     """Show that work goes on: on a terminal a spinner with the last message, and a bar if there are several steps.
 
     Args:
-        description: The work, as "loading dim_customer".
+        description: The work, such as "loading dim_customer".
         step: The number of this step, from 1.
         steps: The number of steps.
 

@@ -179,7 +179,8 @@ _COMMON = (
         metavar="PATH",
         expose_value=False,
         callback=_store,
-        help="Folder or file of the declarations  [env: SCD_DECLARATIONS; default: ./declarations].",
+        help="Folder or file of the declarations  [env: SCD_DECLARATIONS; default: ./declarations, or the example of a "
+        "clone].",
     ),
     click.option(
         "--remote",

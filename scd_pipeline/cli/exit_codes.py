@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     meaning: str
 
     DONE = 0, "the command succeeded"
-    INTERNAL = 1, "internal error; the traceback is shown"
+    INTERNAL = 1, "internal error with a traceback; please report it"
     USAGE = 2, "invalid argument, declaration or query"
     REJECTED = 3, "a delivery was rejected or cannot be read"
     FAILED = 4, "a load failed, a check found violations, or a table is damaged"

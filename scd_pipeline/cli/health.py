@@ -99,7 +99,7 @@ def _write_check(results: Sequence[CheckResult], output: Output) -> None:
 def status(settings: Settings, *, output: Output) -> ExitCode:
     """Show last deliveries, pending deliveries and table lag.
 
-    The command fails if a table is damaged: until it is repaired, every load of it is rejected.
+    The command fails if a table is damaged: until it is repaired, every load of it fails.
     """
     from scd_pipeline.declaration import Dimension, Fact
     from scd_pipeline.operations.status import status as read_status

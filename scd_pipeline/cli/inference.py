@@ -23,7 +23,7 @@ _PATTERNS = {
 _CONTACT = re.compile(r"e?mail|phone|mobile|fax", re.IGNORECASE)
 """Names of attributes whose latest value alone is of use, and which are personal."""
 _NAME = re.compile(r"[^\W_][\w-]*")
-"""Names that a declaration takes as they are."""
+"""Names that a declaration accepts unchanged."""
 _INT_LIMIT = 2**31
 
 
@@ -32,7 +32,7 @@ class Sample:
     """The rows of a sample file.
 
     Attributes:
-        name: The name of what it describes, as `customers`.
+        name: The name of what it describes, such as `customers`.
         date: The date in its file name; empty without one.
         columns: The names of its columns.
         rows: One dict per row, None for an empty value.

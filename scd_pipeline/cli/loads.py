@@ -59,7 +59,8 @@ def load_options(function: Any) -> Any:
         "names",
         multiple=True,
         metavar="NAME",
-        help="Delivery to load, as 2024-01-31, or crm.snapshot.2024-01-31 for one channel; repeatable  [default: all].",
+        help="Delivery to load, such as 2024-01-31, or crm.snapshot.2024-01-31 for one channel; repeatable  "
+        "[default: all].",
     )
     allow = click.option(
         "--allow",

@@ -19,7 +19,7 @@ def expected_default(data_type: DataType, value: Any) -> str | None:
         fits = _is_number(value, 10**integer_digits) and _digits_after_point(value) <= scale
         return None if fits else f"a number that fits {data_type.ddl()}"
     if not isinstance(data_type, Primitive) or data_type.name == "binary":
-        return "nothing: this type takes no default"
+        return "nothing: this type allows no default"
     name = data_type.name
     if name in _INTEGER_BITS:
         return None if _is_integer(value, _INTEGER_BITS[name]) else f"a whole number that fits {name}"
@@ -28,8 +28,8 @@ def expected_default(data_type: DataType, value: Any) -> str | None:
         "boolean": (isinstance(value, bool), "true or false"),
         "double": (_is_number(value) and _is_exact(value, 2**53), "a number"),
         "float": (_is_number(value, 2.0**128) and _is_exact(value, 2**24), "a number"),
-        "date": (parse_time(value) is not None and len(value) == 10, "a date as 2024-01-31"),
-    }.get(name, (parse_time(value) is not None, "a UTC time as 2024-01-31 23:59:59"))
+        "date": (parse_time(value) is not None and len(value) == 10, "a date such as 2024-01-31"),
+    }.get(name, (parse_time(value) is not None, "a UTC time such as 2024-01-31 23:59:59"))
     return None if fits else expected
 
 

@@ -16,7 +16,7 @@ _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 COLUMN_NAME_RULE = (
     f"a name does not begin with `_`, and has no space, none of {_FORBIDDEN_TEXT} and no control character; "
-    "where a source calls a column otherwise, say so under the source's `columns:`"
+    "if a source has another name for the column, map it in `columns:` of the source"
 )
 TABLE_NAME_RULE = (
     "write letters, digits and `_`, beginning with a letter, and not ending with _changes, _audit or _keys"
@@ -50,7 +50,7 @@ def is_table_name(name: str) -> bool:
 
 
 def default_surrogate_key(table: object) -> str:
-    """Return the default name of the surrogate key, as `customer_key` for `dim_customer`."""
+    """Return the default name of the surrogate key, such as `customer_key` for `dim_customer`."""
     return f"{table.removeprefix('dim_')}_key" if isinstance(table, str) else ""
 
 
@@ -64,7 +64,7 @@ def display(value: object, limit: int = 60) -> str:
 
 
 def listed(options: Iterable[str]) -> str:
-    """Return the options as text, as `a, b and c`."""
+    """Return the options as text, such as `a, b and c`."""
     *head, last = list(options)
     return f"{', '.join(head)} and {last}" if head else last
 

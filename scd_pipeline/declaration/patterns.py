@@ -93,7 +93,7 @@ def _ambiguity(plain: str) -> str | None:
     if "y" not in letters:
         return "has no year, y"
     if "D" in letters and letters & set("MLd") and "[" not in letters:
-        return "has D, the day of the year, beside a month or a day"
+        return "has D, the day of the year, together with a month or a day"
     if "m" in letters and not letters & set("hHKk"):
         return "has m, the minute, without an hour"
     if letters & set("hK") and "a" not in letters:

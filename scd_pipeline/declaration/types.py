@@ -191,7 +191,7 @@ class _Parser:
     def end(self) -> None:
         if self.at != len(self.tokens):
             rest = " ".join(self.tokens[self.at :])
-            _reject(self.text, f"{display(self.text)} goes on after the type", f"remove {display(rest)}")
+            _reject(self.text, f"{display(self.text)} has text after the type", f"remove {display(rest)}")
 
     def type(self, depth: int) -> DataType:
         if depth > _MAX_DEPTH:
@@ -218,7 +218,7 @@ class _Parser:
             _reject(self.text, f"{display(option)} is not a type", fix or did_you_mean(name, allowed))
 
     def decimal(self) -> Decimal:
-        form = "decimal(precision,scale), as decimal(12,2)"
+        form = "decimal(precision,scale), such as decimal(12,2)"
         if self.peek() != "(":
             return Decimal(10, 0)
         self.expect("(", form)
@@ -239,14 +239,14 @@ class _Parser:
         return int(token)
 
     def array(self, depth: int) -> Array:
-        form = "array<type>, as array<string>"
+        form = "array<type>, such as array<string>"
         self.expect("<", form)
         element = self.type(depth + 1)
         self.expect(">", form)
         return Array(element)
 
     def map(self, depth: int) -> Map:
-        form = "map<type,type>, as map<string,int>"
+        form = "map<type,type>, such as map<string,int>"
         self.expect("<", form)
         key = self.type(depth + 1)
         self.expect(",", form)
@@ -257,7 +257,7 @@ class _Parser:
         return Map(key, value)
 
     def struct(self, depth: int) -> Struct:
-        form = "struct<name:type,...>, as struct<street:string,number:int>"
+        form = "struct<name:type,...>, such as struct<street:string,number:int>"
         self.expect("<", form)
         fields = [self.field(depth, form)]
         while self.peek() == ",":

@@ -1,4 +1,4 @@
-"""Deliveries: what a source hands over, found at its channel's path or given as a frame, and read as frames."""
+"""Deliveries: named units that a source delivers, discovered at the path of a channel or passed as frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""The name of the partition of rows without a value, as tables themselves call it."""
+"""The name of the partition of rows without a value, as Spark and Hive write it."""
 PLACEHOLDERS = {
     "date": r"\d{4}-\d{2}-\d{2}",
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
@@ -180,5 +180,5 @@ class Delivery:
 
 
 def placeholder(name: str) -> str:
-    """Return the placeholder of a path, as `{date}`."""
+    """Return the placeholder of a path, such as `{date}`."""
     return "{" + name + "}"

@@ -216,7 +216,7 @@ def _parse_time(name: str) -> datetime | None:
 def discover_table(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
     """Return one delivery for each version, or for each partition, of the table at `path`.
 
-    The name of a version is its number, its time that of its commit; commits that change no row, as OPTIMIZE, are
+    The name of a version is its number, its time that of its commit; commits that change no row, such as OPTIMIZE, are
     skipped. The name of a partition is its value, its time the date that the value represents. Its revision is the
     version of the table; loading the same content again has no effect. The revision of a partition of Parquet files is
     the last time of change of its files, and it is read by each load. Rows whose value is NULL are a partition

@@ -1,1 +1,1 @@
-"""The only package that writes Delta tables; DataFrame writer and SQL only, so that it works over Spark Connect."""
+"""The only package that writes Delta tables. It uses only the DataFrame writer and SQL, which work over Connect."""

@@ -3,7 +3,7 @@
 Delta's transaction begins inside a write, so a frame computed from an older version could overwrite the rows of a
 concurrent writer unnoticed. Each pipeline commit therefore carries the table's name as `txnAppId` and, as `txnVersion`,
 1 + the number of the commit that it was computed from. Delta skips the write if another writer has used that number;
-the token of the commit that the history then has shows whose it is. A foreign commit in between, such as OPTIMIZE, uses
+the token of the stored commit identifies its writer. A foreign commit in between, such as OPTIMIZE, uses
 no number and does no harm. A foreign commit that changed rows is damage: no pipeline commit follows it.
 """
 
@@ -321,7 +321,7 @@ def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -
 
 
 def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[str]:
-    """Return the foreign commits in the table's history that changed rows, as `version 7: DELETE`, newest first.
+    """Return the foreign commits in the table's history that changed rows, such as `version 7: DELETE`, newest first.
 
     Commits that a RESTORE undid are skipped, and so is a RESTORE that undid no pipeline commit.
     """

@@ -181,9 +181,20 @@ def _attribute_without_windows(dimension: Dimension, attribute: Attribute) -> Va
     )
 
 
-def _difference(dimension: Dimension, field: str, before: object, declared: object) -> ValidationError:
-    problem = f"the table was created with {json.dumps(before)}; the declaration has {json.dumps(declared)}"
+def _difference(dimension: Dimension, field: str, before: Any, declared: Any) -> ValidationError:
+    before_text, declared_text = _display_field(field, before), _display_field(field, declared)
+    problem = f"the table was created with {before_text}; the declaration has {declared_text}"
     return _error(dimension, field, problem, "restore the earlier declaration, or load into a new table")
+
+
+def _display_field(field: str, value: Any) -> str:
+    """Return the value of a field of `declaration_fields` as text for a message."""
+    if field.startswith("attributes."):
+        scd, ddl, has_previous = value
+        return f"SCD type {scd} and type {ddl}" + (" and the option `previous`" if has_previous else "")
+    if field == "key":
+        return "the columns " + ", ".join(f"{name} {ddl}" for name, ddl in value)
+    return json.dumps(value)
 
 
 def require_own_tables(*tables: Table) -> set[str]:

@@ -1,7 +1,7 @@
 """Checks that a table fits its upstream: it has applied no more commits than the upstream has.
 
 Each commit of a table records its high-water marks: up to which pipeline commit it has applied each upstream table. If
-the upstream has fewer commits, or is another table, its rows are lost, and a load would take their absence for deletes.
+the upstream has fewer commits, or was recreated, rows are lost, and a load would treat them as deleted.
 Read the downstream table before its upstream: a load that commits to both in between only moves the upstream ahead.
 """
 

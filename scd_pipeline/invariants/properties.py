@@ -68,12 +68,12 @@ _PROPERTIES = (
     ),
     Property(
         NO_FOREIGN_COMMITS,
-        "All commits of the tables are pipeline commits, and no table that other tables depend on is missing",
+        "All commits that changed rows are pipeline commits, and no table that other tables depend on is missing",
         ("S17",),
     ),
     Property(
         UPSTREAM_HAS_APPLIED_COMMITS,
-        "Every table that another one is derived from has all the commits that this one has applied",
+        "Every upstream table has all commits that its downstream tables have applied",
         ("S17",),
     ),
     Property(

@@ -1,7 +1,7 @@
 """Record the audit of a dimension: bring it up to the change log (S17, S21).
 
 The audit has one step for each commit of the dimension, and for each commit of the log that changed no row of it. So
-the audit as known at a time is what could be read at that time. The next load completes a killed recording.
+the audit as known at a time shows the rows that readers could see then. The next load completes a killed recording.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Facts: the surrogate keys of their rows are always those of a new as-of join (S23, S24).
+"""Facts: after each load, the stored surrogate keys equal those of a fresh as-of join (S23, S24).
 
 The rows of a fact are entities that have only their latest values, so deliveries, revisions and bad rows follow the
 same rules as those of a dimension. In addition, each load looks up the surrogate keys at event time, and re-keys the

@@ -1,4 +1,4 @@
-"""Retries of a load that lost against a concurrent writer, or that lost an executor of its cluster."""
+"""Retry a load after a write conflict or the loss of an executor."""
 
 from __future__ import annotations
 

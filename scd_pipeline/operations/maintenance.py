@@ -105,7 +105,7 @@ def _interval(hours: int) -> str:
 
 
 def _hours(interval: str) -> int:
-    """Return the hours of an interval in a Delta property, as `interval 30 days`; 0 for other units."""
+    """Return the hours of an interval in a Delta property, such as `interval 30 days`; 0 for other units."""
     tokens = interval.lower().split()[1:]
     pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
     if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _UNITS for number, unit in pairs):

@@ -67,7 +67,7 @@ class TableStatus:
         lag: The number of commits of the log that the table has not applied.
         audit_lag: The number of commits that the table has applied and the audit has not recorded.
         dimensions_behind: For a fact, the dimensions whose newest rows its keys do not reflect.
-        damage: What another program changed or removed, with the fix; until then every load is rejected.
+        damage: What another program changed or removed, with the fix; until then every load fails.
         unknown_members: For a fact, the number of rows with a key of the unknown member; None for a dimension or
             before the first load.
     """

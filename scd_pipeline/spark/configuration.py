@@ -72,7 +72,7 @@ def spark_conf(
         warehouse: The folder of Spark's own managed tables.
         cores: The number of threads; `*` is one for each core.
         shuffle_partitions: The number of partitions after a shuffle.
-        driver_memory: The maximum heap, as `2g`.
+        driver_memory: The maximum heap, such as `2g`.
         quick: Compile less, for processes that live for seconds.
         extra: Further settings, such as INTERPRETED, which override all others.
 

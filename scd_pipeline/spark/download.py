@@ -68,7 +68,7 @@ def download_jars(
     Args:
         cache: The folder that contains the downloads.
         repository: The URL of a Maven repository [default_repository()].
-        local_repository: The folder of Maven's local repository, as `~/.m2/repository` [none].
+        local_repository: The folder of Maven's local repository, such as `~/.m2/repository` [none].
         certificates: The file of trusted certificates; REQUESTS_CA_BUNDLE overrides it [those of `requests`].
         lock: The file of coordinates and checksums.
         progress: Receives one line for each downloaded jar.

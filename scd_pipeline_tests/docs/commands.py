@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from scd_pipeline.cli import app
+from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.conditions import CONDITIONS
 from scd_pipeline.environment import Environment
 
@@ -56,6 +57,12 @@ def environment() -> str:
     """Return the table of the environment variables as Markdown."""
     rows = [f"| `{each.name}` | {each.meaning} | {each.unset} |" for each in Environment.documented().values()]
     return "\n".join(["| variable | meaning | if it is not set |", "| --- | --- | --- |", *rows])
+
+
+def exit_codes() -> str:
+    """Return the table of the exit codes as Markdown."""
+    rows = [f"| {code.value} | {code.meaning} |" for code in ExitCode]
+    return "\n".join(["| code | meaning |", "| --- | --- |", *rows])
 
 
 def _text(text: str) -> str:

@@ -136,6 +136,11 @@ def test_a_command_in_the_text_exists(page: Path) -> None:
     assert set(mentioned) <= set(commands.names())
 
 
+def test_the_page_of_the_command_line_has_all_exit_codes() -> None:
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    assert f"## Exit codes\n\n{commands.exit_codes()}\n\n" in page
+
+
 def test_python_is_executed_here_or_elsewhere() -> None:
     assert {block.page.name for block in PYTHON if not block.note} == set(EXECUTED_ELSEWHERE)
 

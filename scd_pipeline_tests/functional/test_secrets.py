@@ -1,4 +1,4 @@
-"""Neither secrets nor values of rows are written anywhere but into the tables (S31).
+"""Secrets are stored nowhere, personal values only in the tables (S31).
 
 The test plants them in settings and deliveries, runs everything once, and searches all output.
 """

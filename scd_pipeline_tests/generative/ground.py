@@ -99,7 +99,7 @@ class Ground:
                 if way.twice:
                     self._repeat(dimension, batches[::-1])
 
-    def load_again(self) -> None:
+    def repeat_all(self) -> None:
         """Load everything a second time, in one pass under the final declaration."""
         self._repeat(self.dimension, [batch for world in self.worlds for batch in reversed(world.delivered)])
 

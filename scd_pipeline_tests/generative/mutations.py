@@ -43,7 +43,7 @@ class Selection:
         """Select only inside of another expression."""
         return replace(self, outer=outer)
 
-    def find(self, definition: ast.FunctionDef) -> ast.expr:
+    def select(self, definition: ast.FunctionDef) -> ast.expr:
         """Return the expression.
 
         Raises:
@@ -202,7 +202,7 @@ class Mutation:
         if self.selection is None:
             definition.body[:0] = new.body
         else:
-            target = self.selection.find(definition)
+            target = self.selection.select(definition)
             _Substitution(*_OPERATIONS[self.operation](self, target, definition)).visit(definition)
         ast.fix_missing_locations(definition)
         if ast.dump(definition) == before:

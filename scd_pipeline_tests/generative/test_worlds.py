@@ -52,7 +52,7 @@ def test_loading_everything_again_changes_nothing(site: Site) -> None:
     with site.ground(worlds) as ground:
         ground.load(PASS)
         before = _commits(ground)
-        ground.load_again()
+        ground.repeat_all()
         assert _commits(ground) == before
 
 

@@ -68,7 +68,7 @@ RULES: dict[str, Rule] = {
         """,
     ),
     "S3": Rule(
-        "One current version at most",
+        "At most one current version",
         """
         The version whose window has no end is current, and its `effective_to` is the open end. A deleted entity has
         no current version.
@@ -235,8 +235,8 @@ RULES: dict[str, Rule] = {
         writes, and the error names the versions; a `key_salt` in the declaration resolves the collision.
         """,
         (
-            "`load_run_id` names the delivery, as `crm/feed/2024-01-31`, without its revision: a revision with the "
-            "same content changes no row.",
+            "`load_run_id` names the delivery, such as `crm/feed/2024-01-31`, without its revision: a revision with "
+            "the same content changes no row.",
             "A version has the delivery, the source and the reason of the last change record at its start that "
             "changed a value. Change records of several sources are ordered by position, then by the source's name.",
             "The reason is that of the row, otherwise that of its delivery, otherwise `source_load`.",
@@ -282,8 +282,8 @@ RULES: dict[str, Rule] = {
     "S19": Rule(
         "Late snapshots",
         """
-        A late-arriving snapshot takes effect between its neighbours: its assertions are in effect from its time up to
-        the next snapshot of the source. Assertions of later snapshots do not change.
+        A late-arriving snapshot takes effect at its own time: its assertions are in effect from then up to the
+        next snapshot of the source. Assertions of later snapshots do not change.
         """,
         (
             "The next snapshot asserts all attributes for which it has a column, including those of which the change "
@@ -371,7 +371,7 @@ RULES: dict[str, Rule] = {
         missing="The change types of repair, redeclaration and erasure come with S31 and S35.",
     ),
     "S22": Rule(
-        "The past from the audit",
+        "Rebuild the past from the audit",
         """
         The audit is append-only; Delta rejects updates and deletes of its rows. From the audit alone, the dimension
         can be rebuilt as it was known at any past system time: from the transitions recorded up to that time, without
@@ -379,7 +379,7 @@ RULES: dict[str, Rule] = {
         """,
     ),
     "S23": Rule(
-        "Facts find their version",
+        "Surrogate keys of facts",
         """
         A fact stores the surrogate key of the version whose window contains its event time, or -1 if there is none: its
         business key is NULL or unknown, or the entity did not exist then. Each dimension that a fact references has a
@@ -492,7 +492,8 @@ RULES: dict[str, Rule] = {
         """
         On request, the values of an entity would disappear from every query and, after the retention time, from the
         files. One part is built: the reasons in the quarantine, and plans, omit the values of attributes declared
-        `personal`. Errors, logs and the data that Dagster stores contain no value of a row. A key cannot be personal.
+        `personal`. Errors, logs and the data that Dagster stores contain no value of a personal attribute. A key cannot
+        be personal.
         """,
         built=False,
     ),

@@ -56,7 +56,7 @@ KIEL_IN_MARCH = """
 | bad row | snapshot | equal, after  | Bonn | Bonn | Kiel | Kiel | Kiel |
 """
 
-BONN_AGAIN_IN_MARCH = """
+BONN_REPEATED_IN_MARCH = """
 | record  | by       | arrives       | Jan  | Feb  | Mar  | Apr  | May  |
 | ------- | -------- | ------------- | ---- | ---- | ---- | ---- | ---- |
 | upsert  | feed     | late          | Bonn | Ulm  | Bonn | Bonn | Bonn |
@@ -134,7 +134,7 @@ def _cases(table: str, city: str) -> Iterator[tuple[str, Case]]:
             yield title, Case(CUSTOMER, *tables, becomes=_becomes(line))
 
 
-CASES = dict([*_cases(KIEL_IN_MARCH, "Kiel"), *_cases(BONN_AGAIN_IN_MARCH, "Bonn")])
+CASES = dict([*_cases(KIEL_IN_MARCH, "Kiel"), *_cases(BONN_REPEATED_IN_MARCH, "Bonn")])
 
 
 @rule("S5", "S14", "S18", "S19", "S26")

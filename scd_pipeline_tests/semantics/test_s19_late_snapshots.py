@@ -1,4 +1,4 @@
-"""S19: a late snapshot takes effect between its neighbours."""
+"""S19: a late snapshot takes effect at its own time."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots

@@ -31,8 +31,8 @@ def test_a_declaration_that_does_not_fit_the_table_is_rejected(in_rome: Warehous
     assert str(error.value) == (
         "dim_customer: attributes.city: the table has attribute city, which is not declared; "
         "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it\n"
-        'dim_customer: attributes.email: the table was created with [1, "string", false]; the declaration has '
-        '[2, "string", false]; restore the earlier declaration, or load into a new table'
+        "dim_customer: attributes.email: the table was created with SCD type 1 and type string; the declaration has "
+        "SCD type 2 and type string; restore the earlier declaration, or load into a new table"
     )
 
 

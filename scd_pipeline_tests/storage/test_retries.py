@@ -71,7 +71,7 @@ def test_a_read_of_a_version_that_another_writer_replaced_is_retried() -> None:
     assert "RETENTION_DURATION" in raised.value.details["last"]
 
 
-class Lost(Exception):
+class ExecutorLost(Exception):
     """What Spark raises for the rows of a local checkpoint whose executor was lost."""
 
     def __init__(self, message: str) -> None:
@@ -79,7 +79,7 @@ class Lost(Exception):
 
 
 def test_a_load_that_lost_an_executor_is_retried() -> None:
-    attempt, messages = FailingAttempt(1, Lost), list[str]()
+    attempt, messages = FailingAttempt(1, ExecutorLost), list[str]()
     assert with_retries("dim_x", attempt, Retry(sleep=attempt.waits.append), messages.append) == "done"
     assert messages == ["dim_x: computed rows lost with their executor, retrying (attempt 2 of 5)"]
 

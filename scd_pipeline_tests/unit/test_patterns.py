@@ -32,7 +32,7 @@ def test_a_pattern_that_can_be_used_for_reading_is_valid(pattern: str) -> None:
     [
         ("DD.MM.YYYY HH:mm", "has Y, which cannot be used for reading", "did you mean dd.MM.yyyy HH:mm?"),
         ("uuuu-MM-dd", "has u, which cannot be used for reading", "did you mean yyyy-MM-dd?"),
-        ("yyyy-MM-DD", "has D, the day of the year, beside a month or a day", "did you mean yyyy-MM-dd?"),
+        ("yyyy-MM-DD", "has D, the day of the year, together with a month or a day", "did you mean yyyy-MM-dd?"),
         ("yyyy-mm-dd", "has m, the minute, without an hour", "did you mean yyyy-MM-dd?"),
         (
             "yyyy-MM-dd hh:mm",

@@ -171,9 +171,9 @@ def test_all_errors_are_reported_at_once() -> None:
     assert [line.split("; ")[0] for line in error_texts(create)] == [
         "dim_customer: owner: 3 is not text",
         "dim_customer: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of "
-        "their own), not a type of attribute",
+        "their own), not an SCD type of an attribute",
         "dim_customer: attributes.city.type: 'dat' is not a type",
-        "dim_customer: attributes.name.previous: type 2 takes no `previous`",
+        "dim_customer: attributes.name.previous: type 2 does not allow `previous`",
         "dim_customer: sources.crm.snapshot.path: nothing in 'a.csv' distinguishes one delivery from the next",
         "dim_customer: sources.crm.timezone: 'Mars/North' is not a time zone",
         "dim_customer: sources.CRM.feed.nulls: a feed with `updates: full` provides all attributes",
@@ -194,7 +194,7 @@ KEY_FORM = "give a name, a list of names, or names with types"
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": ""}, "name: is missing; give the table's name, as dim_customer"),
+        ({"name": ""}, "name: is missing; give the table's name, such as dim_customer"),
         ({"business_key": 5}, f"business_key: 5 is not a key; {KEY_FORM}"),
         ({"business_key": [5]}, f"business_key: 5 is not a key column; {KEY_FORM}"),
         ({"attributes": 5}, "attributes: 5 has no attributes; give attributes by their names"),
@@ -216,7 +216,7 @@ KEY_FORM = "give a name, a list of names, or names with types"
         (
             {"sources": Source("crm", feed=Feed(options={"header": True}))},  # type: ignore[dict-item]
             "sources.crm.feed.options: option 'header' has the value True, which is not text; "
-            'options are given as text, as "true" or "1"',
+            'options are given as text, such as "true" or "1"',
         ),
         (
             {"sources": Source("crm", feed=Feed(), columns=["city"])},  # type: ignore[arg-type]

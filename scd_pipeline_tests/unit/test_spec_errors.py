@@ -11,7 +11,7 @@ from scd_pipeline import errors
 from scd_pipeline.conditions import CONDITIONS
 from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, ValidationError, exit_code
 
-FAULT = ValidationError("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6")
+FAULT = ValidationError("c.yaml:7", "attributes.city.scd", "9 is not an SCD type", "write 0, 1, 2, 3 or 6")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_exit_codes(error: BaseException, code: int) -> None:
 
 
 def test_a_declaration_error_shows_one_fault_per_line() -> None:
-    line = "c.yaml:7: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6"
+    line = "c.yaml:7: attributes.city.scd: 9 is not an SCD type; write 0, 1, 2, 3 or 6"
     assert str(DeclarationError([FAULT, FAULT])) == f"{line}\n{line}"
 
 
@@ -57,6 +57,7 @@ def test_a_condition_has_a_problem_and_a_fix(code: str) -> None:
     condition = CONDITIONS[code]
     assert re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", code)
     assert condition.problem and condition.fix
+    assert "expected" in condition.problem or code == "QUERY_FAILED"
     assert not condition.problem.endswith(".") and not condition.fix.endswith(".")
 
 

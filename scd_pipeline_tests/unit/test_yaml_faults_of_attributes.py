@@ -14,8 +14,8 @@ or there
 
 # personal attribute is key
 SNAPSHOT | email: 1 | customer_id: {scd: 1, personal: true}
-8: attributes.customer_id: is personal and in the business key; a key outlives an erasure: take a key that
-is not personal, or remove `personal`
+8: attributes.customer_id: is personal and in the business key; a key remains after an erasure: choose a key
+that is not personal, or remove `personal`
 
 # attribute name underscore
 SNAPSHOT | email: | _email:
@@ -59,30 +59,30 @@ FLAT | name: 1 | {name: {scd: 6, previous: true}, previous_name: 1}
 
 # type 4
 SNAPSHOT | city: 2 | city: 4
-9: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of their own), not a
-type of attribute; write 2 for an attribute that opens versions
+9: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of their own), not an
+SCD type of an attribute; write 2 for an attribute that opens versions
 
 # type 5
 SNAPSHOT | city: 2 | city: 5
-9: attributes.city.scd: type 5 is not supported; write 6 for an attribute with its value then and its value
-now in every version
+9: attributes.city.scd: type 5 is not supported; write 6 for an attribute with its historical and its latest value
+in every version
 
 # type 7
 SNAPSHOT | city: 2 | city: {scd: 7}
-9: attributes.city.scd: type 7 is a query of a table as of a time, not a type of
-attribute; write 2 or 6, and query the dimension as of a time
+9: attributes.city.scd: type 7 is a query of a table as of a time, not an SCD type
+of an attribute; write 2 or 6, and query the dimension as of a time
 
 # type 9
 SNAPSHOT | city: 2 | city: 9
-9: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6
+9: attributes.city.scd: 9 is not an SCD type; write 0, 1, 2, 3 or 6
 
 # type text
 SNAPSHOT | city: 2 | city: two
-9: attributes.city.scd: 'two' is not a type of attribute; write 0, 1, 2, 3 or 6
+9: attributes.city.scd: 'two' is not an SCD type; write 0, 1, 2, 3 or 6
 
 # type true
 SNAPSHOT | city: 2 | city: yes
-9: attributes.city.scd: True is not a type of attribute; write 0, 1, 2, 3 or 6
+9: attributes.city.scd: True is not an SCD type; write 0, 1, 2, 3 or 6
 
 # scd missing
 SNAPSHOT | city: 2 | city: {type: string}
@@ -123,11 +123,11 @@ precision
 
 # column type unclosed
 SNAPSHOT | type: date | type: array<int
-7: attributes.birthday.type: 'array<int' is not a type; write array<type>, as array<string>
+7: attributes.birthday.type: 'array<int' is not a type; write array<type>, such as array<string>
 
 # column type trailing
 SNAPSHOT | type: date | type: int not null
-7: attributes.birthday.type: 'int not null' goes on after the type; remove 'not null'
+7: attributes.birthday.type: 'int not null' has text after the type; remove 'not null'
 
 # flag as text
 SNAPSHOT | type: date | retired: 'yes'
@@ -135,7 +135,7 @@ SNAPSHOT | type: date | retired: 'yes'
 
 # previous
 SNAPSHOT | city: 2 | city: {scd: 2, previous: true}
-9: attributes.city.previous: type 2 takes no `previous`; write scd: 6, or remove it (type 3 always has its
+9: attributes.city.previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its
 previous value)
 
 # retired but not missing
@@ -202,7 +202,7 @@ SNAPSHOT | city: 2 | city: {scd: 2, former_names: 'a,b'}
 
 # former name empty
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: ''}
-9: attributes.city.former_names: is empty; give a name or a list of names, or leave it out
+9: attributes.city.former_names: is empty; give a name or a list of names, or omit it
 
 # owner none
 TWO | {scd: 2, source: crm} | 2

@@ -9,7 +9,7 @@ from scd_pipeline_tests.unit.test_yaml_faults import cases, error_text
 TABLE = r"""
 # no dimension
 SNAPSHOT | dimension: dim_customer\n | <nothing>
-1: dimension: is missing; give the table's name, as dim_customer
+1: dimension: is missing; give the table's name, such as dim_customer
 
 # table name
 SNAPSHOT | dim_customer | dim-customer
@@ -50,16 +50,16 @@ SNAPSHOT | customer_id | [customer_id, Customer_ID]
 
 # business key named as a column of the audit
 SNAPSHOT | customer_id | Actor
-2: business_key: column Actor is one of the audit, which has the business key beside it; choose another name
+2: business_key: column Actor is one of the audit, which also has the business key; choose another name
 
 # business key named as the surrogate key in the audit
 SNAPSHOT | customer_id | customer_key_old
-2: business_key: column customer_key_old is one of the audit, which has the business key beside it; choose
+2: business_key: column customer_key_old is one of the audit, which also has the business key; choose
 another name
 
 # key type
 SNAPSHOT | customer_id | {customer_id: array<int>}
-2: business_key.customer_id: type array<int> cannot be in a key; write a type without parts, as string
+2: business_key.customer_id: type array<int> cannot be in a key; write a type without parts, such as string
 
 # key type unknown
 SNAPSHOT | customer_id | {customer_id: bigin}
@@ -67,8 +67,8 @@ SNAPSHOT | customer_id | {customer_id: bigin}
 
 # personal key
 SNAPSHOT | customer_id | {customer_id: {type: bigint, personal: true}}
-2: business_key.customer_id: a business key cannot be personal; a key outlives an erasure: take one that
-is not personal, and write its type alone
+2: business_key.customer_id: a business key cannot be personal; a key remains after an erasure: choose one
+that is not personal, and write only its type
 
 # deleted rows
 FLAT | attributes: | deleted_rows: drop\nattributes:
@@ -90,11 +90,11 @@ FLAT | attributes: | deleted_rows: remove\ndeleted_at: true\nattributes:
 
 # open end
 SNAPSHOT | attributes: | open_end: never\nattributes:
-6: open_end: 'never' is not a time; write a UTC time as 2024-01-31 or 2024-01-31 23:59:59
+6: open_end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
 
 # open end zone
 SNAPSHOT | attributes: | open_end: 9999-12-31T00:00:00+02:00\nattributes:
-6: open_end: '9999-12-31T00:00:00+02:00' is not a time; write a UTC time as 2024-01-31 or 2024-01-31
+6: open_end: '9999-12-31T00:00:00+02:00' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31
 23:59:59
 
 # begin late
@@ -113,11 +113,11 @@ already; remove it
 
 # begin missing
 SNAPSHOT | attributes: | begin: {for_first_changes_until: 2020-01-01}\nattributes:
-6: begin.at: is missing; write a UTC time as 2024-01-31 or 2024-01-31 23:59:59
+6: begin.at: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
 
 # begin time
 SNAPSHOT | attributes: | begin: {at: 2020-02-30, for_first_changes_until: 2021-01-01}\nattributes:
-6: begin.at: '2020-02-30' is not a time; write a UTC time as 2024-01-31 or 2024-01-31 23:59:59
+6: begin.at: '2020-02-30' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
 
 # group
 SNAPSHOT | attributes: | group: sales team\nattributes:

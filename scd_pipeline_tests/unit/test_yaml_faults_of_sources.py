@@ -21,7 +21,7 @@ FLAT | iso | _iso
 
 # source name with a slash
 FLAT | iso | i/so
-4: sources.i/so: 'i/so' cannot name a source; write it without `/`, as batches' ids have it
+4: sources.i/so: 'i/so' cannot name a source; write it without `/`, which separates the parts of a batch's id
 
 # sequence of a snapshot
 SNAPSHOT | landing/customers_{date}.csv | {path: "landing/customers_{date}.csv", sequence: n}
@@ -31,7 +31,7 @@ name their column in `effective_at`, or remove `sequence`
 # placeholder at an address
 SNAPSHOT | landing/customers | s3://landing/customers
 5: sources.crm.snapshot.path: files at an address cannot be listed, so no delivery would be found for {date};
-give a path of this machine, as one of a mounted folder, or pass frames
+give a path of this machine, such as one in a mounted folder, or pass frames
 
 # timezone
 SNAPSHOT |     snapshot: |     timezone: Europe/Olso\n    snapshot:
@@ -43,19 +43,19 @@ SNAPSHOT |     snapshot: |     timezone: ../UTC\n    snapshot:
 
 # timezone local
 SNAPSHOT |     snapshot: |     timezone: localtime\n    snapshot:
-5: sources.crm.timezone: 'localtime' is not a time zone; give a zone's name, as UTC or Europe/Oslo
+5: sources.crm.timezone: 'localtime' is not a time zone; give a zone's name, such as UTC or Europe/Oslo
 
 # limit
 SNAPSHOT |     snapshot: |     bad_row_limit: 5\n    snapshot:
-5: sources.crm.bad_row_limit: 5 is not between 0 and 1; give a share, as 0.05 for 5 percent
+5: sources.crm.bad_row_limit: 5 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 
 # guard
 SNAPSHOT |     snapshot: |     retire_guard: -0.1\n    snapshot:
-5: sources.crm.retire_guard: -0.1 is not between 0 and 1; give a share, as 0.05 for 5 percent
+5: sources.crm.retire_guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 
 # guard nan
 SNAPSHOT |     snapshot: |     retire_guard: .nan\n    snapshot:
-5: sources.crm.retire_guard: nan is not between 0 and 1; give a share, as 0.05 for 5 percent
+5: sources.crm.retire_guard: nan is not between 0 and 1; give a share, such as 0.05 for 5 percent
 
 # guard text
 SNAPSHOT |     snapshot: |     retire_guard: 25%\n    snapshot:
@@ -63,15 +63,15 @@ SNAPSHOT |     snapshot: |     retire_guard: 25%\n    snapshot:
 
 # guard share
 SNAPSHOT |     snapshot: |     retire_guard: {share: 1.5, at_least: 20}\n    snapshot:
-5: sources.crm.retire_guard: 1.5 is not between 0 and 1; give a share, as 0.05 for 5 percent
+5: sources.crm.retire_guard: 1.5 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 
 # guard at least
 SNAPSHOT |     snapshot: |     retire_guard: {at_least: 0}\n    snapshot:
-5: sources.crm.retire_guard.at_least: 0 is not a whole number from 1 on; give the least number of entities, as 20
+5: sources.crm.retire_guard.at_least: 0 is not a whole number from 1 on; give the least number of entities, such as 20
 
 # guard at least half
 SNAPSHOT |     snapshot: |     retire_guard: {at_least: 2.5}\n    snapshot:
-5: sources.crm.retire_guard.at_least: 2.5 is not a whole number from 1 on; give the least number of entities, as 20
+5: sources.crm.retire_guard.at_least: 2.5 is not a whole number from 1 on; give the least number of entities, such as 20
 
 # guard text at least
 SNAPSHOT |     snapshot: |     retire_guard: {at_least: many}\n    snapshot:
@@ -137,7 +137,7 @@ column
 
 # column empty expression
 SNAPSHOT |     snapshot: |     columns: {city: {expression: ' '}}\n    snapshot:
-5: sources.crm.columns.city.expression: is empty; give text, or leave it out
+5: sources.crm.columns.city.expression: is empty; give text, or omit it
 
 # column names twice
 SNAPSHOT |     snapshot: |     columns: {city: [City, CITY]}\n    snapshot:
@@ -179,7 +179,7 @@ remove it, or declare code as date or timestamp or timestamp_ntz
 # format with a zone for a type without one
 FLAT | code\nsources:\n  iso: {s | {day: timestamp_ntz}\nsources:\n  iso: {columns: {day: {format: yyyy-MM-dd XXX}}, s
 4: sources.iso.columns.day.format: X reads a zone, and day is of type timestamp_ntz, which has none;
-leave it out, or declare day as timestamp
+omit it, or declare day as timestamp
 
 # format with a letter that cannot be used
 SNAPSHOT |     snapshot: |     columns: {birthday: {format: YYYY-MM-DD}}\n    snapshot:
@@ -198,31 +198,31 @@ as something else
 
 # default date
 SNAPSHOT |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
-5: sources.crm.columns.birthday.default: 'soon' does not fit type date; give a date as 2024-01-31
+5: sources.crm.columns.birthday.default: 'soon' does not fit type date; give a date such as 2024-01-31
 
 # path fixed
 SNAPSHOT | customers_{date} | customers
 5: sources.crm.snapshot.path: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put
-{date} or {datetime} in the name, as customers_{date}.csv
+{date} or {datetime} in the name, such as customers_{date}.csv
 
 # path fixed of a feed whose rows have times
 FEED | {delivery} | changes
 6: sources.crm.feed.path: nothing in 'landing/changes.json' distinguishes one delivery from the next; put
-{date} or {datetime} or {delivery} in the name, as customers_{date}.csv
+{date} or {datetime} or {delivery} in the name, such as customers_{date}.csv
 
 # path of a snapshot without a time
 SNAPSHOT | {date} | {delivery}
-5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot takes a delivery's time from its name;
+5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot reads a delivery's time from its name;
 write {date} or {datetime} in its place
 
 # path of a row-timed snapshot without a time
 SNAPSHOT | landing/customers_{date}.csv | {path: "a_{delivery}.csv", effective_at: at}
-5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot takes a delivery's time from its name;
+5: sources.crm.snapshot.path: {delivery} is any name, and a snapshot reads a delivery's time from its name;
 write {date} or {datetime} in its place
 
 # path of a feed without a time
 TWO | feed: landing/{date} | feed: landing/{delivery}
-8: sources.web.feed.path: {delivery} is any name, and a feed takes a delivery's time from its name where its
+8: sources.web.feed.path: {delivery} is any name, and a feed reads a delivery's time from its name where its
 rows have none; write {date} or {datetime} in its place, or name the column of the rows' times in `effective_at`
 
 # path two
@@ -235,7 +235,7 @@ SNAPSHOT | customers_{date} | customers_{dat}
 
 # path empty
 SNAPSHOT | landing/customers_{date}.csv | ''
-5: sources.crm.snapshot.path: is empty; give text, or leave it out
+5: sources.crm.snapshot.path: is empty; give text, or omit it
 
 # format unknown
 SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", format: excel}
@@ -266,8 +266,8 @@ SNAPSHOT | landing/customers_{date}.csv | {path: a, format: delta, partition: da
 
 # delta fixed
 SNAPSHOT | landing/customers_{date}.csv | {path: a, format: delta}
-5: sources.crm.snapshot.path: nothing in 'a' distinguishes one delivery from the next; write `versions: true` or
-`partition: <column>` beside it
+5: sources.crm.snapshot.path: nothing in 'a' distinguishes one delivery from the next; add `versions: true` or
+`partition: <column>`
 
 # versions without path
 SNAPSHOT | landing/customers_{date}.csv | {versions: true}
@@ -340,7 +340,7 @@ text; keep the one that fits the column
 # nulls
 FEED |       effective_at |       nulls: not_provided\n      effective_at
 7: sources.crm.feed.nulls: a feed with `updates: full` provides all attributes; write `updates:
-partial` beside it, or remove it
+partial` too, or remove it
 
 # nulls unknown choice
 FEED |       effective_at |       nulls: ignore\n      effective_at

@@ -153,7 +153,7 @@ FEED |       effective_at |       scope: region\n      effective_at
 
 # open end number
 SNAPSHOT | attributes: | open_end: 9999\nattributes:
-6: open_end: 9999 is read as a number, not as a time; write a UTC time as 2024-01-31 or 2024-01-31
+6: open_end: 9999 is read as a number, not as a time; write a UTC time such as 2024-01-31 or 2024-01-31
 23:59:59
 
 # begin text
@@ -202,7 +202,7 @@ SNAPSHOT | email: 1 | email: \0
 
 # syntax alias
 SNAPSHOT | email: 1 | email: *one
-8: syntax: found undefined alias 'one'; name an anchor that stands before it
+8: syntax: found undefined alias 'one'; name an anchor that is defined before it
 
 # syntax escape
 SNAPSHOT | email: 1 | email: "\\UFFFFFFFF"

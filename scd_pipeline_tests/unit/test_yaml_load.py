@@ -242,7 +242,7 @@ def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(SHORT.replace("dim_customer", "DIM_CLIENT"))
     (tmp_path / "d.yaml").write_text(SHORT.replace("dim_customer", "dim_client"))
     assert error_text(tmp_path).splitlines() == [
-        f"{tmp_path}/a.yaml:9: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6",
+        f"{tmp_path}/a.yaml:9: attributes.city.scd: 9 is not an SCD type; write 0, 1, 2, 3 or 6",
         f"{tmp_path}/b.yaml:1: file: is not UTF-8 text; save it as UTF-8",
         f"{tmp_path}/d.yaml:1: dimension: DIM_CLIENT is declared at {tmp_path}/c.yaml:1 already; choose another name",
     ]

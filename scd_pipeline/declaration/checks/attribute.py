@@ -14,15 +14,15 @@ from scd_pipeline.errors import DeclarationError
 
 _UNSUPPORTED_TYPES = {
     4: (
-        "type 4 is the layout of a table (closed versions in a table of their own), not a type of attribute",
+        "type 4 is the layout of a table (closed versions in a table of their own), not an SCD type of an attribute",
         "write 2 for an attribute that opens versions",
     ),
     5: (
         "type 5 is not supported",
-        "write 6 for an attribute with its value then and its value now in every version",
+        "write 6 for an attribute with its historical and its latest value in every version",
     ),
     7: (
-        "type 7 is a query of a table as of a time, not a type of attribute",
+        "type 7 is a query of a table as of a time, not an SCD type of an attribute",
         "write 2 or 6, and query the dimension as of a time",
     ),
 }
@@ -59,7 +59,7 @@ def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
         return False
     path = f"business_key.{column.name}"
     if _is_type(errors, path, column.type) and not isinstance(parse_type(column.type), (Primitive, Decimal)):
-        errors.add(path, f"type {column.type} cannot be in a key", "write a type without parts, as string")
+        errors.add(path, f"type {column.type} cannot be in a key", "write a type without parts, such as string")
     return True
 
 
@@ -83,7 +83,7 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
     _check_scd(errors, f"{path}.scd", draft.scd)
     _is_type(errors, f"{path}.type", draft.type)
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
-        problem = f"type {int(draft.scd)} takes no `previous`"
+        problem = f"type {int(draft.scd)} does not allow `previous`"
         errors.add(f"{path}.previous", problem, "write scd: 6, or remove it (type 3 always has its previous value)")
     _check_exceptions(errors, path, draft)
     return draft
@@ -111,7 +111,7 @@ def _check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
     if is_number and scd in _UNSUPPORTED_TYPES:
         errors.add(field, *_UNSUPPORTED_TYPES[scd])
     else:
-        errors.add(field, f"{display(scd)} is not a type of attribute", _TYPES)
+        errors.add(field, f"{display(scd)} is not an SCD type", _TYPES)
 
 
 def _is_name(errors: ErrorCollector, field: str, name: Any) -> bool:

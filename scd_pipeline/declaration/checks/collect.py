@@ -76,5 +76,5 @@ def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str] | None:
         if isinstance(text, str) and not is_text(text):
             return "has half of a surrogate pair", "write whole characters"
         if isinstance(text, str) and kind is not Kind.SCALAR and not text.strip() and default != "":
-            return "is empty", f"give {kind.value}, or leave it out"
+            return "is empty", f"give {kind.value}, or omit it"
     return None

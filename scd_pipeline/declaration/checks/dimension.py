@@ -83,7 +83,7 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
     table: Any = draft.name
     is_named = isinstance(table, str) and is_table_name(table)
     if table is None or table == "":
-        errors.add("name", "is missing", "give the table's name, as dim_customer")
+        errors.add("name", "is missing", "give the table's name, such as dim_customer")
     elif not is_named:
         errors.add("name", f"{display(table)} cannot be the name of a table", TABLE_NAME_RULE)
     key: Any = draft.surrogate_key
@@ -126,7 +126,7 @@ def _check_key_names(errors: ErrorCollector, draft: Dimension) -> None:
     used_names = {name.casefold() for name in audit_columns(key if isinstance(key, str) else "")}
     for name in draft.key_names:
         if name.casefold() in used_names:
-            problem = f"column {name} is one of the audit, which has the business key beside it"
+            problem = f"column {name} is one of the audit, which also has the business key"
             errors.add("business_key", problem, "choose another name")
 
 
@@ -139,7 +139,7 @@ def _report_key_attribute(errors: ErrorCollector, attribute: Attribute) -> None:
     problem, fix = "is in the business key too", "a business key is not an attribute: remove it here or there"
     if attribute.personal:
         problem = "is personal and in the business key"
-        fix = "a key outlives an erasure: take a key that is not personal, or remove `personal`"
+        fix = "a key remains after an erasure: choose a key that is not personal, or remove `personal`"
     errors.add(f"attributes.{attribute.name}", problem, fix)
 
 
@@ -260,7 +260,7 @@ def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: 
         errors.add(f"{field}.format", problem, times)
     elif data_type.ddl() == "timestamp_ntz" and (zone := zone_letters(column.format or "")):
         problem = f"{zone} reads a zone, and {name} is of type timestamp_ntz, which has none"
-        errors.add(f"{field}.format", problem, f"leave it out, or declare {name} as timestamp")
+        errors.add(f"{field}.format", problem, f"omit it, or declare {name} as timestamp")
     names = {leaf.ddl() for leaf in leaves(data_type) if isinstance(leaf, Primitive)}
     if column.unit is not None and not names & set(_TIME_TYPES):
         errors.add(f"{field}.unit", f"a unit reads a number as a time, and {name} is of type {data_type.ddl()}", times)

@@ -54,7 +54,9 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     if "/" in source.name:
         field = joined("sources", source.name)
         errors.add(
-            field, f"{display(source.name)} cannot name a source", "write it without `/`, as batches' ids have it"
+            field,
+            f"{display(source.name)} cannot name a source",
+            "write it without `/`, which separates the parts of a batch's id",
         )
         return None
     path = f"sources.{source.name}"
@@ -79,24 +81,26 @@ def _check_timezone(errors: ErrorCollector, field: str, name: str) -> None:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         pass
     near = difflib.get_close_matches(name, zoneinfo.available_timezones() - {*_LOCAL_ZONES}, n=1)
-    fix = f"did you mean {near[0]}?" if near else "give a zone's name, as UTC or Europe/Oslo"
+    fix = f"did you mean {near[0]}?" if near else "give a zone's name, such as UTC or Europe/Oslo"
     errors.add(field, f"{display(name)} is not a time zone", fix)
 
 
 def _check_share(errors: ErrorCollector, field: str, share: float) -> None:
     if not 0 <= share <= 1:
-        errors.add(field, f"{display(share)} is not between 0 and 1", "give a share, as 0.05 for 5 percent")
+        errors.add(field, f"{display(share)} is not between 0 and 1", "give a share, such as 0.05 for 5 percent")
 
 
 def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
     if not isinstance(guard, RetireGuard):
-        errors.add(field, f"{display(guard)} is not a number", "give a share, as 0.05 for 5 percent, or a RetireGuard")
+        errors.add(
+            field, f"{display(guard)} is not a number", "give a share, such as 0.05 for 5 percent, or a RetireGuard"
+        )
         return
     draft = errors.check_kinds(field, guard, RETIRE_GUARD)
     _check_share(errors, field, draft.share)
     if not isinstance(draft.at_least, int) or draft.at_least < 1:
         problem = f"{display(draft.at_least)} is not a whole number from 1 on"
-        errors.add(f"{field}.at_least", problem, "give the least number of entities, as 20")
+        errors.add(f"{field}.at_least", problem, "give the least number of entities, such as 20")
 
 
 def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
@@ -193,7 +197,7 @@ def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
     errors.choice(f"{path}.nulls", feed.nulls, ("value", "not_provided"))
     if feed.nulls == "not_provided" and feed.updates == "full":
         problem = "a feed with `updates: full` provides all attributes"
-        errors.add(f"{path}.nulls", problem, "write `updates: partial` beside it, or remove it")
+        errors.add(f"{path}.nulls", problem, "write `updates: partial` too, or remove it")
 
 
 def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
@@ -204,7 +208,7 @@ def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
     for name, value in options:
         if not (isinstance(name, str) and isinstance(value, str) and is_text(name) and is_text(value)):
             problem = f"option {display(name)} has the value {display(value)}, which is not text"
-            errors.add(field, problem, 'options are given as text, as "true" or "1"')
+            errors.add(field, problem, 'options are given as text, such as "true" or "1"')
     names = [name.casefold() for name, _ in options if isinstance(name, str)]
     errors.unique(field, names)
 
@@ -238,7 +242,9 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
             errors.add(f"{path}.path", problem, "give the path of the table alone")
     elif valid and "://" in str(channel.path):
         problem = f"files at an address cannot be listed, so no delivery would be found for {{{valid[0]}}}"
-        errors.add(f"{path}.path", problem, "give a path of this machine, as one of a mounted folder, or pass frames")
+        errors.add(
+            f"{path}.path", problem, "give a path of this machine, such as one in a mounted folder, or pass frames"
+        )
     elif len(valid) > 1:
         errors.add(f"{path}.path", f"has {len(valid)} placeholders", f"keep one: {_braced(allowed)}")
     elif valid and valid[0] not in allowed:
@@ -258,7 +264,7 @@ def _braced(options: Iterable[str]) -> str:
 
 
 def _report_timeless(errors: ErrorCollector, field: str, channel: Channel, option: str) -> None:
-    problem = f"{{{option}}} is any name, and a {channel.kind} takes a delivery's time from its name"
+    problem = f"{{{option}}} is any name, and a {channel.kind} reads a delivery's time from its name"
     fix = f"write {_braced(DATED_PLACEHOLDERS)} in its place"
     if isinstance(channel, Feed):
         problem = f"{problem} where its rows have none"
@@ -267,9 +273,9 @@ def _report_timeless(errors: ErrorCollector, field: str, channel: Channel, optio
 
 
 def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Channel) -> None:
-    fix = f"put {_braced(_allowed_placeholders(channel))} in the name, as customers_{{date}}.csv"
+    fix = f"put {_braced(_allowed_placeholders(channel))} in the name, such as customers_{{date}}.csv"
     if channel.format == "delta":
-        fix = "write `versions: true` or `partition: <column>` beside it"
+        fix = "add `versions: true` or `partition: <column>`"
     elif channel.format in (None, "parquet"):
         fix = f"{fix}; or for a table, write `partition: <column>`"
     errors.add(field, f"nothing in {display(channel.path)} distinguishes one delivery from the next", fix)

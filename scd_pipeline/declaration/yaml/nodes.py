@@ -69,7 +69,7 @@ def _syntax_fix(error: yaml.MarkedYAMLError) -> str:
     if "\\t" in problem:
         return "indent with spaces"
     if "undefined alias" in problem:
-        return "name an anchor that stands before it"
+        return "name an anchor that is defined before it"
     return "see the indentation, quotes and brackets here and just before"
 
 

@@ -112,7 +112,7 @@ class DimensionReader:
 
     def key_type(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode) and any(key.value == "personal" for key, _ in node.value):
-            fix = "a key outlives an erasure: take one that is not personal, and write its type alone"
+            fix = "a key remains after an erasure: choose one that is not personal, and write only its type"
             self.report(path, "a business key cannot be personal", fix)
             return "string"
         return self.value(path, node, Kind.TEXT) or "string"
@@ -330,7 +330,7 @@ def _is_other_option(option: str, allowed: Options) -> bool:
 def _hint(option: str, allowed: Options) -> str:
     """Return what to write in place of an unknown option."""
     if allowed in (options.SNAPSHOT, options.FEED) and option in options.SOURCE:
-        return f"`{option}` is an option of the source: move it beside `snapshot:` and `feed:`"
+        return f"`{option}` is an option of the source: move it to the level of `snapshot:` and `feed:`"
     equivalent = options.ALIASES.get(option, "")
     if equivalent.partition(":")[0] in allowed:
         return f"did you mean `{equivalent}`?"
