@@ -132,10 +132,6 @@ class UnsupportedDelta(LoadError):
     """The server's Delta supports none of the ways to write rows (S32)."""
 
 
-class CommitStateUnknown(LoadError):
-    """It is unknown whether a commit succeeded."""
-
-
 class ForeignCommitError(LoadError):
     """Another program changed the rows of a table."""
 

@@ -234,7 +234,6 @@ def ingest_and_apply(
     run_id: str = "",
     retry: Retry | None = None,
     progress: Progress = ignore_progress,
-    clock: Callable[[], float] = time.monotonic,
     extension: Callable[[], Extension] | None = None,
     examples: int = 0,
     downstream: Sequence[PipelineCommit] = (),
@@ -247,7 +246,7 @@ def ingest_and_apply(
 
     Other arguments, the result and the errors are those of `load`.
     """
-    start, retry = clock(), retry or Retry()
+    start, retry = time.monotonic(), retry or Retry()
 
     def ingest(delivered: Sequence[Delivery]) -> tuple[LoadPlan, PipelineCommit]:
         columns = extension() if extension else None
@@ -274,7 +273,7 @@ def ingest_and_apply(
             dict(load_plan.rows),
             commit.newest,
             log.newest,
-            clock() - start,
+            time.monotonic() - start,
             _examples(load_plan, examples),
             unknown_members=load_plan.unknown_members,
             step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records if load_plan.batches else None),

@@ -51,7 +51,7 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
         batches = tuple(outcome(delivery) for delivery in deliveries)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
         transitions = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
-        audit = AuditResult(dimension.name, 1, transitions, 1)
+        audit = AuditResult(dimension.name, transitions, 1)
         return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
     monkeypatch.setattr(assets, "load_table", load)
