@@ -31,7 +31,7 @@ from scd_pipeline.errors import BatchRejected
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, record_from
-from scd_pipeline.load.facts import add_reserved_member, fact_extension
+from scd_pipeline.load.facts import add_reserved_member, fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
@@ -91,7 +91,7 @@ def plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Del
         ScdError: As `load`, apart from write conflicts.
     """
     if isinstance(table, Fact):
-        return build_plan(warehouse, table.as_dimension(), deliveries, extension=fact_extension(warehouse, table))
+        return build_plan(warehouse, table.as_dimension(), deliveries, extension=fact_keys(warehouse, table))
     return build_plan(warehouse, table, deliveries)
 
 
@@ -222,7 +222,7 @@ def _load_fact(
         retry=retry,
         progress=progress,
         examples=examples,
-        extension=lambda: fact_extension(warehouse, fact),
+        extension=lambda: fact_keys(warehouse, fact),
     )
 
 

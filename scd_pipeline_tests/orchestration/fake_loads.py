@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.components import WarehouseResource, assets, load_metadata
+from scd_pipeline.components import WarehouseResource, assets, load_metadata, partition_events
 from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
@@ -57,7 +57,7 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
     monkeypatch.setattr(assets, "load_table", load)
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
     monkeypatch.setattr(
-        assets, "check_dimension", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
+        partition_events, "check_dimension", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
     )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(
