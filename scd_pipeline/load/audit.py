@@ -87,8 +87,7 @@ class AuditResult:
 
     def change_counts(self, batch: BatchResult) -> Counter[str]:
         """Return the number of audit rows of a delivery, by change type."""
-        delivery, _, _ = batch.batch_id.rpartition("/")
-        return self.changes_by_delivery.get(delivery, Counter())
+        return self.changes_by_delivery.get("/".join(batch.delivery_key), Counter())
 
 
 def versions(changes: Counter[str]) -> tuple[int, int]:
