@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.delta.capabilities import Capabilities, probe
-from scd_pipeline.delta.schema import declaration_fields, renamed_columns, require_same_declaration
+from scd_pipeline.delta.schema import renamed_columns, require_same_declaration
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError, SetupError, UnsupportedDelta
 from scd_pipeline.load.facts import add_reserved_member
@@ -102,7 +103,7 @@ def test_two_attributes_do_not_become_one() -> None:
     with pytest.raises(DeclarationError) as error:
         require_same_declaration(
             declared(email=Attribute(1), city=Attribute(2, former_names=("town",))),
-            declaration_fields(declared(email=1, city=2, town=2)),
+            StoredDeclaration.from_dimension(declared(email=1, city=2, town=2)),
         )
     assert str(error.value) == (
         "dim_customer: attributes.city: the table has both city and town, each with values of its own; "
@@ -113,7 +114,7 @@ def test_two_attributes_do_not_become_one() -> None:
 @pytest.mark.rule("S33")
 def test_a_new_attribute_does_not_add_windows_to_a_table() -> None:
     """Entities that no delivery covers would have neither window nor version."""
-    flat = declaration_fields(declared(email=1))
+    flat = StoredDeclaration.from_dimension(declared(email=1))
     with pytest.raises(DeclarationError) as error:
         require_same_declaration(declared(email=1, city=2, tier=Attribute(6, retired=True), born=0), flat)
     assert str(error.value) == (
@@ -123,7 +124,9 @@ def test_a_new_attribute_does_not_add_windows_to_a_table() -> None:
         "declare it with type 0, 1 or 3, or load into a new table"
     )
     require_same_declaration(declared(mail=Attribute(1, former_names=("email",)), born=0), flat)
-    require_same_declaration(declared(email=1, city=2, tier=6), declaration_fields(declared(email=1, city=2)))
+    require_same_declaration(
+        declared(email=1, city=2, tier=6), StoredDeclaration.from_dimension(declared(email=1, city=2))
+    )
 
 
 def test_generated_columns_are_renamed_with_their_attribute() -> None:
