@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Checks of existing tables: declarations that fit them, foreign tables, and the capabilities of their server."""
 
 import os
 import shutil
