@@ -33,7 +33,9 @@ def test_exit_codes(error: BaseException, code: int) -> None:
 
 def test_a_declaration_error_shows_one_fault_per_line() -> None:
     line = "c.yaml:7: attributes.city.scd: 9 is not a type of attribute; write 0, 1, 2, 3 or 6"
-    assert str(DeclarationError([FAULT, FAULT])) == f"{line}\n{line}"
+    error = DeclarationError([FAULT, FAULT])
+    assert str(error) == f"{line}\n{line}"
+    assert (error.code, error.details) == ("INVALID_DECLARATION", {"count": 2})
 
 
 def test_a_rejected_batch_shows_its_code_its_problem_and_its_fix() -> None:
