@@ -130,7 +130,7 @@ def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) ->
         elif (other := stored_names.setdefault(current.name, name)) != name:
             problem = f"the table has both {other} and {name}, each with values of its own"
             fix = "name neither in `former_names` of the other, and keep one with `retired: true`"
-            errors.append(_error(dimension, f"attributes.{current.name}", problem, fix))
+            errors.append(_error("TABLE_HAS_BOTH", dimension, f"attributes.{current.name}", problem, fix))
         elif (now := declared.attributes[current.name]) != attribute:
             field = f"attributes.{current.name}"
             errors.append(_difference(dimension, field, attribute.to_list(), now.to_list()))
@@ -155,26 +155,32 @@ def require_declared_attributes(dimension: Dimension, logged_attributes: Iterabl
         raise DeclarationError([_undeclared_attribute(dimension, name, problem.format(name)) for name in undeclared])
 
 
-def _error(dimension: Dimension, field: str, problem: str, fix: str) -> ValidationError:
-    return ValidationError(dimension.origin or dimension.name, field, problem, fix)
+def _error(code: str, dimension: Dimension, field: str, problem: str, fix: str) -> ValidationError:
+    return ValidationError(code, dimension.origin or dimension.name, field, problem, fix)
 
 
 def _undeclared_attribute(dimension: Dimension, name: str, evidence: str) -> ValidationError:
     problem = f"{evidence}, which is not declared"
     fix = "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it"
-    return _error(dimension, f"attributes.{name}", problem, fix)
+    return _error("TABLE_HAS_ATTRIBUTE", dimension, f"attributes.{name}", problem, fix)
 
 
 def _attribute_without_windows(dimension: Dimension, attribute: Attribute) -> ValidationError:
     problem = f"the table was created without windows, and type {int(attribute.scd)} needs them"
     return _error(
-        dimension, f"attributes.{attribute.name}", problem, "declare it with type 0, 1 or 3, or load into a new table"
+        "TABLE_WITHOUT_WINDOWS",
+        dimension,
+        f"attributes.{attribute.name}",
+        problem,
+        "declare it with type 0, 1 or 3, or load into a new table",
     )
 
 
 def _difference(dimension: Dimension, field: str, before: object, declared: object) -> ValidationError:
     problem = f"the table was created with {json.dumps(before)}; the declaration has {json.dumps(declared)}"
-    return _error(dimension, field, problem, "restore the earlier declaration, or load into a new table")
+    return _error(
+        "TABLE_DIFFERS", dimension, field, problem, "restore the earlier declaration, or load into a new table"
+    )
 
 
 def require_own_tables(*tables: Table) -> set[str]:
@@ -213,7 +219,11 @@ def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) ->
             names[renamed] += (former,)
         elif renamed is not None and owner != renamed:
             problem = f"attribute {renamed} had the name {former} before, and the change log has its values under it"
-            errors.append(_error(dimension, f"attributes.{owner}", problem, "choose another name for this attribute"))
+            errors.append(
+                _error(
+                    "NAME_IN_USE", dimension, f"attributes.{owner}", problem, "choose another name for this attribute"
+                )
+            )
     if errors:
         raise DeclarationError(errors)
     attributes = (replace(a, former_names=names[a.name]) for a in dimension.attributes)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 
 from scd_pipeline import errors
-from scd_pipeline.conditions import CONDITIONS
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
 from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, ValidationError, exit_code
 
-FAULT = ValidationError("c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6")
+FAULT = ValidationError(
+    "INVALID_SCD_TYPE", "c.yaml:7", "attributes.city.scd", "9 is not a type of attribute", "write 0, 1, 2, 3 or 6"
+)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,15 @@ def test_a_condition_has_a_problem_and_a_fix(code: str) -> None:
     assert re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", code)
     assert condition.problem and condition.fix
     assert not condition.problem.endswith(".") and not condition.fix.endswith(".")
+
+
+def test_an_error_of_a_declaration_has_the_code_of_a_rule_that_a_check_uses() -> None:
+    with pytest.raises(KeyError, match="NO_SUCH_RULE"):
+        ValidationError("NO_SUCH_RULE", "c.yaml:7", "attributes", "is missing", "give it")
+    package = Path(errors.__file__).parent
+    checks = "".join(file.read_text(encoding="utf-8") for file in package.rglob("*.py") if file.stem != "conditions")
+    assert not [code for code in DECLARATION_RULES if f'"{code}"' not in checks]
+    assert not DECLARATION_RULES.keys() & CONDITIONS.keys()
 
 
 @pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("NO_TIME", "b", reason="it has no time")])
