@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scd_pipeline.conditions import CONDITIONS
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
 
 OVERRIDABLE_RULES = ("bad_rows", "retire_guard")
 """The rules that `Delivery.allow` can override (S26, S27)."""
@@ -64,12 +64,21 @@ def _restore(kind: type[ScdError], state: Mapping[str, Any]) -> ScdError:
 
 @dataclass(frozen=True, slots=True)
 class ValidationError:
-    """One problem in a declaration, and how to fix it (S28)."""
+    """One problem in a declaration, with the stable code of its rule, and how to fix it (S28).
 
+    Raises:
+        KeyError: The code is not one of `conditions.DECLARATION_RULES`.
+    """
+
+    code: str
     location: str
     field: str
     problem: str
     fix: str
+
+    def __post_init__(self) -> None:
+        if self.code not in DECLARATION_RULES:
+            raise KeyError(self.code)
 
     def __str__(self) -> str:
         return f"{self.location}: {self.field}: {self.problem}; {self.fix}"
@@ -130,10 +139,6 @@ class InvariantViolated(LoadError):
 
 class UnsupportedDelta(LoadError):
     """The server's Delta supports none of the ways to write rows (S32)."""
-
-
-class CommitStateUnknown(LoadError):
-    """It is unknown whether a commit succeeded."""
 
 
 class ForeignCommitError(LoadError):

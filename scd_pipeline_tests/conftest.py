@@ -20,8 +20,7 @@ from scd_pipeline.delta import capabilities
 from scd_pipeline.delta.table import Table
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline.spark import server, session
-from scd_pipeline.spark.configuration import INTERPRETED
+from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline_tests import servers
 
@@ -103,7 +102,7 @@ def remote(spark: SparkSession, installation: Installation) -> str:
     assert spark
     if _kind() == "embedded":
         return ""
-    running = server.find_server(servers.folder(), servers.settings(installation))
+    running = servers.find_server(servers.folder(), servers.settings(installation))
     assert running is not None
     return running.url
 
@@ -163,7 +162,7 @@ def _embedded(installation: Installation) -> Iterator[SparkSession]:
         java_home=installation.java_home,
         cores=2,
         shuffle_partitions=2,
-        extra=INTERPRETED,
+        extra=servers.INTERPRETED,
     )
     yield spark
     spark.stop()
@@ -171,5 +170,5 @@ def _embedded(installation: Installation) -> Iterator[SparkSession]:
 
 def _connected(installation: Installation) -> Iterator[SparkSession]:
     conf = servers.settings(installation)
-    with session.shared_spark(servers.folder(), conf, java_home=installation.java_home) as spark:
+    with servers.shared_spark(servers.folder(), conf, java_home=installation.java_home) as spark:
         yield spark

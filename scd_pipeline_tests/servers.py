@@ -1,6 +1,7 @@
 """The Connect server of the tests: `python -m scd_pipeline_tests.servers start` keeps one warm, `stop` ends it.
 
-Without `start` the first test run starts it and the last one stops it.
+Without `start` the first test run starts it and the last one stops it. `start` leaves a process that uses the server
+until it is stopped, so that no test run is its last user.
 """
 
 from __future__ import annotations
@@ -11,18 +12,30 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scd_pipeline.environment import Environment
-from scd_pipeline.spark.configuration import INTERPRETED, spark_conf
+from scd_pipeline.spark import server
+from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import Installation, find_installation
-from scd_pipeline.spark.server import start_server, stop_server
+from scd_pipeline.spark.session import connect_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.buffer.pageSize": "1m",
+}
+"""Settings of long-lived sessions on tables of few rows: no generated code, each query planned once.
+
+In a warm session a small load takes a third of the processor time.
+"""
 # The heap and the metaspace do not have to grow, which costs twenty full collections in the first minutes.
 _MEMORY = "-Xms3g -Xmn2g -XX:MetaspaceSize=512m"
 # Java inlines less: a fifth of a run's processor time was spent on compiling, and more of it makes loads of a few rows
@@ -47,6 +60,36 @@ def settings(installation: Installation) -> dict[str, str]:
     )
     conf["spark.driver.extraJavaOptions"] += f" {_MEMORY} {_COMPILER}"
     return conf
+
+
+@contextlib.contextmanager
+def shared_spark(
+    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
+) -> Iterator[SparkSession]:
+    """Yield a session at the server of `connect_server`, and stop it before the server is stopped."""
+    with server.connect_server(folder, conf, java_home=java_home, wait_seconds=wait_seconds) as url:
+        spark = connect_spark(url)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> server.Server | None:
+    """Return the folder's running server, or None; with settings, only a server with these settings."""
+    return next((running for state in _states(folder, conf) if (running := server.running_server(state))), None)
+
+
+def stop_servers(folder: Path, conf: Mapping[str, str] | None = None) -> int:
+    """Stop the folder's servers, also those in use; with settings, only a server with these. Return how many ran."""
+    running = [(state, process) for state in _states(folder, conf) if (process := server.running_server(state))]
+    for state, process in running:
+        server.stop_server(state, process)
+    return len(running)
+
+
+def _states(folder: Path, conf: Mapping[str, str] | None) -> list[Path]:
+    return [server.state_folder(folder, conf)] if conf is not None else sorted(folder.glob("*/"))
 
 
 @contextlib.contextmanager
@@ -86,16 +129,35 @@ def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -
     raise AssertionError(f"nothing answers at {url}")
 
 
+def start() -> int:
+    """Start a process that uses the server, wait until it runs, and return the exit code."""
+    command = [sys.executable, "-m", "scd_pipeline_tests.servers", "use"]
+    user = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert user.stdout is not None
+    print(url := user.stdout.readline().strip())
+    return 0 if url else user.wait()
+
+
+def use() -> int:
+    """Use the server until it is stopped; print its address once it runs."""
+    installation = find_installation(Environment.from_env())
+    conf = settings(installation)
+    with server.connect_server(folder(), conf, java_home=installation.java_home) as url:
+        print(url, flush=True)
+        while find_server(folder(), conf) is not None:
+            time.sleep(1)
+    return 0
+
+
 def main(arguments: list[str]) -> int:
-    """Start or stop; return the exit code."""
+    """Start, use or stop; return the exit code."""
     if arguments == ["start"]:
-        installation = find_installation(Environment.from_env())
-        server = start_server(folder(), settings(installation), java_home=installation.java_home)
-        print(f"{server.url} (log: {server.log})")
-        return 0
+        return start()
+    if arguments == ["use"]:
+        return use()
     if arguments == ["stop"]:
         installation = find_installation(Environment.from_env())
-        print(f"servers stopped: {stop_server(folder(), settings(installation))}")
+        print(f"servers stopped: {stop_servers(folder(), settings(installation))}")
         return 0
     print("usage: python -m scd_pipeline_tests.servers start|stop", file=sys.stderr)
     return 2

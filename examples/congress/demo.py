@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from scd_pipeline import reading
 from scd_pipeline.cli.context import CODE_LOCATION, Settings
-from scd_pipeline.cli.dev import dagster_home, location_of
+from scd_pipeline.cli.dev import dagster_home
 from scd_pipeline.cli.render import table
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
@@ -146,6 +146,18 @@ def run_job(
             if isinstance(failure.__cause__, ScdError):
                 raise failure.__cause__ from None
             raise LoadError("STEP_FAILED", job, message=failure.description) from failure
+
+
+def location_of(folder: Path, code_location: str) -> CodeLocationOrigin | None:
+    """Return the code location of a module as `scd dev` serves it; None if the folder's workspace does not have it."""
+    from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget
+
+    workspace = folder / "workspace.yaml"
+    if not workspace.is_file():
+        return ModuleTarget(code_location, None, str(folder), None).create_origins()[0]
+    origins = WorkspaceFileTarget([str(workspace)]).create_origins()
+    modules = {getattr(getattr(o, "loadable_target_origin", None), "module_name", None): o for o in origins}
+    return modules.get(code_location)
 
 
 def _execute(

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from scd_pipeline.spark.installation import Installation
@@ -68,8 +69,12 @@ def main(archive: Path) -> None:
     """Load and query a dimension on an embedded Spark that writes the archive when it exits."""
     from pyspark import SparkContext
 
-    from scd_pipeline import Dimension, Pipeline, Source
+    from scd_pipeline import reading
+    from scd_pipeline.declaration import Dimension, Source
+    from scd_pipeline.deliveries.delivery import Delivery
+    from scd_pipeline.delta.warehouse import Warehouse
     from scd_pipeline.environment import Environment
+    from scd_pipeline.load.run import load
     from scd_pipeline.spark.configuration import spark_conf
     from scd_pipeline.spark.installation import find_installation
     from scd_pipeline.spark.session import local_spark
@@ -85,13 +90,17 @@ def main(archive: Path) -> None:
             extra={"spark.driver.extraJavaOptions": options},
         )
         java = SparkContext._gateway.proc  # type: ignore[union-attr]
-        pipeline = Pipeline(Path(folder, "warehouse"), spark=spark)
+        warehouse = Warehouse(spark, Path(folder, "warehouse"))
         customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
-        for day, city in (("2024-01-01", "Rome"), ("2024-01-02", "Oslo")):
-            pipeline.load(customer, [{"id": "7", "city": city}], at=day)
-        pipeline.history(customer).collect()
-        pipeline.as_of(customer, "2024-01-01").collect()
-        pipeline.sql("SELECT city FROM dim_customer_current").collect()
+        days = [datetime(2024, 1, 1), datetime(2024, 1, 2)]
+        for day, city in zip(days, ("Rome", "Oslo"), strict=True):
+            delivery = Delivery("crm", day.date().isoformat(), at=day, frame=[{"id": "7", "city": city}])
+            load(warehouse, customer, [delivery])
+            reading.create_views(warehouse, [customer.name])
+        reading.history(warehouse, customer).collect()
+        reading.as_of(warehouse, customer, days[0]).collect()
+        reading.register(warehouse, query="SELECT city FROM dim_customer_current")
+        spark.sql("SELECT city FROM dim_customer_current").collect()
         spark.stop()
         # The embedded Java exits at the end of its input.
         java.stdin.close()

@@ -23,8 +23,6 @@ from scd_pipeline.spark.remote import redacted_address, require_server
 from scd_pipeline.spark.server import connect_server
 
 if TYPE_CHECKING:
-    from dagster._core.remote_origin import CodeLocationOrigin
-
     from scd_pipeline.cli.context import Settings
 
 _END_SECONDS = 120  # Dagster gives each of its processes a minute
@@ -103,18 +101,6 @@ def command(folder: Path, port: int, code_location: str) -> list[str]:
     target = ["-w", str(workspace)] if workspace else ["-m", code_location]
     # Without the warning that `dg dev` replaces this command.
     return [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", str(port), *target]
-
-
-def location_of(folder: Path, code_location: str) -> CodeLocationOrigin | None:
-    """Return the code location of a module as `command` serves it; None if the folder's workspace does not have it."""
-    from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget
-
-    workspace = _workspace(folder)
-    if workspace is None:
-        return ModuleTarget(code_location, None, str(folder), None).create_origins()[0]
-    origins = WorkspaceFileTarget([str(workspace)]).create_origins()
-    modules = {getattr(getattr(o, "loadable_target_origin", None), "module_name", None): o for o in origins}
-    return modules.get(code_location)
 
 
 def _workspace(folder: Path) -> Path | None:

@@ -17,6 +17,7 @@ from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import collect
 from scd_pipeline.cli.spark_errors import query_errors
 from scd_pipeline.errors import SetupError, UsageError
+from scd_pipeline.instants import to_instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,7 +112,7 @@ def as_of(
     declared = dimension if system_time is None else settings.declared_dimension(dimension)
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
         if not reading.table_shape(warehouse, declared).has_windows:
-            warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {business_time}")
+            warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {time}")
         rows = reading.as_of(warehouse, declared, business_time, known_at=system_time)
         _write(_filter(rows, conditions), output)
 
@@ -236,10 +237,10 @@ def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
 
 
 def _parse_time(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError:
-        raise UsageError("INVALID_TIME", text) from None
+    time = to_instant(text)
+    if time is None:
+        raise UsageError("INVALID_TIME", text)
+    return time
 
 
 def _filter(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:

@@ -217,6 +217,7 @@ def cell(value: str | None) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the columns on a terminal: wide characters need two, combining ones none."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+    """Return the columns that a text needs on a terminal."""
+    from rich.cells import cell_len
+
+    return cell_len(text)

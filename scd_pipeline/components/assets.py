@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -18,7 +17,6 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import load as load_table
-from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.reading import create_views
 
 _EXAMPLES = 8
@@ -67,7 +65,8 @@ def dimension_assets(
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
         examples = load_metadata.examples(result, dimension, audit)
         return LoadReport(
-            dimension.name,
+            dimension,
+            warehouse,
             result,
             sizes=_sizes(warehouse, dimension.name, versions),
             counts={
@@ -79,8 +78,6 @@ def dimension_assets(
                 LOG_SUFFIX: load_metadata.last_deliveries(result),
                 "": {**examples, **load_metadata.entity_history(warehouse, dimension, result)},
             },
-            delivery_metadata=partial(load_metadata.delivery_counts, audit=audit),
-            check=lambda names: check_dimension(warehouse, dimension, names),
         )
 
     return load_step(dimension, specs, load)
@@ -116,7 +113,8 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
         create_views(warehouse, [fact.name], [fact], failed=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version}
         return LoadReport(
-            fact.name,
+            fact,
+            warehouse,
             result,
             sizes=_sizes(warehouse, fact.name, versions),
             counts={
@@ -124,8 +122,6 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
                 "": load_metadata.table_counts(result),
             },
             details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": load_metadata.examples(result, shape)},
-            delivery_metadata=partial(load_metadata.delivery_counts, entities="facts"),
-            check=lambda names: check_fact(warehouse, fact, names),
         )
 
     return load_step(shape, specs, load)

@@ -98,7 +98,7 @@ def _is_file(delivery: Delivery) -> bool:
 def _logged_deliveries(warehouse: Warehouse, dimension: Dimension) -> dict[str, tuple[Delivery, BatchResult]]:
     """Return the deliveries in the change log with the result that loading them again would have, by partition key."""
     logged = [
-        (Delivery(b.source, b.delivery, channel=b.channel), BatchResult(b.id, b.source, b.delivery, "unchanged"))
+        (Delivery(b.source, b.delivery, channel=b.channel), BatchResult(b.id, *b.delivery_key, "unchanged"))
         for b in open_log(warehouse, dimension).batches()
     ]
     return {partition_key(delivery, dimension): (delivery, result) for delivery, result in logged}

@@ -22,7 +22,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.components import plots
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
-from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.deliveries.result import OUTCOMES, BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
@@ -37,7 +37,6 @@ TableMetadata = dict[str, dict[str, Any]]
 
 _MAX_ITEMS = 20
 """Number of deliveries or versions that a table or a plot contains."""
-_OUTCOMES = ("accepted", "unchanged", "superseded", "missing", "rejected")
 _ROW_COUNTS = {"rows_read": "rows", "rows_quarantined": "bad_rows", "values_set_to_null": "nulled_values"}
 """Metadata keys of a delivery's rows and bad values, and the fields of its batch."""
 _VERSION_COUNTS = ("versions_opened", "versions_closed")
@@ -81,7 +80,7 @@ def log_counts(result: LoadResult, *, entities: str = "entities") -> dict[str, A
     """Return deliveries by outcome, and the rows read, quarantined, new, changed and deleted of the accepted ones."""
     outcomes = [batch.outcome for batch in result.batches]
     accepted = [batch for batch in result.batches if batch.outcome == "accepted"]
-    counts = {f"deliveries_{outcome}": outcomes.count(outcome) for outcome in _OUTCOMES}
+    counts = {f"deliveries_{outcome}": outcomes.count(outcome) for outcome in OUTCOMES}
     return {**counts, **_batch_counts(accepted, entities), "seconds": round(result.seconds, 1)}
 
 
@@ -180,7 +179,7 @@ def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None
 def _delivery_labels(batches: Sequence[BatchResult]) -> list[str]:
     """Return the names of deliveries, with source and channel if two of them have the same name."""
     names = Counter(batch.delivery for batch in batches)
-    return [b.delivery if names[b.delivery] == 1 else ".".join(b.batch_id.split("/")[:3]) for b in batches]
+    return [b.delivery if names[b.delivery] == 1 else ".".join(b.delivery_key) for b in batches]
 
 
 def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,14 @@ from scd_pipeline.components import load_metadata
 from scd_pipeline.components.check_results import as_evaluation
 from scd_pipeline.components.dagster_internals import plan_materialization, planned_checks, report_check
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
+from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import CheckResult
+from scd_pipeline.operations.check import CheckResult, check_dimension, check_fact
 
 Batches = Mapping["str | None", "BatchResult | None"]
 """Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
@@ -27,7 +29,9 @@ Batches = Mapping["str | None", "BatchResult | None"]
 class LoadReport:
     """The result of a load with the metadata of its assets, by the suffix of each table."""
 
-    table: str
+    declared: Dimension | Fact
+    warehouse: Warehouse
+    """The warehouse that the load wrote to."""
     result: LoadResult
     sizes: load_metadata.TableMetadata
     """Rows and Delta version of each table; every partition that the load stored has them."""
@@ -35,10 +39,11 @@ class LoadReport:
     """Counts of the whole load."""
     details: load_metadata.TableMetadata
     """Tables and plots of the whole load; only one event of each asset has them."""
-    delivery_metadata: Callable[[BatchResult], load_metadata.TableMetadata]
-    """Returns the effect of one delivery."""
-    check: Callable[[Collection[str]], Sequence[CheckResult]]
-    """Runs the checks of some names on the tables as they are now."""
+
+    @property
+    def table(self) -> str:
+        """The name of the dimension or fact."""
+        return self.declared.name
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -54,6 +59,17 @@ class LoadReport:
             effect = {**effect, load_metadata.FILE: file_signature}
         details = self.details.get(suffix, {}) if has_details else {}
         return {**effect, **self.sizes[suffix], **load_metadata.with_load_prefix({**self.counts[suffix], **details})}
+
+    def delivery_metadata(self, batch: BatchResult) -> load_metadata.TableMetadata:
+        """Return the effect of one delivery."""
+        entities = "facts" if isinstance(self.declared, Fact) else "entities"
+        return load_metadata.delivery_counts(batch, self.result.audit, entities=entities)
+
+    def check(self, names: Collection[str]) -> Sequence[CheckResult]:
+        """Run the checks of some names on the tables as they are now."""
+        if isinstance(self.declared, Fact):
+            return check_fact(self.warehouse, self.declared, names)
+        return check_dimension(self.warehouse, self.declared, names)
 
 
 def record_materializations(

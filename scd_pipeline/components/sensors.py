@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 
@@ -57,7 +57,7 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
         ),
     )
     def rekey_fact(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        before: dict[str, list[int]] = json.loads(context.cursor or "{}")
+        before = _parse_cursor(context.cursor)
         now, has_changed = dict(before), False
         for name, key in ((key.to_user_string(), key) for key in keys):
             (event,) = context.instance.fetch_materializations(key, limit=1).records or (None,)
@@ -65,13 +65,14 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
             if event is None or "delta_version" not in counts:
                 continue
             # A table that was recreated may have the Delta version that the sensor saw before.
-            now[name] = [counts["delta_version"], event.storage_id]
-            version, storage_id = before.get(name, (-1, -1))
-            has_row_changes = event.storage_id != storage_id and any(counts.get(rows) for rows in ROW_ACTION_COUNTS)
-            has_changed = has_changed or has_row_changes or counts["delta_version"] != version
+            last = before.get(name, _Materialization())
+            now[name] = _Materialization(counts["delta_version"], event.storage_id)
+            is_new = now[name].storage_id != last.storage_id
+            has_row_changes = is_new and any(counts.get(rows) for rows in ROW_ACTION_COUNTS)
+            has_changed = has_changed or has_row_changes or now[name].delta_version != last.delta_version
         if not has_changed:
             return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))
-        versions = ",".join(f"{name}@{version}#{event}" for name, (version, event) in sorted(now.items()))
+        versions = ",".join(f"{name}@{seen.delta_version}#{seen.storage_id}" for name, seen in sorted(now.items()))
         request = dg.RunRequest(
             f"{fact.name}:{versions}", run_config=load_run_config(fact.name, {}), partition_key=EVERYTHING
         )
@@ -82,6 +83,19 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
         )
 
     return rekey_fact
+
+
+class _Materialization(NamedTuple):
+    """The latest materialization of a dimension that the sensor has seen, as its cursor stores it."""
+
+    delta_version: int = -1
+    storage_id: int = -1
+    """The number of the event."""
+
+
+def _parse_cursor(text: str | None) -> dict[str, _Materialization]:
+    """Return the materializations in the cursor of the sensor, by dimension; none if no cursor is stored."""
+    return {name: _Materialization(*fields) for name, fields in json.loads(text or "{}").items()}
 
 
 def _int_metadata(event: dg.AssetMaterialization | None) -> dict[str, int]:

@@ -30,8 +30,3 @@ class Begin:
     def at_time(self) -> datetime:
         """Return `at` as a time in UTC."""
         return moment(self.at)
-
-    @property
-    def until_time(self) -> datetime:
-        """Return `for_first_changes_until` as a time in UTC."""
-        return moment(self.for_first_changes_until)

@@ -87,11 +87,6 @@ class Dimension:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
-    def live_attributes(self) -> tuple[Attribute, ...]:
-        """The attributes that are not retired (S20)."""
-        return tuple(attribute for attribute in self.attributes if not attribute.retired)
-
-    @property
     def has_windows(self) -> bool:
         """Whether the table has windows: any attribute opens versions (S33)."""
         return any(attribute.opens_versions for attribute in self.attributes)

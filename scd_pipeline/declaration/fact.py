@@ -18,7 +18,7 @@ from scd_pipeline.errors import DeclarationError, ValidationError
 DELIVERY_TIME = "_scd.at"
 """The time of a row's delivery, as an expression over the columns of the row."""
 
-Report = Callable[[str, str, str], None]
+Report = Callable[[str, str, str, str], None]
 _PLAIN = Source("plain")
 
 
@@ -39,12 +39,12 @@ class Role:
 
     def __init__(self, dimension: Dimension, key: str | Sequence[str] | None = None) -> None:
         if not isinstance(dimension, Dimension):
-            raise DeclarationError([ValidationError("role", "dimension", *_not_a_dimension(dimension))])
+            raise DeclarationError([ValidationError("INVALID_KIND", "role", "dimension", *_not_a_dimension(dimension))])
         names = dimension.key_names if key is None else as_tuple(key)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             problem = f"{display(key)} is not a name or a list of names"
             raise DeclarationError(
-                [ValidationError("role", "key", problem, "name the fact's columns of the business key")]
+                [ValidationError("INVALID_KIND", "role", "key", problem, "name the fact's columns of the business key")]
             )
         set_frozen_fields(self, dimension=dimension, key=names)
 
@@ -180,23 +180,31 @@ def _not_a_dimension(values: object) -> tuple[str, str]:
 def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
     """Raise one DeclarationError with all arguments of an invalid kind, if there are any."""
     errors = [
-        ValidationError(location, name, f"{display(values)} is not names with values", "give a mapping")
+        ValidationError("INVALID_KIND", location, name, f"{display(values)} is not names with values", "give a mapping")
         for name, values in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
         if not isinstance(values, Mapping)
     ]
     roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
     errors += [
-        ValidationError(location, joined("dimensions", role), *_not_a_dimension(dimension))
+        ValidationError("INVALID_KIND", location, joined("dimensions", role), *_not_a_dimension(dimension))
         for role, dimension in roles
         if not isinstance(dimension, (Dimension, Role))
     ]
     if not isinstance(event_time, str):
         errors.append(
-            ValidationError(location, "event_time", f"{display(event_time)} is not text", "name the column of the time")
+            ValidationError(
+                "INVALID_KIND",
+                location,
+                "event_time",
+                f"{display(event_time)} is not text",
+                "name the column of the time",
+            )
         )
     if not isinstance(source, Source):
         errors.append(
-            ValidationError(location, "source", f"{display(source)} is not a source", "give a Source with a feed")
+            ValidationError(
+                "INVALID_KIND", location, "source", f"{display(source)} is not a source", "give a Source with a feed"
+            )
         )
     if errors:
         raise DeclarationError(errors)
@@ -207,8 +215,8 @@ def _check(fact: Fact) -> None:
     location = fact.origin or str(fact.name)
     errors: list[ValidationError] = []
 
-    def report(name: str, problem: str, fix: str) -> None:
-        errors.append(ValidationError(location, name, problem, fix))
+    def report(code: str, name: str, problem: str, fix: str) -> None:
+        errors.append(ValidationError(code, location, name, problem, fix))
 
     for check in (_check_options, _check_source, _check_roles, _check_key_columns, _check_time):
         check(fact, report)
@@ -217,7 +225,9 @@ def _check(fact: Fact) -> None:
         try:
             fact.as_dimension()
         except DeclarationError as error:
-            translated = [ValidationError(location, _fact_field(e.field), e.problem, e.fix) for e in error.errors]
+            translated = [
+                ValidationError(e.code, location, _fact_field(e.field), e.problem, e.fix) for e in error.errors
+            ]
             errors += [validation_error for validation_error in translated if validation_error.field not in reported]
     if errors:
         raise DeclarationError(errors)
@@ -225,34 +235,41 @@ def _check(fact: Fact) -> None:
 
 def _check_options(fact: Fact, report: Report) -> None:
     if not (isinstance(fact.name, str) and is_table_name(fact.name)):
-        report("fact", f"{display(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
+        report("INVALID_NAME", "fact", f"{display(fact.name)} cannot be the name of a table", TABLE_NAME_RULE)
     if not fact.grain:
-        report("grain", "is missing", "name the columns that identify a row, with their types")
+        report("MISSING_VALUE", "grain", "is missing", "name the columns that identify a row, with their types")
     if not fact.roles:
-        report("dimensions", "is missing", "name at least one dimension, by its role")
+        report("MISSING_VALUE", "dimensions", "is missing", "name at least one dimension, by its role")
     if fact.event_at not in ("row", "delivery"):
-        report("event_at", f"{display(fact.event_at)} is not allowed", "write row or delivery")
+        report("NOT_ALLOWED", "event_at", f"{display(fact.event_at)} is not allowed", "write row or delivery")
     names = {"event_time": fact.event_time, "row_key": fact.row_key}
     names |= {f"dimensions.{name}": name for name, _ in fact.roles}
     for field_name, name in names.items():
         if not (isinstance(name, str) and is_column_name(name)):
-            report(field_name, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
+            report("INVALID_NAME", field_name, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
 
 
 def _check_source(fact: Fact, report: Report) -> None:
     path = f"sources.{fact.source.name}"
     for option in ("attributes", "existence", "retire_guard"):
         if getattr(fact.source, option) != getattr(_PLAIN, option):
-            report(f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
+            report("NOT_APPLICABLE", f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
-        report(path, "facts come by a feed", "write `feed:` with its path")
+        report("FACT_SOURCE", path, "facts come by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
-        report(f"{path}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`")
+        report(
+            "NOT_APPLICABLE", f"{path}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`"
+        )
     elif fact.source.feed.updates != "full":  # a row without its event time has no time (S23)
-        report(f"{path}.feed.updates", "the feed of a fact provides all columns", "remove `updates` and `nulls`")
+        report(
+            "NOT_APPLICABLE",
+            f"{path}.feed.updates",
+            "the feed of a fact provides all columns",
+            "remove `updates` and `nulls`",
+        )
     elif fact.source.feed.placeholder == "delivery":  # a fact has no `effective_at` that could replace it
         problem = "{delivery} is any name, and a fact takes a delivery's time from its name"
-        report(f"{path}.feed.path", problem, "write {date} or {datetime} in its place")
+        report("PATH_PLACEHOLDER", f"{path}.feed.path", problem, "write {date} or {datetime} in its place")
 
 
 def _check_roles(fact: Fact, report: Report) -> None:
@@ -263,16 +280,18 @@ def _check_roles(fact: Fact, report: Report) -> None:
         business_key = role.dimension.business_key
         if len(role.key) != len(business_key):
             keys = ", ".join(role.dimension.key_names)
-            report("dimensions", f"{name}.key names {len(role.key)} columns", f"name one for each of {keys}")
+            report(
+                "ROLE_KEY", "dimensions", f"{name}.key names {len(role.key)} columns", f"name one for each of {keys}"
+            )
             continue
         for column, key in zip(role.key, business_key, strict=True):
             if types.setdefault(column, key.type) != key.type:
                 problem = f"{column} is {types[column]} here, and {key.name} of {role.dimension.name} is {key.type}"
-                report(f"dimensions.{name}.key", problem, f"declare {column} as {key.type}")
+                report("ROLE_KEY", f"dimensions.{name}.key", problem, f"declare {column} as {key.type}")
             if column in measured:
-                report(f"measures.{column}", "is a business key of a dimension too", "remove it here")
+                report("NAME_IN_USE", f"measures.{column}", "is a business key of a dimension too", "remove it here")
     if fact.event_time in measured:
-        report(f"measures.{fact.event_time}", "is the event time too", "remove it here")
+        report("NAME_IN_USE", f"measures.{fact.event_time}", "is the event time too", "remove it here")
 
 
 def _check_key_columns(fact: Fact, report: Report) -> None:
@@ -284,13 +303,18 @@ def _check_key_columns(fact: Fact, report: Report) -> None:
     for path, column in delivered:
         if role_name := roles.get(str(column).casefold()):
             problem = f"{column} is the column of the surrogate key of role {role_name}"
-            report(path, problem, "give that role another name, or let the source's column have one")
+            report("NAME_IN_USE", path, problem, "give that role another name, or let the source's column have one")
 
 
 def _check_time(fact: Fact, report: Report) -> None:
     in_grain = {column.name: column.type for column in fact.grain}.get(fact.event_time)
     if in_grain is not None and in_grain not in ("timestamp", "date"):
-        report(f"grain.{fact.event_time}", f"the event time is a {in_grain}", "declare it as timestamp or date")
+        report(
+            "INVALID_TYPE",
+            f"grain.{fact.event_time}",
+            f"the event time is a {in_grain}",
+            "declare it as timestamp or date",
+        )
 
 
 def _fact_field(field: str) -> str:

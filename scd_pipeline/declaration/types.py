@@ -155,7 +155,7 @@ def parse_type(text: str) -> DataType:
 
 
 def _reject(text: object, problem: str, fix: str) -> NoReturn:
-    raise DeclarationError([ValidationError("type", display(text), problem, fix)])
+    raise DeclarationError([ValidationError("INVALID_TYPE", "type", display(text), problem, fix)])
 
 
 class _Parser:

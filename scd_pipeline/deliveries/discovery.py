@@ -21,7 +21,7 @@ from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.paths import normalize_path
 from scd_pipeline.deliveries.readers import partition_column
-from scd_pipeline.delta.commits import CHANGES_NO_ROW
+from scd_pipeline.delta_operations import CHANGES_NO_ROW
 from scd_pipeline.errors import SourceDataError, first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.batch import rank

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
 from scd_pipeline.deliveries.delivery import Delivery
-from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.deliveries.result import BatchResult, Outcome
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.history.batch import Batch
 
@@ -53,12 +53,13 @@ class PendingDelivery:
         """The text that its rows carry: the batch id, with a number if the load has the same batch twice."""
         return f"{self.batch.id}#{self.duplicate}" if self.duplicate else self.batch.id
 
-    def result(self, outcome: str, rejection: BatchRejected | None = None) -> BatchResult:
+    def result(self, outcome: Outcome, rejection: BatchRejected | None = None) -> BatchResult:
         """Return its result, with the condition if there is a rejection."""
         batch = self.batch
         result = BatchResult(
             batch.id,
             batch.source,
+            batch.channel,
             batch.delivery,
             outcome,
             batch.rows,

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from scd_pipeline.history.batch import DeliveryKey
+
+Outcome = Literal["accepted", "unchanged", "superseded", "missing", "rejected"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,7 @@ class BatchResult:
     Attributes:
         batch_id: The id of the batch.
         source: The name of its source.
+        channel: The channel of that source, `snapshot` or `feed`.
         delivery: The name of the delivery.
         outcome: `accepted`; `unchanged` (a retry); `superseded` (a higher revision is current); `missing` (a table
             version whose files no longer exist); or `rejected`.
@@ -55,8 +62,9 @@ class BatchResult:
 
     batch_id: str
     source: str
+    channel: str
     delivery: str
-    outcome: str
+    outcome: Outcome
     rows: int = 0
     bad_rows: int = 0
     new: int = 0
@@ -70,6 +78,11 @@ class BatchResult:
     fix: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
     nulled_values: int = 0
+
+    @property
+    def delivery_key(self) -> DeliveryKey:
+        """Source, channel and name of the delivery, which all its revisions share."""
+        return (self.source, self.channel, self.delivery)
 
     def __str__(self) -> str:
         text = f"{self.batch_id}: {self.outcome}"

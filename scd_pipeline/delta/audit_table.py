@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.declaration.types import Array, Map, Primitive, parse_type
 from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
 from scd_pipeline.expressions import col, key_text, to_current_names
 from scd_pipeline.history.transitions import (
@@ -155,11 +155,15 @@ def _content(dimension: Dimension) -> Column:
 
 def _order_independent(name: str, ddl: str) -> Column:
     """Return a column for JSON: times in microseconds, which JSON would cut off, and names of attributes sorted."""
-    if ddl == "timestamp":
-        return F.unix_micros(name)
-    if ddl.startswith("map<"):
-        return F.sort_array(F.map_entries(name))
-    return F.sort_array(name) if ddl.startswith("array<") else col(name)
+    match parse_type(ddl):
+        case Primitive("timestamp"):
+            return F.unix_micros(name)
+        case Map():
+            return F.sort_array(F.map_entries(name))
+        case Array():
+            return F.sort_array(name)
+        case _:
+            return col(name)
 
 
 def _with_current_names(rows: DataFrame, dimension: Dimension) -> DataFrame:

@@ -20,6 +20,7 @@ from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.delta.repair import repair_instructions
+from scd_pipeline.delta_operations import CHANGES_NO_ROW
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
 from scd_pipeline.instants import from_micros
 
@@ -28,32 +29,6 @@ _FORMAT = 1
 _LISTED_BATCHES = 100
 _PAGES = (3, 50, 1000, 1_000_000)
 """How many rows of a table's history are read at first, and how many if they do not reach back far enough."""
-CHANGES_NO_ROW = {
-    "CREATE TABLE",
-    "OPTIMIZE",
-    "VACUUM START",
-    "VACUUM END",
-    "SET TBLPROPERTIES",
-    "UNSET TBLPROPERTIES",
-    "ADD COLUMNS",
-    "RENAME COLUMN",
-    "CHANGE COLUMN",
-    "CHANGE COLUMNS",
-    "ADD CONSTRAINT",
-    "DROP CONSTRAINT",
-    "CLUSTER BY",
-    "UPGRADE PROTOCOL",
-    "DROP FEATURE",
-    "COMPUTE STATS",
-    "DOMAIN METADATA CLEANUP",
-    "OPTIMIZE CHECKPOINT",
-    "REMOVE COLUMN MAPPING",
-    "REORG",
-    "REORG TABLE UPGRADE UNIFORM",
-    "ROW TRACKING BACKFILL",
-    "ROW TRACKING UNBACKFILL",
-}
-"""Operations in a Delta table's history that change none of its rows."""
 _RESTORE = "RESTORE"
 
 

@@ -14,15 +14,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.schema import dimension_schema
 
 FORMAT = "scd_pipeline.format"
-DECLARATION = "scd_pipeline.declaration"
 APPEND_ONLY = {"delta.appendOnly": "true", "delta.enableDeletionVectors": "false"}
 """No row of such a table is deleted; with deletion vectors, planning a scan of it costs twice as much."""
+_UNCHANGEABLE_OPTIONS = (
+    "key",
+    "surrogate_key",
+    "key_salt",
+    "open_end",
+    "begin",
+    "deleted_rows",
+    "deleted_at",
+    "existence_source",
+)
 _TYPES_WITH_STATISTICS = frozenset(
     [
         "tinyint",
@@ -93,31 +103,11 @@ def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:
-    """Return the table properties that store the declaration.
-
-    They contain hexadecimal digits, because Spark hides the value of a property that looks like a secret or an address.
-    """
-    text = json.dumps(declaration_fields(dimension), sort_keys=True)
-    return {FORMAT: "1", DECLARATION: text.encode().hex()}
+    """Return the table properties with the format of the table and its declaration."""
+    return {FORMAT: "1", **StoredDeclaration.from_dimension(dimension).to_properties()}
 
 
-def declaration_fields(dimension: Dimension) -> dict[str, Any]:
-    """Return the part of a declaration that cannot change for an existing table (S35)."""
-    return {
-        "key": [[key.name, key.type] for key in dimension.business_key],
-        "attributes": {a.name: [int(a.scd), a.type, a.previous] for a in dimension.attributes},
-        "former_names": {former: a.name for a in dimension.attributes for former in a.former_names},
-        "surrogate_key": dimension.surrogate_key,
-        "key_salt": dimension.key_salt,
-        "open_end": dimension.open_end,
-        "begin": [dimension.begin.at, dimension.begin.for_first_changes_until] if dimension.begin else None,
-        "deleted_rows": dimension.deleted_rows,
-        "deleted_at": dimension.deleted_at,
-        "existence_source": dimension.existence_source.name,
-    }
-
-
-def require_same_declaration(dimension: Dimension, stored: Mapping[str, Any]) -> None:
+def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) -> None:
     """Check that the declaration does not differ from the one that the table was created with.
 
     Renamed attributes and removed former names are allowed. A new attribute is allowed too, unless it needs windows and
@@ -126,24 +116,25 @@ def require_same_declaration(dimension: Dimension, stored: Mapping[str, Any]) ->
     Raises:
         DeclarationError: With every difference.
     """
-    declared = declaration_fields(dimension)
+    declared = StoredDeclaration.from_dimension(dimension)
     stored_names: dict[str, str] = {}
     errors = []
-    for field in [name for name in declared if name not in ("attributes", "former_names")]:
-        if stored.get(field) != declared[field]:
-            errors.append(_difference(dimension, field, stored.get(field), declared[field]))
-    for name, before in stored["attributes"].items():
+    for option in _UNCHANGEABLE_OPTIONS:
+        before, now = getattr(stored, option), getattr(declared, option)
+        if before != now:
+            errors.append(_difference(dimension, option, before, now))
+    for name, attribute in stored.attributes.items():
         current = next((a for a in dimension.attributes if a.name == name or name in a.former_names), None)
         if current is None:
             errors.append(_undeclared_attribute(dimension, name, f"the table has attribute {name}"))
         elif (other := stored_names.setdefault(current.name, name)) != name:
             problem = f"the table has both {other} and {name}, each with values of its own"
             fix = "name neither in `former_names` of the other, and keep one with `retired: true`"
-            errors.append(_error(dimension, f"attributes.{current.name}", problem, fix))
-        elif declared["attributes"][current.name] != before:
+            errors.append(_error("TABLE_HAS_BOTH", dimension, f"attributes.{current.name}", problem, fix))
+        elif (now := declared.attributes[current.name]) != attribute:
             field = f"attributes.{current.name}"
-            errors.append(_difference(dimension, field, before, declared["attributes"][current.name]))
-    if not any(Attribute(scd).opens_versions for scd, _, _ in stored["attributes"].values()):
+            errors.append(_difference(dimension, field, attribute.to_list(), now.to_list()))
+    if not any(attribute.opens_versions for attribute in stored.attributes.values()):
         new = [a for a in dimension.attributes if a.name not in stored_names]
         errors += [_attribute_without_windows(dimension, attribute) for attribute in new if attribute.opens_versions]
     if errors:
@@ -164,27 +155,33 @@ def require_declared_attributes(dimension: Dimension, logged_attributes: Iterabl
         raise DeclarationError([_undeclared_attribute(dimension, name, problem.format(name)) for name in undeclared])
 
 
-def _error(dimension: Dimension, field: str, problem: str, fix: str) -> ValidationError:
-    return ValidationError(dimension.origin or dimension.name, field, problem, fix)
+def _error(code: str, dimension: Dimension, field: str, problem: str, fix: str) -> ValidationError:
+    return ValidationError(code, dimension.origin or dimension.name, field, problem, fix)
 
 
 def _undeclared_attribute(dimension: Dimension, name: str, evidence: str) -> ValidationError:
     problem = f"{evidence}, which is not declared"
     fix = "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it"
-    return _error(dimension, f"attributes.{name}", problem, fix)
+    return _error("TABLE_HAS_ATTRIBUTE", dimension, f"attributes.{name}", problem, fix)
 
 
 def _attribute_without_windows(dimension: Dimension, attribute: Attribute) -> ValidationError:
     problem = f"the table was created without windows, and type {int(attribute.scd)} needs them"
     return _error(
-        dimension, f"attributes.{attribute.name}", problem, "declare it with type 0, 1 or 3, or load into a new table"
+        "TABLE_WITHOUT_WINDOWS",
+        dimension,
+        f"attributes.{attribute.name}",
+        problem,
+        "declare it with type 0, 1 or 3, or load into a new table",
     )
 
 
-def _difference(dimension: Dimension, field: str, before: Any, declared: Any) -> ValidationError:
+def _difference(dimension: Dimension, field: str, before: object, declared: object) -> ValidationError:
     before_text, declared_text = _display_field(field, before), _display_field(field, declared)
     problem = f"the table was created with {before_text}; the declaration has {declared_text}"
-    return _error(dimension, field, problem, "restore the earlier declaration, or load into a new table")
+    return _error(
+        "TABLE_DIFFERS", dimension, field, problem, "restore the earlier declaration, or load into a new table"
+    )
 
 
 def _display_field(field: str, value: Any) -> str:
@@ -215,13 +212,7 @@ def require_own_tables(*tables: Table) -> set[str]:
     return existing
 
 
-def stored_declaration(properties: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the declaration that a table's properties store, None if this package did not create the table."""
-    text = properties.get(DECLARATION)
-    return None if text is None else dict(json.loads(bytes.fromhex(text)))
-
-
-def with_former_names(dimension: Dimension, stored: Mapping[str, Any] | None) -> Dimension:
+def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:
     """Return the declaration with every former name of its attributes that the table's stored declaration has (S20).
 
     The log and the audit store values under the name that an attribute had at that time, and are read by all names.
@@ -229,7 +220,7 @@ def with_former_names(dimension: Dimension, stored: Mapping[str, Any] | None) ->
     Raises:
         DeclarationError: Another attribute now has one of those names, so that stored values could belong to either.
     """
-    former_names = (stored or {}).get("former_names", {})
+    former_names = stored.former_names if stored else {}
     owners = {n.casefold(): a.name for a in dimension.attributes for n in (a.name, *a.former_names)}
     names = {a.name: a.former_names for a in dimension.attributes}
     errors = []
@@ -239,7 +230,11 @@ def with_former_names(dimension: Dimension, stored: Mapping[str, Any] | None) ->
             names[renamed] += (former,)
         elif renamed is not None and owner != renamed:
             problem = f"attribute {renamed} had the name {former} before, and the change log has its values under it"
-            errors.append(_error(dimension, f"attributes.{owner}", problem, "choose another name for this attribute"))
+            errors.append(
+                _error(
+                    "NAME_IN_USE", dimension, f"attributes.{owner}", problem, "choose another name for this attribute"
+                )
+            )
     if errors:
         raise DeclarationError(errors)
     attributes = (replace(a, former_names=names[a.name]) for a in dimension.attributes)

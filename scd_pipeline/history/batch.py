@@ -24,10 +24,14 @@ def rank(name: str) -> str:
     """
     if _DATE.fullmatch(name):
         return f"d{name}"
-    if _WHOLE_NUMBER.fullmatch(name):
+    if _is_whole_number(name):
         number = name.lstrip("0") or "0"
         return f"i{number.zfill(20)}" if name == number else f"i{number.zfill(20)}/{name}"  # 1 and 01 are two names
     return f"t{name}"
+
+
+def _is_whole_number(name: str) -> bool:
+    return _WHOLE_NUMBER.fullmatch(name) is not None
 
 
 def revision_token(revision: str | int | datetime) -> str:
@@ -39,7 +43,7 @@ def revision_token(revision: str | int | datetime) -> str:
 
 def next_revision(revision: str) -> str:
     """Return a revision of higher rank: the next number if the revision is a number."""
-    return str(int(revision) + 1) if rank(revision).startswith("i") else f"{revision}+1"
+    return str(int(revision) + 1) if _is_whole_number(revision) else f"{revision}+1"
 
 
 DeliveryKey = tuple[str, str, str]

@@ -72,13 +72,11 @@ class AuditResult:
 
     Attributes:
         dimension: The name of the dimension.
-        steps: The number of steps.
         changes_by_delivery: The number of audit rows by change type, by delivery (`source/channel/delivery`).
         table_version: The newest version of the audit.
     """
 
     dimension: str
-    steps: int
     changes_by_delivery: dict[str, Counter[str]]
     table_version: int
 
@@ -89,8 +87,7 @@ class AuditResult:
 
     def change_counts(self, batch: BatchResult) -> Counter[str]:
         """Return the number of audit rows of a delivery, by change type."""
-        delivery, _, _ = batch.batch_id.rpartition("/")
-        return self.changes_by_delivery.get(delivery, Counter())
+        return self.changes_by_delivery.get("/".join(batch.delivery_key), Counter())
 
 
 def versions(changes: Counter[str]) -> tuple[int, int]:
@@ -200,7 +197,7 @@ def record_from(
     raise_first(damage(log_commit, [last, commit]))
     applied = last.applied(log_commit.table).commit
     if log_commit.number <= applied or not commit.exists:
-        return AuditResult(dimension.name, 0, {}, last.newest)
+        return AuditResult(dimension.name, {}, last.newest)
     if loaded is not None and loaded.records is not None and log_commit.number == applied + 1:
         dimension = loaded.dimension
         steps = [(step, loaded.records) for step in pending_steps([log_commit], [commit], applied)]
@@ -229,7 +226,7 @@ def record_from(
             **table_mark(last_keys),
         }
         last = audit.append(rows.drop(EFFECTIVE_FROM), last.next(high_water_marks=marks, run_id=run_id))
-    result = AuditResult(dimension.name, len(steps), dict(changes), last.newest)
+    result = AuditResult(dimension.name, dict(changes), last.newest)
     progress(f"{audit.name}: appended {sum(result.rows.values())} rows")
     return result
 

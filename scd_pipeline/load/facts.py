@@ -43,7 +43,6 @@ from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.invariants.facts import Versions, keys_outside_window
 from scd_pipeline.load.log import changed_entities, changed_records, log_high_water_mark, open_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
-from scd_pipeline.load.rows import Extension
 
 _REKEYED = "_is_rekeyed"
 
@@ -112,8 +111,59 @@ def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, PinnedDimensio
     return {dimension.name: pin(warehouse, dimension) for dimension in fact.dimensions}
 
 
-def fact_extension(warehouse: Warehouse, fact: Fact) -> Extension:
-    """Return how the rows of a fact get the current surrogate keys, and which stored rows are re-keyed.
+@dataclass(frozen=True, slots=True)
+class FactKeys:
+    """How the rows of a fact get the current surrogate keys, and which stored rows are re-keyed: an `Extension`.
+
+    Attributes:
+        warehouse: The warehouse of the fact.
+        fact: The declaration.
+        last: The last commit of the fact.
+        pinned: The dimensions of the fact by name, read after `last`.
+    """
+
+    warehouse: Warehouse
+    fact: Fact
+    last: PipelineCommit
+    pinned: Mapping[str, PinnedDimension]
+
+    @property
+    def high_water_marks(self) -> Mapping[str, HighWaterMark]:
+        """How far the keys have applied the dimensions and their change logs."""
+        return {name: mark for dimension in self.pinned.values() for name, mark in dimension.high_water_marks.items()}
+
+    @property
+    def roles(self) -> int:
+        """The checksum of the roles."""
+        return roles_checksum(self.fact)
+
+    @property
+    def key_columns(self) -> Mapping[str, str]:
+        """The column of the surrogate key of each role."""
+        return {role: column for role, column, _ in self.fact.keyed_roles}
+
+    def rows_to_recompute(self, stored: DataFrame) -> DataFrame | None:
+        """Return the stored rows that are re-keyed, None if none can be."""
+        if _is_rekeyed_whole(self.fact, self.pinned, self.last):
+            return stored
+        marked = _with_rekeyed(self.warehouse, self.fact, stored, self.pinned, self.last)
+        return None if marked is None else marked.where(F.col(_REKEYED)).drop(_REKEYED)
+
+    def add_columns(self, rows: DataFrame) -> DataFrame:
+        """Add the surrogate key of each role at event time."""
+        return with_keys(rows, self.fact, self._versions)
+
+    def violations(self, rows: DataFrame) -> DataFrame:
+        """Return invariant and key of the rows whose keys do not fit their event time."""
+        return keys_outside_window(rows, self.fact, self._versions)
+
+    @property
+    def _versions(self) -> Versions:
+        return {name: dimension.rows for name, dimension in self.pinned.items()}
+
+
+def fact_keys(warehouse: Warehouse, fact: Fact) -> FactKeys:
+    """Return the keys that the rows of a fact get from its dimensions at their newest versions.
 
     Raises:
         ForeignCommitError: Another program changed the rows of a dimension or its change log.
@@ -123,23 +173,7 @@ def fact_extension(warehouse: Warehouse, fact: Fact) -> Extension:
     last = warehouse.table(fact.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact)
     raise_first([error for dimension in pinned.values() for error in dimension.damage(last)])
-    versions = {name: dimension.rows for name, dimension in pinned.items()}
-
-    def rows_to_recompute(stored: DataFrame) -> DataFrame | None:
-        if _is_rekeyed_whole(fact, pinned, last):
-            return stored
-        marked = _with_rekeyed(warehouse, fact, stored, pinned, last)
-        return None if marked is None else marked.where(F.col(_REKEYED)).drop(_REKEYED)
-
-    def add_columns(rows: DataFrame) -> DataFrame:
-        return with_keys(rows, fact, versions)
-
-    def violations(rows: DataFrame) -> DataFrame:
-        return keys_outside_window(rows, fact, versions)
-
-    marks = {name: mark for dimension in pinned.values() for name, mark in dimension.high_water_marks.items()}
-    key_columns = {role: column for role, column, _ in fact.keyed_roles}
-    return Extension(rows_to_recompute, add_columns, violations, marks, roles_checksum(fact), key_columns)
+    return FactKeys(warehouse, fact, last, pinned)
 
 
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +14,8 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import stored_declaration, with_former_names
+from scd_pipeline.delta.schema import with_former_names
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, delivery_id
 from scd_pipeline.history.batch import Batch, batches_in_effect
@@ -33,12 +33,12 @@ def open_log(warehouse: Warehouse, dimension: Dimension, commit: PipelineCommit 
     Raises:
         DeclarationError: As for `with_former_names`.
     """
-    stored = stored_declaration(warehouse.table(dimension.name).properties())
+    stored = StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
     return build_log(warehouse, dimension, stored, commit)
 
 
 def build_log(
-    warehouse: Warehouse, dimension: Dimension, stored: Mapping[str, Any] | None, commit: PipelineCommit | None = None
+    warehouse: Warehouse, dimension: Dimension, stored: StoredDeclaration | None, commit: PipelineCommit | None = None
 ) -> ChangeLog:
     """Return the change log as `open_log` does, with the declaration that the dimension's table stores."""
     table = warehouse.table(dimension.name + LOG_SUFFIX)

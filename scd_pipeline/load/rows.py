@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -37,26 +38,29 @@ _ASSIGNED = "assigned"
 """The name of the row that has the number of surrogate keys that were assigned before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """What the rows of a table get in addition to their change log, as the rows of a fact get keys (S23, S24).
+class Extension(Protocol):
+    """What the rows of a table get in addition to their change log, as the rows of a fact get keys (S23, S24)."""
 
-    Attributes:
-        rows_to_recompute: Returns those of the stored rows that are recomputed without a change record, None if none
-            can be.
-        add_columns: Adds the columns to rows.
-        violations: Returns invariant and key of the rows that may not be written.
-        high_water_marks: How far the columns have applied other tables.
-        roles: The checksum of the roles of a fact.
-        key_columns: The column of the surrogate key of each role.
-    """
+    @property
+    def high_water_marks(self) -> Mapping[str, HighWaterMark]:
+        """How far the columns have applied other tables."""
 
-    rows_to_recompute: Callable[[DataFrame], DataFrame | None]
-    add_columns: Callable[[DataFrame], DataFrame]
-    violations: Callable[[DataFrame], DataFrame]
-    high_water_marks: Mapping[str, HighWaterMark]
-    roles: int = 0
-    key_columns: Mapping[str, str] = field(default_factory=dict)
+    @property
+    def roles(self) -> int:
+        """The checksum of the roles of a fact."""
+
+    @property
+    def key_columns(self) -> Mapping[str, str]:
+        """The column of the surrogate key of each role."""
+
+    def rows_to_recompute(self, stored: DataFrame) -> DataFrame | None:
+        """Return those of the stored rows that are recomputed without a change record, None if none can be."""
+
+    def add_columns(self, rows: DataFrame) -> DataFrame:
+        """Add the columns to rows."""
+
+    def violations(self, rows: DataFrame) -> DataFrame:
+        """Return invariant and key of the rows that may not be written."""
 
 
 @dataclass(frozen=True, slots=True)

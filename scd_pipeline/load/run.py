@@ -31,7 +31,7 @@ from scd_pipeline.errors import BatchRejected
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, record_from
-from scd_pipeline.load.facts import add_reserved_member, fact_extension
+from scd_pipeline.load.facts import add_reserved_member, fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
@@ -91,7 +91,7 @@ def plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Del
         ScdError: As `load`, apart from write conflicts.
     """
     if isinstance(table, Fact):
-        return build_plan(warehouse, table.as_dimension(), deliveries, extension=fact_extension(warehouse, table))
+        return build_plan(warehouse, table.as_dimension(), deliveries, extension=fact_keys(warehouse, table))
     return build_plan(warehouse, table, deliveries)
 
 
@@ -222,7 +222,7 @@ def _load_fact(
         retry=retry,
         progress=progress,
         examples=examples,
-        extension=lambda: fact_extension(warehouse, fact),
+        extension=lambda: fact_keys(warehouse, fact),
     )
 
 
@@ -234,7 +234,6 @@ def ingest_and_apply(
     run_id: str = "",
     retry: Retry | None = None,
     progress: Progress = ignore_progress,
-    clock: Callable[[], float] = time.monotonic,
     extension: Callable[[], Extension] | None = None,
     examples: int = 0,
     downstream: Sequence[PipelineCommit] = (),
@@ -247,7 +246,7 @@ def ingest_and_apply(
 
     Other arguments, the result and the errors are those of `load`.
     """
-    start, retry = clock(), retry or Retry()
+    start, retry = time.monotonic(), retry or Retry()
 
     def ingest(delivered: Sequence[Delivery]) -> tuple[LoadPlan, PipelineCommit]:
         columns = extension() if extension else None
@@ -274,7 +273,7 @@ def ingest_and_apply(
             dict(load_plan.rows),
             commit.newest,
             log.newest,
-            clock() - start,
+            time.monotonic() - start,
             _examples(load_plan, examples),
             unknown_members=load_plan.unknown_members,
             step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records if load_plan.batches else None),

@@ -15,8 +15,8 @@ from scd_pipeline.delta.schema import (
     require_declared_attributes,
     require_own_tables,
     require_same_declaration,
-    stored_declaration,
 )
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.upstream import damage, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.batch import Batch
@@ -70,7 +70,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
     """
     table = warehouse.table(dimension.name)
     properties = table.properties()
-    stored = stored_declaration(properties)
+    stored = StoredDeclaration.from_properties(properties)
     existing: Collection[str] = {dimension.name}
     if stored is None:
         existing = require_own_tables(*[warehouse.table(name) for name in table_names(dimension.name)])

@@ -19,7 +19,8 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFI
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.repair import REBUILT_BY
-from scd_pipeline.delta.schema import stored_declaration, to_declared_columns, with_former_names
+from scd_pipeline.delta.schema import to_declared_columns, with_former_names
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
@@ -228,7 +229,9 @@ def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, ro
     audit = tables.rows(dimension.name + AUDIT_SUFFIX)
     if audit is None:
         return None
-    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name).properties()))
+    dimension = with_former_names(
+        dimension, StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
+    )
     rebuilt = rebuild_versions(current_transitions(audit, dimension), dimension, key_hash=warehouse.key_hash)
     differ = row_actions(to_declared_columns(rows, dimension), rebuilt, dimension)
     violating = differ.select(F.lit(AUDIT_REBUILDS_DIMENSION).alias(RULE), readable_key(dimension.key_names).alias(KEY))

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scd_pipeline.deliveries.result import OUTCOMES
 from scd_pipeline.load.load_plan import unknown_members_summary
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension
     from scd_pipeline.load.run import LoadResult
 
-_OUTCOMES = ("accepted", "unchanged", "superseded", "missing", "rejected")
 _ACTIONS = {"open": "opened", "close": "closed", "overwrite": "overwritten", "remove": "removed"}
 
 
 def load_summary(result: LoadResult) -> str:
     """Return the outcomes and row actions of a load in one line."""
     outcomes = [batch.outcome for batch in result.batches]
-    deliveries = [f"{outcomes.count(outcome)} {outcome}" for outcome in _OUTCOMES if outcome in outcomes]
+    deliveries = [f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes]
     rows = [f"{count} {_ACTIONS.get(action, action)}" for action, count in result.rows.items() if count]
     parts = [
         f"deliveries: {', '.join(deliveries) or 'none'}",

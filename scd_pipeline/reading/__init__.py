@@ -20,7 +20,6 @@ from scd_pipeline.reading.dimension import (
     in_force,
     key_names,
     quarantine,
-    rows_known_at,
     table_shape,
 )
 from scd_pipeline.reading.joins import as_of_join, overlap, with_dimensions
@@ -41,7 +40,6 @@ __all__ = [
     "overlap",
     "quarantine",
     "register",
-    "rows_known_at",
     "table_shape",
     "views",
     "with_dimensions",

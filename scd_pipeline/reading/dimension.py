@@ -26,7 +26,8 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions, recorded_until
-from scd_pipeline.delta.schema import stored_declaration, to_declared_columns, with_former_names
+from scd_pipeline.delta.schema import to_declared_columns, with_former_names
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.expressions import col, readable_key, timestamp_literal
@@ -98,7 +99,9 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     if isinstance(dimension, str):
         raise SetupError("KNOWN_AT_NEEDS_DECLARATION", dimension)
     rows = audit(warehouse, dimension)
-    dimension = with_former_names(dimension, stored_declaration(warehouse.table(dimension.name).properties()))
+    dimension = with_former_names(
+        dimension, StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
+    )
     transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
     return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
 
@@ -189,12 +192,12 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
         d = dimension
         return TableShape(d.name, d.key_names, d.open_end, d.has_windows, d.surrogate_key)
     table = warehouse.table(dimension)
-    stored = stored_declaration(table.properties())
+    stored = StoredDeclaration.from_properties(table.properties())
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
-    keys = tuple(name for name, _ in stored["key"])
-    return TableShape(dimension, keys, stored["open_end"], EFFECTIVE_TO in table.columns(), stored["surrogate_key"])
+    has_windows = EFFECTIVE_TO in table.columns()
+    return TableShape(dimension, stored.key_names, stored.open_end, has_windows, stored.surrogate_key)
 
 
 def _loaded_names(warehouse: Warehouse) -> list[str]:

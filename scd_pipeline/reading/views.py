@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import KEYS_SUFFIX, LOG_SUFFIX
-from scd_pipeline.delta.schema import declared_columns, stored_declaration
+from scd_pipeline.delta.schema import declared_columns
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
@@ -170,7 +171,7 @@ def _ready_views(
     shapes = [
         table_shape(warehouse, name)
         for name in dimensions
-        if stored_declaration(warehouse.table(name).properties()) is not None
+        if StoredDeclaration.from_properties(warehouse.table(name).properties()) is not None
     ]
     with_windows = [shape for shape in shapes if shape.has_windows]
     ready = [view for shape in shapes for view in _dimension_views(warehouse, shape)]

@@ -11,18 +11,6 @@ LOOPBACK = "127.0.0.1"
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.buffer.pageSize": "1m",
-}
-"""Settings of long-lived sessions on tables of few rows: no generated code, each query planned once.
-
-In a warm session a small load takes a third of the processor time.
-"""
-
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _BASE_SETTINGS = {
     "spark.app.name": "scd_pipeline",
@@ -74,7 +62,7 @@ def spark_conf(
         shuffle_partitions: The number of partitions after a shuffle.
         driver_memory: The maximum heap, such as `2g`.
         quick: Compile less, for processes that live for seconds.
-        extra: Further settings, such as INTERPRETED, which override all others.
+        extra: Further settings, which override all others.
 
     Raises:
         SetupError: A jar does not exist. Spark would only log a warning and fail later.

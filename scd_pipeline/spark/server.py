@@ -1,7 +1,7 @@
 """Spark Connect servers that several processes share.
 
 A server belongs to a folder. Processes that name the same folder and settings share one server. The last one to leave
-stops it, unless `start_server` started it.
+stops it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from scd_pipeline.errors import SetupError
@@ -31,12 +31,11 @@ _LOG_LINES = 20
 
 @dataclass(frozen=True)
 class Server:
-    """A running Spark Connect server. A `permanent` one outlives its last user."""
+    """A running Spark Connect server."""
 
     pid: int
     url: str
     log: str
-    permanent: bool = False
 
     @property
     def port(self) -> int:
@@ -50,97 +49,66 @@ def connect_server(
 ) -> Iterator[str]:
     """Yield the URL of the folder's server with these settings. Start a server if none runs.
 
-    Users hold a lock that ends with their process. The last one stops the server unless it is permanent.
+    Users hold a lock that ends with their process. The last one stops the server.
 
     Raises:
         SetupError: The server ended while it started, or did not answer within `wait_seconds`.
     """
-    state_folder = _state_folder(folder, conf)
-    with (state_folder / "users.lock").open("w") as users:
+    state = state_folder(folder, conf)
+    with (state / "users.lock").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         try:
-            yield _find_or_launch(state_folder, conf, java_home, wait_seconds, permanent=False).url
+            yield _find_or_launch(state, conf, java_home, wait_seconds).url
         finally:
             fcntl.flock(users, fcntl.LOCK_UN)
-            _stop_if_unused(state_folder, users.fileno())
-
-
-def start_server(folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120) -> Server:
-    """Return the folder's server with these settings, which runs until `stop_server`. Start it if it does not run.
-
-    Raises:
-        SetupError: The server ended while it started, or did not answer within `wait_seconds`.
-    """
-    return _find_or_launch(_state_folder(folder, conf), conf, java_home, wait_seconds, permanent=True)
-
-
-def find_server(folder: Path, conf: Mapping[str, str] | None = None) -> Server | None:
-    """Return the folder's running server, or None; with settings, only a server with these settings."""
-    state_folders = [_state_folder(folder, conf)] if conf is not None else sorted(folder.glob("*/"))
-    running = [server for state_folder in state_folders if (server := _running_server(state_folder))]
-    return running[0] if running else None
-
-
-def stop_server(folder: Path, conf: Mapping[str, str] | None = None) -> int:
-    """Stop the servers of the folder, also those in use. Return how many ran.
-
-    Args:
-        conf: Stops only the server with these settings [all].
-    """
-    paths = sorted(folder.glob("*/")) if conf is None else [_state_folder(folder, conf)]
-    running = [(path, server) for path in paths if (server := _running_server(path))]
-    for state_folder, server in running:
-        _stop(state_folder, server)
-    return len(running)
+            _stop_if_unused(state, users.fileno())
 
 
 # -- the state of a server
 
 
-def _state_folder(folder: Path, conf: Mapping[str, str]) -> Path:
+def state_folder(folder: Path, conf: Mapping[str, str]) -> Path:
     """Return the sub-folder for these settings: each combination of settings has its own server."""
     settings = json.dumps(dict(conf), sort_keys=True)
-    state_folder = folder / hashlib.sha256(settings.encode()).hexdigest()[:16]
-    state_folder.mkdir(parents=True, exist_ok=True)
-    return state_folder
+    state = folder / hashlib.sha256(settings.encode()).hexdigest()[:16]
+    state.mkdir(parents=True, exist_ok=True)
+    return state
 
 
-def _running_server(state_folder: Path) -> Server | None:
+def running_server(state: Path) -> Server | None:
+    """Return the server that a state folder describes; None if it does not run."""
     try:
-        server = Server(**json.loads((state_folder / "server.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        stored = json.loads((state / "server.json").read_text(encoding="utf-8"))
+        server = Server(stored["pid"], stored["url"], stored["log"])
+    except (OSError, ValueError, TypeError, KeyError):
         return None
     return server if _is_server_process(server.pid) and _accepts_connections(server.port) else None
 
 
-def _write_state(state_folder: Path, server: Server) -> None:
-    draft = state_folder / f"server.json.{os.getpid()}"
+def _write_state(state: Path, server: Server) -> None:
+    draft = state / f"server.json.{os.getpid()}"
     draft.write_text(json.dumps(asdict(server)), encoding="utf-8")
-    draft.replace(state_folder / "server.json")
+    draft.replace(state / "server.json")
 
 
-def _find_or_launch(
-    state_folder: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float, *, permanent: bool
-) -> Server:
-    with (state_folder / "start.lock").open("w") as lock:
+def _find_or_launch(state: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
+    with (state / "start.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        server = _running_server(state_folder) or _launch(state_folder, conf, java_home, wait_seconds)
-        if permanent and not server.permanent:
-            server = replace(server, permanent=True)
-        _write_state(state_folder, server)
+        server = running_server(state) or _launch(state, conf, java_home, wait_seconds)
+        _write_state(state, server)
         return server
 
 
 # -- start
 
 
-def _launch(state_folder: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
+def _launch(state: Path, conf: Mapping[str, str], java_home: Path | None, wait_seconds: float) -> Server:
     """Start a server and wait until it answers. Use another port if another process has taken the first one."""
-    log = state_folder / "server.log"
+    log = state / "server.log"
     deadline = time.monotonic() + wait_seconds
     for _ in range(_PORT_ATTEMPTS):
         port = _free_port()
-        server = Server(_spawn(state_folder, conf, java_home, port, log), f"sc://{LOOPBACK}:{port}", str(log))
+        server = Server(_spawn(state, conf, java_home, port, log), f"sc://{LOOPBACK}:{port}", str(log))
         if _wait_until_ready(server, deadline):
             return server
         if "Address already in use" not in _read_log(log):
@@ -164,7 +132,7 @@ def _wait_until_ready(server: Server, deadline: float) -> bool:
     raise SetupError("SERVER_TIMEOUT", server.log, url=server.url, log=_log_tail(Path(server.log)))
 
 
-def _spawn(state_folder: Path, conf: Mapping[str, str], java_home: Path | None, port: int, log: Path) -> int:
+def _spawn(state: Path, conf: Mapping[str, str], java_home: Path | None, port: int, log: Path) -> int:
     """Start the process of a server, detached from this process. Return its id."""
     command = [str(spark_home() / "bin" / "spark-submit"), "--class", _SERVER_CLASS]
     connect_conf = {
@@ -178,7 +146,7 @@ def _spawn(state_folder: Path, conf: Mapping[str, str], java_home: Path | None, 
     background = '"$@" >"$0" 2>&1 </dev/null & echo $!'
     shell = subprocess.run(
         ["/bin/sh", "-c", background, str(log), *command, "spark-internal"],
-        cwd=state_folder,
+        cwd=state,
         env=launch_environment(os.environ, java_home),
         stdout=subprocess.PIPE,
         text=True,
@@ -212,19 +180,19 @@ def _log_tail(log: Path) -> str:
 # -- end
 
 
-def _stop_if_unused(state_folder: Path, users: int) -> None:
+def _stop_if_unused(state: Path, users: int) -> None:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    server = _running_server(state_folder)
-    if server and not server.permanent:
-        _stop(state_folder, server)
+    if server := running_server(state):
+        stop_server(state, server)
 
 
-def _stop(state_folder: Path, server: Server) -> None:
+def stop_server(state: Path, server: Server) -> None:
+    """Stop the server of a state folder, used or not."""
     _end_process(server.pid)
-    (state_folder / "server.json").unlink(missing_ok=True)
+    (state / "server.json").unlink(missing_ok=True)
 
 
 def _end_process(pid: int) -> None:

@@ -15,7 +15,6 @@ from scd_pipeline.spark.configuration import DELTA_EXTENSION, LOOPBACK, spark_co
 from scd_pipeline.spark.installation import Installation, find_installation
 from scd_pipeline.spark.launch import launch_environment
 from scd_pipeline.spark.remote import require_server
-from scd_pipeline.spark.server import connect_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,19 +111,6 @@ def open_spark(
     installed = installation or find_installation(environment)
     scratch = environment.cache_folder / "spark-warehouse"
     return local_spark(scratch, jars=installed.jars, java_home=installed.java_home, quick=quick, extra=extra)
-
-
-@contextlib.contextmanager
-def shared_spark(
-    folder: Path, conf: Mapping[str, str], *, java_home: Path | None, wait_seconds: float = 120
-) -> Iterator[SparkSession]:
-    """Yield a session at the server of `connect_server`, and stop it before the server is stopped."""
-    with connect_server(folder, conf, java_home=java_home, wait_seconds=wait_seconds) as url:
-        spark = connect_spark(url)
-        try:
-            yield spark
-        finally:
-            spark.stop()
 
 
 def _disable_query_logs() -> None:

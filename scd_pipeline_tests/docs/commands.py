@@ -13,7 +13,7 @@ import click
 
 from scd_pipeline.cli import app
 from scd_pipeline.cli.exit_codes import ExitCode
-from scd_pipeline.conditions import CONDITIONS
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
 from scd_pipeline.environment import Environment
 
 WIDTH = 80
@@ -46,11 +46,18 @@ def reference() -> str:
 
 
 def errors() -> str:
-    """Return the codes of all errors, with problem and fix, as Markdown."""
-    return "\n\n".join(
+    """Return the codes of all errors, with problem and fix, and those of the rules of declarations, as Markdown."""
+    conditions = [
         f"## {code}\n\n{_text(condition.problem)}.\n\nFix: {_text(condition.fix)}."
         for code, condition in sorted(CONDITIONS.items())
+    ]
+    rules = [f"| `{code}` | {rule} |" for code, rule in sorted(DECLARATION_RULES.items())]
+    table = ["| code | rule |", "| --- | --- |", *rules]
+    heading = (
+        "## Rules of declarations\n\nEach error of an INVALID_DECLARATION (`DeclarationError.errors`) has the code of "
+        "the rule that it violates."
     )
+    return "\n\n".join([*conditions, heading, "\n".join(table)])
 
 
 def environment() -> str:

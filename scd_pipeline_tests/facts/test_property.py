@@ -17,7 +17,7 @@ from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations import check
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests import worlds as w
-from scd_pipeline_tests.generative.ground import Ground, Site, steps
+from scd_pipeline_tests.generative.scenario_warehouse import ScenarioWarehouse, Site, steps
 from scd_pipeline_tests.semantics.specification import rule
 
 SEED, WORLDS, FACTS, DIMENSION_LOADS = 60_000, 6, 90, 2
@@ -106,39 +106,39 @@ def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_
     drawn = w.worlds_of(w.PLAYER, range(SEED, SEED + 3 * WORLDS))
     worlds = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
     rows = fact_rows(worlds, rng)
-    with Site(spark, tmp_path / "site").ground(worlds) as ground:
+    with Site(spark, tmp_path / "site").open(worlds) as opened:
         fact = Fact(
             "fct_event",
             grain={"n": "int"},
             event_time="at",
             dimensions={
-                "player": Role(ground.dimension, ("world", "id")),
-                "other": Role(ground.dimension, ("world", "other")),
+                "player": Role(opened.dimension, ("world", "id")),
+                "other": Role(opened.dimension, ("world", "other")),
             },
             source=Source("floor", feed=Feed()),
         )
         revisions = draw_revisions(rows, rng)
         loads = [
-            lambda batches=batches: load_dimension(ground, batches) for batches in steps(worlds, 1, DIMENSION_LOADS)
+            lambda batches=batches: load_dimension(opened, batches) for batches in steps(worlds, 1, DIMENSION_LOADS)
         ]
         loads += [
-            lambda revision=revision: load(ground.warehouse, fact, [revision.to_delivery()]) for revision in revisions
+            lambda revision=revision: load(opened.warehouse, fact, [revision.to_delivery()]) for revision in revisions
         ]
         rng.shuffle(loads)
         for run_load in loads:
             run_load()
-            if ground.warehouse.table(fact.name).exists():
-                load(ground.warehouse, fact)
-                assert not [f for f in check.check_fact(ground.warehouse, fact) if not f.passed]
-        assert not [f for f in check.check_fact(ground.warehouse, fact) if not f.passed]
-        stored = ground.warehouse.table(fact.name).read().toArrow().to_pylist()
-        begins = {row["player_key"]: row["effective_from"].replace(tzinfo=None) for row in ground.rows()}
+            if opened.warehouse.table(fact.name).exists():
+                load(opened.warehouse, fact)
+                assert not [f for f in check.check_fact(opened.warehouse, fact) if not f.passed]
+        assert not [f for f in check.check_fact(opened.warehouse, fact) if not f.passed]
+        stored = opened.warehouse.table(fact.name).read().toArrow().to_pylist()
+        begins = {row["player_key"]: row["effective_from"].replace(tzinfo=None) for row in opened.rows()}
     stored_keys = {str(r["n"]): (begins.get(r["player_key"]), begins.get(r["other_key"])) for r in stored}
     unknown_begin = dt.datetime(1, 1, 1)
     stored_keys = {n: tuple(None if at == unknown_begin else at for at in keys) for n, keys in stored_keys.items()}  # type: ignore[misc]
     assert stored_keys == expected_keys(worlds, current_rows(revisions))
 
 
-def load_dimension(ground: Ground, batches: list[o.Batch]) -> None:
-    ingest_and_apply(ground.warehouse, ground.dimension, ground.deliveries(batches))
-    record(ground.warehouse, ground.dimension)
+def load_dimension(opened: ScenarioWarehouse, batches: list[o.Batch]) -> None:
+    ingest_and_apply(opened.warehouse, opened.dimension, opened.deliveries(batches))
+    record(opened.warehouse, opened.dimension)

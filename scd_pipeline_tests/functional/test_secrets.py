@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from scd_pipeline.spark.installation import Installation
-from scd_pipeline.spark.server import find_server
 from scd_pipeline_tests import servers
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +132,7 @@ def test_planted_values_are_not_written(
         for file in folder.rglob("*"):
             if file.is_file():
                 written[str(file)] = file.read_bytes().decode("utf-8", "replace")
-    if server := find_server(servers.folder(), servers.settings(installation)):
+    if server := servers.find_server(servers.folder(), servers.settings(installation)):
         written[server.log] = Path(server.log).read_text(encoding="utf-8", errors="replace")
     leaks = [
         f"{name}: {line[max(0, line.index(planted) - 200) : line.index(planted) + 50]}"

@@ -10,7 +10,7 @@ from typing import Any
 from scd_pipeline.columns import BATCH, EFFECTIVE_FROM, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests.generative.ground import Ground, Record
+from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse
 from scd_pipeline_tests.text_tables import same_rows
 from scd_pipeline_tests.worlds import World
 
@@ -42,20 +42,20 @@ def expected(worlds: Iterable[World]) -> list[Expected]:
     return [Expected.from_oracle(world) for world in worlds]
 
 
-def differences(ground: Ground, expectations: Sequence[Expected]) -> Differences:
+def differences(opened: ScenarioWarehouse, expectations: Sequence[Expected]) -> Differences:
     """The differences by the number of the world; empty if all agrees with the oracle."""
     texts_by_world: dict[int, list[str]] = {}
-    for number, text in _differences(ground, expectations):
+    for number, text in _differences(opened, expectations):
         if text:
             texts_by_world.setdefault(number, []).append(text)
     return {number: "\n".join(texts) for number, texts in texts_by_world.items()}
 
 
-def _differences(ground: Ground, expectations: Sequence[Expected]) -> Iterator[tuple[int, str]]:
-    rows, log = ground.rows(), Log(ground.log(), ground.dimension)
+def _differences(opened: ScenarioWarehouse, expectations: Sequence[Expected]) -> Iterator[tuple[int, str]]:
+    rows, log = opened.rows(), Log(opened.log(), opened.dimension)
     names = list(next((row for expectation in expectations for row in expectation.rows), {}))
-    yield EVERYWHERE, _columns(rows, names, ground.dimension)
-    yield EVERYWHERE, _repeated_keys(rows, ground.dimension)
+    yield EVERYWHERE, _columns(rows, names, opened.dimension)
+    yield EVERYWHERE, _repeated_keys(rows, opened.dimension)
     by_world: dict[int, list[Record]] = {}
     for row in rows:
         by_world.setdefault(row["world"], []).append(row)
@@ -65,8 +65,8 @@ def _differences(ground: Ground, expectations: Sequence[Expected]) -> Iterator[t
         yield number, log.difference(expectation)
     yield EVERYWHERE, f"rows of other worlds: {by_world}" if by_world else ""
     owner = {batch.id: expectation for expectation in expectations for batch in expectation.world.batches}
-    yield from _rejections(ground, owner)
-    yield from _repeats(ground, owner)
+    yield from _rejections(opened, owner)
+    yield from _repeats(opened, owner)
 
 
 def _columns(rows: Sequence[Record], names: Sequence[str], dimension: Dimension) -> str:
@@ -116,9 +116,9 @@ def _revision(batch: o.Batch) -> str:
     return o.code(str(batch.revision))
 
 
-def _rejections(ground: Ground, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
+def _rejections(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
     """S5, S27: the oracle rejects each rejected batch by the same rule; the retire guard misses no batch."""
-    rejected = {(batch.batch_id, batch.code) for result in ground.done for batch in result.rejected}
+    rejected = {(batch.batch_id, batch.code) for result in opened.done for batch in result.rejected}
     for name, rule in sorted(rejected):
         if owner[name].rejections.get(name) != rule:
             yield owner[name].world.number, f"{name} is rejected: {rule}"
@@ -127,9 +127,9 @@ def _rejections(ground: Ground, owner: Mapping[str, Expected]) -> Iterator[tuple
             yield expectation.world.number, f"{name} is not rejected: {o.RETIRE_GUARD}"
 
 
-def _repeats(ground: Ground, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
+def _repeats(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
     """S13, S15: a repeated load accepts no batch and creates no table version."""
-    for before, after in ground.repeats:
+    for before, after in opened.repeats:
         accepted = [batch.batch_id for batch in after.batches if batch.outcome == "accepted"]
         for name in accepted:
             yield owner[name].world.number, f"{name} is accepted again"

@@ -13,7 +13,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from scd_pipeline.environment import Environment
-from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import find_installation
 from scd_pipeline_tests import servers
 
@@ -74,7 +73,7 @@ class Journal:
 def spark_of_tests() -> Iterator[SparkSession]:
     """A session at the server of the tests."""
     installation = find_installation(Environment.from_env())
-    with session.shared_spark(
+    with servers.shared_spark(
         servers.folder(), servers.settings(installation), java_home=installation.java_home
     ) as spark:
         yield spark

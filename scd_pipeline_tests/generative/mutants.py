@@ -22,9 +22,9 @@ from pathlib import Path
 
 from scd_pipeline_tests.generative.comparison import Expected, differences, expected
 from scd_pipeline_tests.generative.faults import FAULTS, Fault
-from scd_pipeline_tests.generative.ground import HALVES, WAYS, Site, Way
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.generative.mutations import DoesNotApply
+from scd_pipeline_tests.generative.scenario_warehouse import HALVES, WAYS, Site, Way
 from scd_pipeline_tests.worlds import SHAPES, Shape, World, world
 
 GROUPS = (30, 90, 90, 90)
@@ -72,12 +72,12 @@ class Hunt:
         scenarios = self.scenarios.setdefault((slot, group), [])
         if not scenarios:
             scenarios += expected(Slot.parse(slot).worlds(group))
-        with self.site.ground(
+        with self.site.open(
             [scenario.world for scenario in scenarios], self.files / f"{slot} {group}".replace(" ", "_")
-        ) as ground:
+        ) as opened:
             try:
-                ground.load(Slot.parse(slot).way)
-                different = differences(ground, scenarios)
+                opened.load(Slot.parse(slot).way)
+                different = differences(opened, scenarios)
             except Exception as error:  # whatever a fault makes the engine raise
                 self.site.spark.range(1).count()  # raises as well if the cause is a stopped server
                 return f"{type(error).__name__}: {str(error)[:200]}"

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scd_pipeline_tests.generative.comparison import EVERYWHERE, Differences, differences, expected, keys
-from scd_pipeline_tests.generative.ground import WAYS, Ground, Site
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
+from scd_pipeline_tests.generative.scenario_warehouse import WAYS, ScenarioWarehouse, Site
 from scd_pipeline_tests.text_tables import render
 from scd_pipeline_tests.worlds import SHAPES, Shape, World, feature_report, rows_as_records, worlds_of
 
@@ -52,25 +52,25 @@ def compared(site: Site, part: Part, files: Path) -> Iterator[tuple[str, Differe
     expectations = expected(worlds)
     surrogates: dict[tuple[object, ...], int] | None = None
     for way in WAYS.values():
-        with site.ground(worlds, files) as ground:
-            ground.load(way)
-            differing = differences(ground, expectations)
-            own = keys(ground.rows(), ground.dimension)
+        with site.open(worlds, files) as opened:
+            opened.load(way)
+            differing = differences(opened, expectations)
+            own = keys(opened.rows(), opened.dimension)
             if surrogates is not None and own != surrogates:
                 differing[EVERYWHERE] = "\n".join(
                     [differing.get(EVERYWHERE, ""), "S14: surrogate keys of another way differ"]
                 )
             surrogates = own
-            write_differences(part, way.name, differing, ground)
+            write_differences(part, way.name, differing, opened)
         yield way.name, differing
 
 
-def write_differences(part: Part, way: str, differing: Differences, ground: Ground) -> None:
+def write_differences(part: Part, way: str, differing: Differences, opened: ScenarioWarehouse) -> None:
     """Write a readable file for each world that differs."""
     for number, text in differing.items():
         texts = [f"{part.name}, way {way}, world {number}"]
         if number != EVERYWHERE:
-            world = ground.worlds[number - 1]
+            world = opened.worlds[number - 1]
             texts[0] += f" (seed {part.seeds[number - 1]})"
             texts += [_batch(world, index) for index in range(len(world.batches))]
         target = FOLDER / "differences" / f"{part.name}-{way}-{number}.txt".replace(" ", "_")

@@ -15,8 +15,9 @@ from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.history.transitions import WITHDRAWN, build_transitions
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.run import ingest_and_apply, record
+from scd_pipeline.reading.dimension import rows_known_at
 from scd_pipeline_tests import worlds as w
-from scd_pipeline_tests.generative.ground import Ground, Record, Site, records, steps
+from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, records, steps
 from scd_pipeline_tests.text_tables import same_rows
 
 SEED, WORLDS, LOADS = 30_000, 12, 3
@@ -28,9 +29,9 @@ def select_worlds(site: Site, shape: w.Shape) -> list[w.World]:
     return [world for world in drawn if not world.first and not world.one_load][:WORLDS]
 
 
-def rows_by_commit_time(ground: Ground) -> dict[object, list[Record]]:
+def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]:
     """The dimension's rows at each of its pipeline commits, by the time of the commit."""
-    table = ground.warehouse.table(ground.dimension.name)
+    table = opened.warehouse.table(opened.dimension.name)
     return {commit.at: records(table.read(commit.table_version)) for commit in table.commits_since(0)}
 
 
@@ -42,20 +43,20 @@ def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
 ) -> None:
     """Also with late, replaced and withdrawn batches; one recording at the end gives the same rows."""
     site = Site(spark, tmp_path / "site")
-    with site.ground(select_worlds(site, shape)) as ground:
-        for batches in steps(ground.worlds, 1, LOADS):
-            ingest_and_apply(ground.warehouse, ground.dimension, ground.deliveries(batches))
+    with site.open(select_worlds(site, shape)) as opened:
+        for batches in steps(opened.worlds, 1, LOADS):
+            ingest_and_apply(opened.warehouse, opened.dimension, opened.deliveries(batches))
             if not at_once:
-                record(ground.warehouse, ground.dimension)
-        record(ground.warehouse, ground.dimension)
-        transitions = records(reading.audit(ground.warehouse, ground.dimension))
-        for moment, rows in rows_by_commit_time(ground).items():
-            replayed = records(reading.rows_known_at(ground.warehouse, ground.dimension, moment))
+                record(opened.warehouse, opened.dimension)
+        recorded = record(opened.warehouse, opened.dimension)
+        transitions = records(reading.audit(opened.warehouse, opened.dimension))
+        for moment, rows in rows_by_commit_time(opened).items():
+            replayed = records(rows_known_at(opened.warehouse, opened.dimension, moment))
             assert not same_rows(rows, replayed)
         assert_each_withdrawn_once(transitions)
-        assert_current_transitions_follow_from_the_log(ground)
-        repeated = record(ground.warehouse, ground.dimension)
-        assert (repeated.steps, repeated.rows) == (0, {})
+        assert_current_transitions_follow_from_the_log(opened)
+        repeated = record(opened.warehouse, opened.dimension)
+        assert (repeated.table_version, repeated.rows) == (recorded.table_version, {})
 
 
 def assert_each_withdrawn_once(transitions: list[Record]) -> None:
@@ -70,15 +71,15 @@ def assert_each_withdrawn_once(transitions: list[Record]) -> None:
     assert withdrawals
 
 
-def assert_current_transitions_follow_from_the_log(ground: Ground) -> None:
+def assert_current_transitions_follow_from_the_log(opened: ScenarioWarehouse) -> None:
     """S14: in any order of arrival, the current transitions are a function of the batches in effect."""
-    log = open_log(ground.warehouse, ground.dimension)
+    log = open_log(opened.warehouse, opened.dimension)
     batches = log.batches()
     statements = records_in_effect(log.rows(), batches).drop(COMMIT)
     row_timed = any(batch.row_times for batch in batches)
-    expected = build_transitions(statements, ground.dimension, row_timed=row_timed).drop("effective_from")
-    audit = reading.audit(ground.warehouse, ground.dimension)
-    actual = current_transitions(audit, ground.dimension).select(*expected.columns)
+    expected = build_transitions(statements, opened.dimension, row_timed=row_timed).drop("effective_from")
+    audit = reading.audit(opened.warehouse, opened.dimension)
+    actual = current_transitions(audit, opened.dimension).select(*expected.columns)
     assert not same_rows(records(_plain(expected)), records(_plain(actual)))
 
 

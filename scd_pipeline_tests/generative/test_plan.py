@@ -15,7 +15,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.load.log import open_log
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline_tests import worlds as w
-from scd_pipeline_tests.generative.ground import Ground, Record, Site, Way, steps
+from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, Way, steps
 from scd_pipeline_tests.text_tables import plain
 
 TWO = Way("two", 2)
@@ -33,27 +33,27 @@ def row_actions(before: list[Record], after: list[Record], dimension: Dimension)
     return counts + Counter(close=len(closed), overwrite=len(changed) - len(closed))
 
 
-def compare_plans_with_loads(ground: Ground, way: Way) -> Counter[str]:
+def compare_plans_with_loads(opened: ScenarioWarehouse, way: Way) -> Counter[str]:
     """Plan and load each step; return the number of rows of each action."""
     total: Counter[str] = Counter()
-    dimension = ground.dimension
-    for batches in steps(ground.worlds, 1, way.loads):
-        deliveries = ground.deliveries(batches)
-        before, log = ground.rows(), ground.log()
-        planned = plan(ground.warehouse, dimension, deliveries)
-        assert (_plain(ground.rows()), ground.log()) == (_plain(before), log)
-        loaded = ingest_and_apply(ground.warehouse, dimension, deliveries)
+    dimension = opened.dimension
+    for batches in steps(opened.worlds, 1, way.loads):
+        deliveries = opened.deliveries(batches)
+        before, log = opened.rows(), opened.log()
+        planned = plan(opened.warehouse, dimension, deliveries)
+        assert (_plain(opened.rows()), opened.log()) == (_plain(before), log)
+        loaded = ingest_and_apply(opened.warehouse, dimension, deliveries)
         assert planned.results == loaded.batches
         assert Counter(planned.rows) == Counter(loaded.rows)
-        assert Counter(loaded.rows) == row_actions(before, ground.rows(), dimension)
-        _check_record_count(ground)
+        assert Counter(loaded.rows) == row_actions(before, opened.rows(), dimension)
+        _check_record_count(opened)
         total.update(loaded.rows)
     return total
 
 
-def _check_record_count(ground: Ground) -> None:
+def _check_record_count(opened: ScenarioWarehouse) -> None:
     """Check the number of change records that the log's last commit stores; bad rows may be counted twice."""
-    log = open_log(ground.warehouse, ground.dimension)
+    log = open_log(opened.warehouse, opened.dimension)
     stored, bad = log.rows().count(), sum(batch.bad_rows for batch in log.batches())
     assert log.commit.records is not None
     assert stored <= log.commit.records <= stored + bad
@@ -77,7 +77,7 @@ def _plain(rows: list[Record]) -> Counter[object]:
 def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, shape: w.Shape, seed: int) -> None:
     drawn = w.worlds_of(shape, range(seed, seed + 3 * WORLDS))
     chosen = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
-    with Site(spark, tmp_path / str(seed)).ground(chosen) as ground:
-        total = compare_plans_with_loads(ground, TWO)
+    with Site(spark, tmp_path / str(seed)).open(chosen) as opened:
+        total = compare_plans_with_loads(opened, TWO)
     assert total["open"] and total["overwrite"]
     assert total["close"] if shape is w.CUSTOMER else total["remove"]

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.comparison import differences, expected
-from scd_pipeline_tests.generative.ground import DOUBLE, ORDER, PASS, Ground, Site, Way
 from scd_pipeline_tests.generative.journal import ROOT, code
+from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS, ScenarioWarehouse, Site, Way
 
 QUICK = 10
 AT_ONCE = (w.CUSTOMER, w.PLAYER, w.PARTNER)
@@ -28,9 +28,9 @@ def site(spark: SparkSession, tmp_path: Path) -> Site:
 
 def _differences(site: Site, shape: w.Shape, way: Way) -> dict[int, str]:
     worlds = w.worlds_of(shape, range(SEED, SEED + QUICK))
-    with site.ground(worlds) as ground:
-        ground.load(way)
-        return differences(ground, expected(worlds))
+    with site.open(worlds) as opened:
+        opened.load(way)
+        return differences(opened, expected(worlds))
 
 
 @pytest.mark.parametrize("shape", [*AT_ONCE, *LATER], ids=lambda shape: shape.name)
@@ -49,15 +49,15 @@ def test_any_order_agrees_with_the_oracle(site: Site, shape: w.Shape, way: Way) 
 def test_loading_everything_again_changes_nothing(site: Site) -> None:
     """S13, S15: neither table gets a new version."""
     worlds = [world for world in w.worlds_of(w.PLAYER, range(SEED, SEED + QUICK)) if not world.one_load]
-    with site.ground(worlds) as ground:
-        ground.load(PASS)
-        before = _commits(ground)
-        ground.repeat_all()
-        assert _commits(ground) == before
+    with site.open(worlds) as opened:
+        opened.load(PASS)
+        before = _commits(opened)
+        opened.repeat_all()
+        assert _commits(opened) == before
 
 
-def _commits(ground: Ground) -> list[object]:
-    return [ground.warehouse.table(name).last_commit() for name in ("dim_player", "dim_player_changes")]
+def _commits(opened: ScenarioWarehouse) -> list[object]:
+    return [opened.warehouse.table(name).last_commit() for name in ("dim_player", "dim_player_changes")]
 
 
 def test_a_change_of_the_engine_or_the_oracle_restarts_long_runs() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from scd_pipeline.components import WarehouseResource, assets, load_metadata
+from scd_pipeline.components import WarehouseResource, assets, load_metadata, partition_events
 from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
@@ -38,26 +38,27 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
     names, loaded = set(rejected), set()
 
     def outcome(delivery: Delivery) -> BatchResult:
-        batch = f"{delivery.source}/{delivery.channel}/{delivery.name}/1"
+        key = (delivery.source, delivery.channel, delivery.name)
+        batch = f"{'/'.join(key)}/1"
         if delivery.name in names:
             rejection = {"code": "BAD_ROWS", "problem": "2 of 3 rows are bad", "fix": "deliver it again"}
-            return BatchResult(batch, delivery.source, delivery.name, "rejected", **rejection)
+            return BatchResult(batch, *key, "rejected", **rejection)
         if delivery.name in loaded:
-            return BatchResult(batch, delivery.source, delivery.name, "unchanged")
+            return BatchResult(batch, *key, "unchanged")
         loaded.add(delivery.name)
-        return BatchResult(batch, delivery.source, delivery.name, "accepted", rows=1, new=1, versions_opened=1)
+        return BatchResult(batch, *key, "accepted", rows=1, new=1, versions_opened=1)
 
     def load(_: Any, dimension: Dimension, deliveries: Sequence[Delivery], **__: Any) -> LoadResult:
         batches = tuple(outcome(delivery) for delivery in deliveries)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
-        transitions = {batch.batch_id.rpartition("/")[0]: Counter({"INSERT": 1}) for batch in accepted}
-        audit = AuditResult(dimension.name, 1, transitions, 1)
+        transitions = {"/".join(batch.delivery_key): Counter({"INSERT": 1}) for batch in accepted}
+        audit = AuditResult(dimension.name, transitions, 1)
         return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
     monkeypatch.setattr(assets, "load_table", load)
     monkeypatch.setattr(asset_checks, "check_dimension", lambda *_: ())
     monkeypatch.setattr(
-        assets, "check_dimension", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
+        partition_events, "check_dimension", lambda *_: (CheckResult(_TABLE, "one_current_version", 1, ("id=7",)),)
     )
     monkeypatch.setattr(assets, "create_views", lambda *_, **__: None)
     monkeypatch.setattr(

@@ -146,7 +146,7 @@ def test_the_label_of_a_bar_is_the_end_of_the_name(name: str) -> None:
 
 def test_deliveries_of_one_name_are_labeled_with_their_channels() -> None:
     batches = [
-        BatchResult(f"crm/{c}/{d}/1", "crm", d, "accepted")
+        BatchResult(f"crm/{c}/{d}/1", "crm", c, d, "accepted")
         for c, d in (("feed", "a"), ("snapshot", "a"), ("feed", "b"))
     ]
     customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
@@ -158,7 +158,7 @@ def test_deliveries_of_one_name_are_labeled_with_their_channels() -> None:
 
 
 def test_a_table_without_versions_has_no_plot_of_them() -> None:
-    source, batch = Source("s", feed="s_{date}.csv"), BatchResult("s/feed/a/1", "s", "a", "accepted")
+    source, batch = Source("s", feed="s_{date}.csv"), BatchResult("s/feed/a/1", "s", "feed", "a", "accepted")
     sale = Fact("fct_sale", {"n": "int"}, "at", {"customer": Dimension("d", "id", {"a": 2}, source)}, source)
     for shape in (sale.as_dimension(), Dimension("d", "id", {"a": 1}, source)):
         assert examples(LoadResult(shape.name, (batch,), {}, 1, 1, 0.1), shape) == {}

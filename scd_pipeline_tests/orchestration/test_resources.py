@@ -16,7 +16,6 @@ from dagster_shared.serdes import serialize_value
 
 from examples.congress import demo
 from scd_pipeline.cli.context import CODE_LOCATION
-from scd_pipeline.cli.dev import location_of
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource
 from scd_pipeline.components.resources import _setting
 from scd_pipeline.declaration import Declarations, Dimension, Source
@@ -170,7 +169,7 @@ def test_runs_of_the_demo_belong_to_the_code_location(home: Path, tmp_path: Path
         jobs=[demo_job], resources={"warehouse": WarehouseResource(path="/y")}, executor=dg.in_process_executor
     )
     with demo.dagster_instance(home) as instance:
-        location = location_of(tmp_path, CODE_LOCATION)
+        location = demo.location_of(tmp_path, CODE_LOCATION)
         demo.run_job(defs, "demo_job", "/x", lambda _: None, instance, location=location)
         of_location = dg.RunsFilter(tags={".dagster/repository": f"__repository__@{name}"})
         (run,) = instance.get_runs(of_location)
@@ -179,4 +178,4 @@ def test_runs_of_the_demo_belong_to_the_code_location(home: Path, tmp_path: Path
 
 def test_a_workspace_without_the_package_has_no_such_location(tmp_path: Path) -> None:
     (tmp_path / "workspace.yaml").write_text("load_from: [{python_module: another}]\n", encoding="utf-8")
-    assert location_of(tmp_path, CODE_LOCATION) is None
+    assert demo.location_of(tmp_path, CODE_LOCATION) is None

@@ -112,8 +112,9 @@ def test_attributes_are_added_renamed_and_retired_by_the_declaration(own_tables:
     before, after = ([oracle_batch(b, d) for b in t.batches(d)] for t, d in ((LAST, last), (THIS, this)))
     assert_same_rows(becomes, o.oracle(THIS_YEAR.dim, [*before, *after]))
 
-    with pytest.raises(DeclarationError, match=r"the table has attribute email, which is not declared"):
+    with pytest.raises(DeclarationError) as error:
         plan(own_tables.warehouse, by_files(WITHOUT_EMAIL.dimension), [])
+    assert [(e.code, e.field) for e in error.value.errors] == [("TABLE_HAS_ATTRIBUTE", "attributes.email")]
 
 
 @rule("S19", "S20")
@@ -236,9 +237,9 @@ def test_a_former_name_of_an_attribute_cannot_be_used_for_another(own_tables: Ow
     own_tables.load(before, snapshots(EACH_YEAR[0], source="pos")).raise_if_rejected()
     own_tables.load(after, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
     reused = replace(YEARS[2].dimension, attributes={"town": 2, "cost": Attribute(6, "int"), "city": Attribute(1)})
-    expected = "attributes.city: attribute town had the name city before, .*; choose another name for this attribute"
-    with pytest.raises(DeclarationError, match=expected):
+    with pytest.raises(DeclarationError) as error:
         plan(own_tables.warehouse, by_files(reused), [])
+    assert [(e.code, e.field) for e in error.value.errors] == [("NAME_IN_USE", "attributes.city")]
 
 
 @rule("S20")
@@ -249,8 +250,9 @@ def test_change_records_of_an_undeclared_attribute_are_reported(own_tables: OwnT
     shutil.rmtree(own_tables.warehouse.table(before.name).path or "")
     assert plan(own_tables.warehouse, by_files(after), []).rows == {"open": 1}
     unnamed = replace(after, attributes={"place": Attribute(2), "cost": Attribute(6, "int")})
-    with pytest.raises(DeclarationError, match=r"attributes\.town: the change log has records of attribute town"):
+    with pytest.raises(DeclarationError) as error:
         plan(own_tables.warehouse, by_files(unnamed), [])
+    assert [(e.code, e.field) for e in error.value.errors] == [("TABLE_HAS_ATTRIBUTE", "attributes.town")]
 
 
 @rule("S20")

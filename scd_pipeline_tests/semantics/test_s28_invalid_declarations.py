@@ -23,29 +23,30 @@ DECLARATION = inspect.cleandoc(
 )
 
 ERRORS = """
-| valid                       | invalid                | error in d.yaml                                           |
-| --------------------------- | ---------------------- | --------------------------------------------------------- |
-| business_key: id            | business_key: [id, id] | 2: business_key: column id is in the business key         |
-| crm: {snapshot              | crm: {snapshots        | 4: sources.crm.snapshots: 'snapshots' is not an     |
-| customers_{date}.csv        | customers.csv          | 4: sources.crm.snapshot.path: nothing in                  |
-| Europe/Oslo                 | Europe/Olso            | 4: sources.crm.timezone: 'Europe/Olso' is not a time zone |
-| existence: true             | existence: false       | 3: sources: none of the sources decides                   |
-| type: date                  | type: dat              | 7: attributes.born.type: 'dat' is not a type              |
-| scd: 2,                     | scd: 4,                | 8: attributes.city.scd: type 4 is the layout of a table   |
-| source: erp                 | source: sap            | 8: attributes.city.source: 'sap'                          |
-| city: {scd: 2, source: erp} | city: {scd: 2}         | 8: attributes.city                                        |
-| city: {scd                  | effective_to: {scd     | 8: attributes.effective_to: column effective_to           |
+| valid                       | invalid                | line | field                    | code              |
+| --------------------------- | ---------------------- | ---- | ------------------------ | ----------------- |
+| business_key: id            | business_key: [id, id] | 2    | business_key             | NAME_IN_USE       |
+| crm: {snapshot              | crm: {snapshots        | 4    | sources.crm.snapshots    | UNKNOWN_OPTION    |
+| customers_{date}.csv        | customers.csv          | 4    | sources.crm.snapshot.path | PATH_PLACEHOLDER |
+| Europe/Oslo                 | Europe/Olso            | 4    | sources.crm.timezone     | INVALID_TIME_ZONE |
+| existence: true             | existence: false       | 3    | sources                  | EXISTENCE_SOURCE  |
+| type: date                  | type: dat              | 7    | attributes.born.type     | INVALID_TYPE      |
+| scd: 2,                     | scd: 4,                | 8    | attributes.city.scd      | INVALID_SCD_TYPE  |
+| source: erp                 | source: sap            | 8    | attributes.city.source   | UNKNOWN_NAME      |
+| city: {scd: 2, source: erp} | city: {scd: 2}         | 8    | attributes.city          | ATTRIBUTE_SOURCE  |
+| city: {scd                  | effective_to: {scd     | 8    | attributes.effective_to  | NAME_IN_USE       |
 """
 
 
 @rule("S28")
 @pytest.mark.parametrize("line", parse_table(ERRORS), ids=lambda line: line["invalid"])
 def test_an_error_names_the_location_and_the_fix(line: dict[str, str]) -> None:
-    valid, invalid, error = line.values()
-    assert valid in DECLARATION
+    assert line["valid"] in DECLARATION
     with pytest.raises(DeclarationError) as raised:
-        parse(DECLARATION.replace(valid, invalid), "d.yaml")
-    assert str(raised.value).startswith(f"d.yaml:{error}")
+        parse(DECLARATION.replace(line["valid"], line["invalid"]), "d.yaml")
+    error = raised.value.errors[0]
+    assert (error.location, error.field, error.code) == (f"d.yaml:{line['line']}", line["field"], line["code"])
+    assert error.fix
 
 
 @rule("S28")

@@ -17,6 +17,7 @@ import pytest
 
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import server
+from scd_pipeline_tests.servers import find_server, stop_servers
 
 SERVER = """
 import pathlib, re, socket, sys, time
@@ -60,55 +61,56 @@ def servers(tmp_path: Path, mode: Path) -> Iterator[Path]:
     """A folder of servers, which are stopped after the test."""
     folder = tmp_path / "servers"
     yield folder
-    server.stop_server(folder)
+    stop_servers(folder)
+
+
+@pytest.fixture
+def started(servers: Path) -> Iterator[server.Server]:
+    """A server that runs until the end of the test."""
+    with server.connect_server(servers, CONF, java_home=None):
+        running = find_server(servers, CONF)
+        assert running is not None
+        yield running
 
 
 def test_a_server_runs_as_long_as_its_user(servers: Path) -> None:
     with server.connect_server(servers, CONF, java_home=None) as url:
-        running = server.find_server(servers)
+        running = find_server(servers)
         assert running is not None
         assert running.url == url
         assert url == f"sc://127.0.0.1:{running.port}"
-    assert server.find_server(servers) is None
-    assert server.stop_server(servers) == 0
+    assert find_server(servers) is None
+    assert stop_servers(servers) == 0
 
 
 def test_the_last_user_stops_the_server(servers: Path) -> None:
     with server.connect_server(servers, CONF, java_home=None) as url:
         with server.connect_server(servers, CONF, java_home=None) as same:
             assert same == url
-        assert server.find_server(servers) is not None
-    assert server.find_server(servers) is None
+        assert find_server(servers) is not None
+    assert find_server(servers) is None
 
 
 def test_a_server_is_stopped_after_a_failed_user(servers: Path) -> None:
     with pytest.raises(ZeroDivisionError), server.connect_server(servers, CONF, java_home=None):
         raise ZeroDivisionError
-    assert server.find_server(servers) is None
+    assert find_server(servers) is None
 
 
-def test_a_started_server_runs_until_it_is_stopped(servers: Path) -> None:
-    started = server.start_server(servers, CONF, java_home=None)
+def test_a_server_in_use_can_be_stopped(servers: Path, started: server.Server) -> None:
     with server.connect_server(servers, CONF, java_home=None) as url:
         assert url == started.url
-    assert server.find_server(servers) == started == server.start_server(servers, CONF, java_home=None)
-    assert server.stop_server(servers) == 1
-    assert server.find_server(servers) is None
+    assert find_server(servers) == started
+    assert stop_servers(servers) == 1
+    assert find_server(servers) is None
 
 
-def test_a_server_in_use_can_outlive_its_user(servers: Path) -> None:
-    with server.connect_server(servers, CONF, java_home=None):
-        server.start_server(servers, CONF, java_home=None)
-    assert server.find_server(servers) is not None
-
-
-def test_other_settings_have_another_server(servers: Path) -> None:
-    first = server.start_server(servers, CONF, java_home=None)
+def test_other_settings_have_another_server(servers: Path, started: server.Server) -> None:
     with server.connect_server(servers, OTHER, java_home=None) as url:
-        assert url != first.url
-        assert server.find_server(servers, CONF) == first
-    assert server.find_server(servers, OTHER) is None
-    assert server.find_server(servers) == first
+        assert url != started.url
+        assert find_server(servers, CONF) == started
+    assert find_server(servers, OTHER) is None
+    assert find_server(servers) == started
 
 
 def test_another_process_shares_the_server_until_it_is_killed(servers: Path) -> None:
@@ -124,56 +126,55 @@ def test_another_process_shares_the_server_until_it_is_killed(servers: Path) -> 
         url = other.stdout.readline().strip()
         with server.connect_server(servers, CONF, java_home=None) as same:
             assert same == url
-        assert server.find_server(servers) is not None, "the other process still uses it"
+        assert find_server(servers) is not None, "the other process still uses it"
         other.kill()
     with server.connect_server(servers, CONF, java_home=None) as same:
         assert same == url
-    assert server.find_server(servers) is None
+    assert find_server(servers) is None
 
 
 def test_a_server_that_fails_shows_its_log(servers: Path, mode: Path) -> None:
     mode.write_text("fails")
-    with pytest.raises(SetupError) as error:
-        server.start_server(servers, CONF, java_home=None)
+    with pytest.raises(SetupError) as error, server.connect_server(servers, CONF, java_home=None):
+        pass
     assert error.value.code == "SERVER_ENDED" and error.value.location.endswith("server.log")
     assert error.value.details == {"log": "one line of the log\nno such jar"}
-    assert server.find_server(servers) is None
+    assert find_server(servers) is None
 
 
 def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> None:
     mode.write_text("mute")
-    with pytest.raises(SetupError) as error:
-        server.start_server(servers, CONF, java_home=None, wait_seconds=1)
+    with pytest.raises(SetupError) as error, server.connect_server(servers, CONF, java_home=None, wait_seconds=1):
+        pass
     assert error.value.code == "SERVER_TIMEOUT" and error.value.location.endswith("server.log")
     assert error.value.details["log"] == "one line of the log"
-    assert server.find_server(servers) is None
+    assert find_server(servers) is None
 
 
 def test_a_port_in_use_is_replaced_by_another_port(servers: Path, mode: Path) -> None:
     mode.write_text("port in use")
-    assert server.find_server(servers) is None
-    assert server.start_server(servers, CONF, java_home=None) == server.find_server(servers)
+    with server.connect_server(servers, CONF, java_home=None) as url:
+        running = find_server(servers)
+        assert running is not None and running.url == url
 
 
-def test_a_process_that_is_not_a_server_is_not_stopped(servers: Path) -> None:
-    started = server.start_server(servers, CONF, java_home=None)
+def test_a_process_that_is_not_a_server_is_not_stopped(servers: Path, started: server.Server) -> None:
     (state,) = servers.glob("*/server.json")
     state_text = state.read_text()
     state.write_text(state_text.replace(str(started.pid), str(os.getpid())))
-    assert server.find_server(servers) is None
-    assert server.stop_server(servers) == 0
+    assert find_server(servers) is None
+    assert stop_servers(servers) == 0
     state.write_text(state_text)
 
 
-def test_a_damaged_state_file_is_ignored(servers: Path) -> None:
-    started = server.start_server(servers, CONF, java_home=None)
+def test_a_damaged_state_file_is_ignored(servers: Path, started: server.Server) -> None:
     (state,) = servers.glob("*/server.json")
     state_text = state.read_text()
     for damage in ("", "{", "[]", '{"pid": 1}'):
         state.write_text(damage)
-        assert server.find_server(servers) is None
+        assert find_server(servers) is None
     state.write_text(state_text)
-    assert server.find_server(servers) == started
+    assert find_server(servers) == started
 
 
 def test_the_environment_of_the_server(
@@ -192,11 +193,13 @@ def test_the_environment_of_the_server(
 def test_sigterm_ends_a_server_even_if_its_starter_ignores_sigterm(servers: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        running = server.start_server(servers, CONF, java_home=None)
+        with server.connect_server(servers, CONF, java_home=None):
+            running = find_server(servers, CONF)
+            assert running is not None
+            os.kill(running.pid, signal.SIGTERM)
+            deadline = time.monotonic() + 60
+            while find_server(servers, CONF) is not None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert find_server(servers, CONF) is None
     finally:
         signal.signal(signal.SIGTERM, before)
-    os.kill(running.pid, signal.SIGTERM)
-    deadline = time.monotonic() + 60
-    while server.find_server(servers, CONF) is not None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert server.find_server(servers, CONF) is None

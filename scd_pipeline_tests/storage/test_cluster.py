@@ -19,7 +19,6 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load import run
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations import check
-from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import Installation
 from scd_pipeline.spark.launch import launch_environment, spark_home
 from scd_pipeline_tests import servers
@@ -75,7 +74,7 @@ def cluster(installation: Installation, tmp_path_factory: pytest.TempPathFactory
             worker = running.enter_context(daemon(folder, java_home, WORKER, *at_any_port, *resources, url))
             logged(worker, r"(Successfully registered with master)")
         conf = servers.settings(installation) | SETTINGS | {"spark.master": url}
-        yield running.enter_context(session.shared_spark(folder / "server", conf, java_home=java_home))
+        yield running.enter_context(servers.shared_spark(folder / "server", conf, java_home=java_home))
 
 
 def executors() -> list[int]:

@@ -611,25 +611,28 @@ BY_REGION = Dimension(
 
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize(
-    ("source", "channel", "scope", "message"),
+    ("source", "channel", "scope", "code", "details"),
     [
         (
             "pos",
             "snapshot",
             [["EU"], ["EU", "US"]],
-            r"\['EU', 'US'\] in its scope has 2 values; expected 1, one for",
+            "SCOPE_LENGTH",
+            {"value": "['EU', 'US']", "count": 2, "expected": 1, "columns": "region"},
         ),
-        ("pos", "snapshot", [[]], r"\[\] in its scope has 0 values; expected 1, one for each of region"),
-        ("pos", "feed", [["EU"]], r"scope=\[\['EU'\]\], but its feed declares no scope"),
-        ("erp", "snapshot", [], r"scope=\[\], but its snapshot declares no scope"),
+        ("pos", "snapshot", [[]], "SCOPE_LENGTH", {"value": "[]", "count": 0, "expected": 1, "columns": "region"}),
+        ("pos", "feed", [["EU"]], "UNDECLARED_SCOPE", {"value": "[['EU']]", "channel": "feed"}),
+        ("erp", "snapshot", [], "UNDECLARED_SCOPE", {"value": "[]", "channel": "snapshot"}),
     ],
 )
 def test_a_scope_fits_the_declaration_of_its_channel(
-    source: str, channel: str, scope: list[list[str]], message: str
+    source: str, channel: str, scope: list[list[str]], code: str, details: dict[str, object]
 ) -> None:
     delivery = Delivery(source, "d1", channel, at=utc(2024, 1, 1), scope=scope)
-    with pytest.raises(SourceDataError, match=rf"delivery {source}/d1: {message}"):
+    with pytest.raises(SourceDataError) as error:
         delivery.batch(BY_REGION)
+    assert (error.value.code, error.value.location) == (code, f"delivery {source}/d1")
+    assert error.value.details == details
 
 
 @pytest.mark.rule("S27")
@@ -638,8 +641,10 @@ def test_a_scope_has_values_of_the_types_of_its_columns(spark: SparkSession, tmp
     shop = Dimension("dim_shop", {"id": "int"}, {"city": 2}, [by_id])
     frame = pa.table({"id": [7], "city": ["Rome"]})
     delivery = Delivery("pos", "d1", at=utc(2024, 1, 1), frame=frame, scope=[[7], ["7a"]])
-    with pytest.raises(SourceDataError, match=r"SCOPE_VALUE.*dim_shop: pos/.*'7a' in its scope is not a int"):
+    with pytest.raises(SourceDataError) as error:
         planned(spark, tmp_path, shop, [delivery])
+    assert (error.value.code, error.value.location) == ("SCOPE_VALUE", "dim_shop: pos/snapshot/d1/0")
+    assert error.value.details == {"value": "'7a'", "type": "int", "column": "id"}
 
 
 @pytest.mark.rule("S27")

@@ -27,6 +27,7 @@ from scd_pipeline.declaration import (
     Source,
 )
 from scd_pipeline.declaration.checks.dimension import audit_columns
+from scd_pipeline.declaration.times import moment
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.errors import DeclarationError
 
@@ -79,7 +80,6 @@ def test_two_sources() -> None:
     assert dimension.existence_source.name == "crm"
     assert [a.name for a in dimension.source_attributes("crm")] == ["city"]
     assert [a.name for a in dimension.source_attributes("web")] == ["email"]
-    assert [a.name for a in dimension.live_attributes] == ["email", "city"]
 
 
 @pytest.mark.parametrize("call", ["attribute", "source", "source_attributes"])
@@ -152,7 +152,7 @@ def test_types_and_times_are_stored_in_one_form() -> None:
     begin = Begin("2000-01-01", "2020-01-01 12:00:00.5")
     assert begin == Begin("2000-01-01 00:00:00", "2020-01-01T12:00:00.500+00:00")
     assert begin.at_time == datetime(2000, 1, 1, tzinfo=timezone.utc)
-    assert begin.until_time == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
+    assert moment(begin.for_first_changes_until) == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
 
 
 def test_all_errors_are_reported_at_once() -> None:

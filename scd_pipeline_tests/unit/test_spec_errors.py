@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 
 from scd_pipeline import errors
-from scd_pipeline.conditions import CONDITIONS
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
 from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, ValidationError, exit_code
 
-FAULT = ValidationError("c.yaml:7", "attributes.city.scd", "9 is not an SCD type", "write 0, 1, 2, 3 or 6")
+FAULT = ValidationError(
+    "INVALID_SCD_TYPE", "c.yaml:7", "attributes.city.scd", "9 is not an SCD type", "write 0, 1, 2, 3 or 6"
+)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,9 @@ def test_exit_codes(error: BaseException, code: int) -> None:
 
 def test_a_declaration_error_shows_one_fault_per_line() -> None:
     line = "c.yaml:7: attributes.city.scd: 9 is not an SCD type; write 0, 1, 2, 3 or 6"
-    assert str(DeclarationError([FAULT, FAULT])) == f"{line}\n{line}"
+    error = DeclarationError([FAULT, FAULT])
+    assert str(error) == f"{line}\n{line}"
+    assert (error.code, error.details) == ("INVALID_DECLARATION", {"count": 2})
 
 
 def test_a_rejected_batch_shows_its_code_its_problem_and_its_fix() -> None:
@@ -59,6 +64,15 @@ def test_a_condition_has_a_problem_and_a_fix(code: str) -> None:
     assert condition.problem and condition.fix
     assert "expected" in condition.problem or code == "QUERY_FAILED"
     assert not condition.problem.endswith(".") and not condition.fix.endswith(".")
+
+
+def test_an_error_of_a_declaration_has_the_code_of_a_rule_that_a_check_uses() -> None:
+    with pytest.raises(KeyError, match="NO_SUCH_RULE"):
+        ValidationError("NO_SUCH_RULE", "c.yaml:7", "attributes", "is missing", "give it")
+    package = Path(errors.__file__).parent
+    checks = "".join(file.read_text(encoding="utf-8") for file in package.rglob("*.py") if file.stem != "conditions")
+    assert not [code for code in DECLARATION_RULES if f'"{code}"' not in checks]
+    assert not DECLARATION_RULES.keys() & CONDITIONS.keys()
 
 
 @pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("NO_TIME", "b", reason="it has no time")])

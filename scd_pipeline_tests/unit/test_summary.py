@@ -41,6 +41,6 @@ def test_a_plan_counts_them_too() -> None:
 
 
 def test_bad_values_that_were_set_to_null_are_counted() -> None:
-    batch = BatchResult("crm/snapshot/1", "crm", "1", "accepted", rows=3, nulled_values=2)
-    assert str(batch) == "crm/snapshot/1: accepted, 3 rows: 0 new, 0 changed, 0 closed, 2 bad values set to NULL"
+    batch = BatchResult("crm/snapshot/1/1", "crm", "snapshot", "1", "accepted", rows=3, nulled_values=2)
+    assert str(batch) == "crm/snapshot/1/1: accepted, 3 rows: 0 new, 0 changed, 0 closed, 2 bad values set to NULL"
     assert log_counts(LoadResult("dim_player", (batch,), {}, 2, 1, 0.1))["values_set_to_null"] == 2

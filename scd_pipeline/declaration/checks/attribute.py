@@ -38,14 +38,14 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
     """Return the valid key columns, for later checks."""
     if key is None or key == ():
         fix = f"name the columns that identify an entity ({_NO_WHOLE_ROW})"
-        errors.add("business_key", "is missing", fix)
+        errors.add("MISSING_VALUE", "business_key", "is missing", fix)
         return ()
     if not isinstance(key, tuple):
         fix = "give a name, a list of names, or names with types"
-        errors.add("business_key", f"{display(key)} is not a key", fix)
+        errors.add("INVALID_KIND", "business_key", f"{display(key)} is not a key", fix)
         return ()
     if [getattr(column, "name", None) for column in key] == [_WHOLE_ROW]:
-        errors.add("business_key", _NO_WHOLE_ROW, "name the columns that identify an entity")
+        errors.add("MISSING_VALUE", "business_key", _NO_WHOLE_ROW, "name the columns that identify an entity")
         return ()
     return tuple(column for column in key if _is_key_column(errors, column))
 
@@ -53,20 +53,24 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
 def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
     if not isinstance(column, KeyColumn):
         fix = "give a name, a list of names, or names with types"
-        errors.add("business_key", f"{display(column)} is not a key column", fix)
+        errors.add("INVALID_KIND", "business_key", f"{display(column)} is not a key column", fix)
         return False
     if not _is_name(errors, "business_key", column.name):
         return False
     path = f"business_key.{column.name}"
     if _is_type(errors, path, column.type) and not isinstance(parse_type(column.type), (Primitive, Decimal)):
-        errors.add(path, f"type {column.type} cannot be in a key", "write a type without parts, such as string")
+        errors.add(
+            "INVALID_TYPE", path, f"type {column.type} cannot be in a key", "write a type without parts, such as string"
+        )
     return True
 
 
 def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute, ...]:
     """Return the valid attributes, for later checks."""
     if not isinstance(attributes, tuple):
-        errors.add("attributes", f"{display(attributes)} has no attributes", "give attributes by their names")
+        errors.add(
+            "INVALID_KIND", "attributes", f"{display(attributes)} has no attributes", "give attributes by their names"
+        )
         return ()
     drafts = [_check_attribute(errors, attribute) for attribute in attributes]
     return tuple(draft for draft in drafts if draft is not None)
@@ -74,7 +78,9 @@ def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute
 
 def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None:
     if not isinstance(attribute, Attribute):
-        errors.add("attributes", f"{display(attribute)} is not an attribute", "give attributes by their names")
+        errors.add(
+            "INVALID_KIND", "attributes", f"{display(attribute)} is not an attribute", "give attributes by their names"
+        )
         return None
     if not _is_name(errors, "attributes", attribute.name):
         return None
@@ -84,7 +90,12 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
     _is_type(errors, f"{path}.type", draft.type)
     if draft.previous and isinstance(draft.scd, ScdType) and draft.scd != ScdType.HYBRID:
         problem = f"type {int(draft.scd)} does not allow `previous`"
-        errors.add(f"{path}.previous", problem, "write scd: 6, or remove it (type 3 always has its previous value)")
+        errors.add(
+            "NOT_APPLICABLE",
+            f"{path}.previous",
+            problem,
+            "write scd: 6, or remove it (type 3 always has its previous value)",
+        )
     _check_exceptions(errors, path, draft)
     return draft
 
@@ -96,28 +107,38 @@ def _check_exceptions(errors: ErrorCollector, path: str, draft: Attribute) -> No
         field = f"{path}.{option}"
         errors.choice(field, choice, choices)
         if draft.retired and choice != choices[0]:
-            errors.add(field, "a retired attribute is no longer read", f"remove either `{option}` or `retired`")
+            errors.add(
+                "CONFLICTING_OPTIONS",
+                field,
+                "a retired attribute is no longer read",
+                f"remove either `{option}` or `retired`",
+            )
         elif draft.required and choice == "null":
-            errors.add(field, "a required attribute cannot become NULL", f"remove either `{option}` or `required`")
+            errors.add(
+                "CONFLICTING_OPTIONS",
+                field,
+                "a required attribute cannot become NULL",
+                f"remove either `{option}` or `required`",
+            )
 
 
 def _check_scd(errors: ErrorCollector, field: str, scd: Any) -> None:
     if isinstance(scd, ScdType):
         return
     if scd is None:
-        errors.add(field, "is missing", _TYPES)
+        errors.add("MISSING_VALUE", field, "is missing", _TYPES)
         return
     is_number = isinstance(scd, int) and not isinstance(scd, bool)
     if is_number and scd in _UNSUPPORTED_TYPES:
-        errors.add(field, *_UNSUPPORTED_TYPES[scd])
+        errors.add("INVALID_SCD_TYPE", field, *_UNSUPPORTED_TYPES[scd])
     else:
-        errors.add(field, f"{display(scd)} is not an SCD type", _TYPES)
+        errors.add("INVALID_SCD_TYPE", field, f"{display(scd)} is not an SCD type", _TYPES)
 
 
 def _is_name(errors: ErrorCollector, field: str, name: Any) -> bool:
     if isinstance(name, str) and is_column_name(name):
         return True
-    errors.add(joined(field, name), f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
+    errors.add("INVALID_NAME", joined(field, name), f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
     return False
 
 
@@ -125,6 +146,6 @@ def _is_type(errors: ErrorCollector, field: str, text: Any) -> bool:
     try:
         parse_type(text)
     except DeclarationError as error:
-        errors.add(field, error.errors[0].problem, error.errors[0].fix)
+        errors.add(error.errors[0].code, field, error.errors[0].problem, error.errors[0].fix)
         return False
     return True

@@ -23,8 +23,8 @@ class ErrorCollector:
         self.location = location
         self.collected: list[ValidationError] = []
 
-    def add(self, field: str, problem: str, fix: str) -> None:
-        self.collected.append(ValidationError(self.location, field, problem, fix))
+    def add(self, code: str, field: str, problem: str, fix: str) -> None:
+        self.collected.append(ValidationError(code, self.location, field, problem, fix))
 
     def has(self, field: str) -> bool:
         """Return whether an error was collected for this field."""
@@ -43,19 +43,20 @@ class ErrorCollector:
                 continue
             error = _kind_error(options[option], getattr(declared, field.name), field.default)
             if error is not None:
-                self.add(joined(path, option), *error)
+                code, problem, fix = error
+                self.add(code, joined(path, option), problem, fix)
                 set_frozen_fields(draft, **{field.name: field.default})
         return draft
 
     def choice(self, field: str, value: str, allowed: Sequence[str]) -> None:
         """Collect an error if the value is not allowed."""
         if value not in allowed:
-            self.add(field, f"{display(value)} is not allowed", did_you_mean(value, allowed))
+            self.add("NOT_ALLOWED", field, f"{display(value)} is not allowed", did_you_mean(value, allowed))
 
     def unique(self, field: str, names: Sequence[str]) -> None:
         """Collect an error for each name that a list contains twice."""
         for name in dict.fromkeys(name for index, name in enumerate(names) if name in names[:index]):
-            self.add(field, f"names {name} twice", "name it once")
+            self.add("NAMED_TWICE", field, f"names {name} twice", "name it once")
 
 
 def joined(path: str, option: object) -> str:
@@ -65,16 +66,16 @@ def joined(path: str, option: object) -> str:
     return f"{path}.{label}" if path else label
 
 
-def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str] | None:
-    """Return the problem and the fix of a value of an invalid kind, None for a valid one."""
+def _kind_error(kind: Kind, value: Any, default: Any) -> tuple[str, str, str] | None:
+    """Return the code, the problem and the fix of a value of an invalid kind, None for a valid one."""
     if value is None and default is None:
         return None
     if not kind.accepts(value):
-        return f"{display(value)} is not {kind.value}", f"give {kind.value}"
+        return "INVALID_KIND", f"{display(value)} is not {kind.value}", f"give {kind.value}"
     texts = value if isinstance(value, tuple) else (value,)
     for text in texts:
         if isinstance(text, str) and not is_text(text):
-            return "has half of a surrogate pair", "write whole characters"
+            return "INVALID_TEXT", "has half of a surrogate pair", "write whole characters"
         if isinstance(text, str) and kind is not Kind.SCALAR and not text.strip() and default != "":
-            return "is empty", f"give {kind.value}, or omit it"
+            return "MISSING_VALUE", "is empty", f"give {kind.value}, or omit it"
     return None

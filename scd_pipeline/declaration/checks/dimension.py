@@ -83,15 +83,17 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
     table: Any = draft.name
     is_named = isinstance(table, str) and is_table_name(table)
     if table is None or table == "":
-        errors.add("name", "is missing", "give the table's name, such as dim_customer")
+        errors.add("MISSING_VALUE", "name", "is missing", "give the table's name, such as dim_customer")
     elif not is_named:
-        errors.add("name", f"{display(table)} cannot be the name of a table", TABLE_NAME_RULE)
+        errors.add("INVALID_NAME", "name", f"{display(table)} cannot be the name of a table", TABLE_NAME_RULE)
     key: Any = draft.surrogate_key
     reported = not is_named and key == default_surrogate_key(table)  # invalid only because the table's name is
     if not reported and not (isinstance(key, str) and is_column_name(key)):
-        errors.add("surrogate_key", f"{display(key)} cannot be a name", COLUMN_NAME_RULE)
+        errors.add("INVALID_NAME", "surrogate_key", f"{display(key)} cannot be a name", COLUMN_NAME_RULE)
     if draft.group and not re.fullmatch(r"[A-Za-z0-9_]+", draft.group):
-        errors.add("group", f"{display(draft.group)} cannot be a group", "write letters, digits and `_`")
+        errors.add(
+            "INVALID_NAME", "group", f"{display(draft.group)} cannot be a group", "write letters, digits and `_`"
+        )
 
 
 def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
@@ -101,7 +103,7 @@ def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
     def claim(column: str, field: str, meaning: str) -> None:
         name = column.casefold()
         if name in used_names:
-            errors.add(field, f"column {column} {used_names[name]}", "choose another name")
+            errors.add("NAME_IN_USE", field, f"column {column} {used_names[name]}", "choose another name")
         used_names.setdefault(name, meaning)
 
     for column in draft.business_key:
@@ -127,7 +129,7 @@ def _check_key_names(errors: ErrorCollector, draft: Dimension) -> None:
     for name in draft.key_names:
         if name.casefold() in used_names:
             problem = f"column {name} is one of the audit, which also has the business key"
-            errors.add("business_key", problem, "choose another name")
+            errors.add("NAME_IN_USE", "business_key", problem, "choose another name")
 
 
 def audit_columns(surrogate_key: str) -> tuple[str, ...]:
@@ -136,11 +138,12 @@ def audit_columns(surrogate_key: str) -> tuple[str, ...]:
 
 
 def _report_key_attribute(errors: ErrorCollector, attribute: Attribute) -> None:
-    problem, fix = "is in the business key too", "a business key is not an attribute: remove it here or there"
+    code, problem = "NAME_IN_USE", "is in the business key too"
+    fix = "a business key is not an attribute: remove it here or there"
     if attribute.personal:
-        problem = "is personal and in the business key"
+        code, problem = "PERSONAL_KEY", "is personal and in the business key"
         fix = "a key remains after an erasure: choose a key that is not personal, or remove `personal`"
-    errors.add(f"attributes.{attribute.name}", problem, fix)
+    errors.add(code, f"attributes.{attribute.name}", problem, fix)
 
 
 def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: dict[str, str]) -> None:
@@ -152,11 +155,13 @@ def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: di
             folded = name.casefold()
             owner = owners.setdefault(folded, attribute.name)
             if not is_column_name(name):
-                errors.add(field, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
+                errors.add("INVALID_NAME", field, f"{display(name)} cannot be a name", COLUMN_NAME_RULE)
             elif folded in used_names:
-                errors.add(field, f"{name} {used_names[folded]}", "name only columns that no longer exist")
+                errors.add(
+                    "NAME_IN_USE", field, f"{name} {used_names[folded]}", "name only columns that no longer exist"
+                )
             elif owner != attribute.name:
-                errors.add(field, f"{name} is a former name of {owner} too", "leave it with one of them")
+                errors.add("NAME_IN_USE", field, f"{name} is a former name of {owner} too", "leave it with one of them")
 
 
 def _check_source_names(errors: ErrorCollector, draft: Dimension) -> None:
@@ -164,7 +169,7 @@ def _check_source_names(errors: ErrorCollector, draft: Dimension) -> None:
     for source in draft.sources:
         first = seen.setdefault(source.name.casefold(), source.name)
         if first is not source.name:
-            errors.add(f"sources.{source.name}", f"{first} is a source already", "choose another name")
+            errors.add("NAME_IN_USE", f"sources.{source.name}", f"{first} is a source already", "choose another name")
 
 
 def _check_existence(errors: ErrorCollector, draft: Dimension) -> None:
@@ -172,14 +177,18 @@ def _check_existence(errors: ErrorCollector, draft: Dimension) -> None:
     if len(draft.sources) == 1:
         if draft.sources[0].existence is False:
             problem = "the only source decides whether an entity exists"
-            errors.add(f"sources.{draft.sources[0].name}.existence", problem, "remove it, or write true")
+            errors.add(
+                "EXISTENCE_SOURCE", f"sources.{draft.sources[0].name}.existence", problem, "remove it, or write true"
+            )
         return
     existence_sources = [source.name for source in draft.sources if source.existence]
     fix = "write `existence: true` at exactly one source"
     if draft.sources and not existence_sources:
-        errors.add("sources", "none of the sources decides whether an entity exists", fix)
+        errors.add("EXISTENCE_SOURCE", "sources", "none of the sources decides whether an entity exists", fix)
     if len(existence_sources) > 1:
-        errors.add("sources", f"{listed(existence_sources)} each decide whether an entity exists", fix)
+        errors.add(
+            "EXISTENCE_SOURCE", "sources", f"{listed(existence_sources)} each decide whether an entity exists", fix
+        )
 
 
 def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
@@ -189,13 +198,13 @@ def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
         field = f"attributes.{attribute.name}"
         if names and attribute.source is not None and attribute.source not in names:
             problem = f"{display(attribute.source)} is not a source of this dimension"
-            errors.add(f"{field}.source", problem, did_you_mean(attribute.source, names))
+            errors.add("UNKNOWN_NAME", f"{field}.source", problem, did_you_mean(attribute.source, names))
             continue
         owners = _owners(draft, attribute)
         if len(owners) > 1:
-            errors.add(field, f"is provided by {listed(owners)}", "leave it with one source")
+            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {listed(owners)}", "leave it with one source")
         elif names and not owners and not attribute.retired:
-            errors.add(field, "has no source", f"write `source:` with one of {', '.join(names)}")
+            errors.add("ATTRIBUTE_SOURCE", field, "has no source", f"write `source:` with one of {', '.join(names)}")
 
 
 def _owners(draft: Dimension, attribute: Attribute) -> list[str]:
@@ -214,11 +223,16 @@ def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
         field = f"sources.{source.name}"
         for name in dict.fromkeys(source.attributes or ()):
             if name not in names:
-                errors.add(f"{field}.attributes", f"{display(name)} is not an attribute", did_you_mean(name, names))
+                errors.add(
+                    "UNKNOWN_NAME",
+                    f"{field}.attributes",
+                    f"{display(name)} is not an attribute",
+                    did_you_mean(name, names),
+                )
         owned = any(source.name in _owners(draft, attribute) for attribute in draft.attributes)
         if names and not owned and len(draft.sources) > 1 and not source.existence:
             problem = "provides no attribute and does not decide existence"
-            errors.add(field, problem, "name its `attributes`, or remove the source")
+            errors.add("UNUSED_SOURCE", field, problem, "name its `attributes`, or remove the source")
 
 
 def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
@@ -227,7 +241,7 @@ def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
             if draft.key_names and name not in draft.key_names:
                 field = f"sources.{source.name}.snapshot.scope"
                 problem = f"{display(name)} is not in the business key"
-                errors.add(field, problem, did_you_mean(name, draft.key_names))
+                errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, draft.key_names))
 
 
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
@@ -239,7 +253,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
             field = joined(f"sources.{source.name}.columns", name)
             if name not in types:
                 problem = f"{display(name)} is neither an attribute nor in the business key"
-                errors.add(field, problem, did_you_mean(name, types))
+                errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, types))
                 continue
             _check_owned(errors, field, source, name, draft)
             data_type = types[name]
@@ -248,7 +262,7 @@ def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
             expected = None if column.default is None else expected_default(data_type, column.default)
             if expected is not None:
                 problem = f"{display(column.default)} does not fit type {data_type.ddl()}"
-                errors.add(f"{field}.default", problem, f"give {expected}")
+                errors.add("INVALID_DEFAULT", f"{field}.default", problem, f"give {expected}")
             _check_conversion(errors, field, column, name, data_type)
 
 
@@ -257,23 +271,30 @@ def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: 
     times = f"remove it, or declare {name} as {' or '.join(_TIME_TYPES)}"
     if column.format is not None and data_type.ddl() not in _TIME_TYPES:
         problem = f"a format reads text as a date or a time, and {name} is of type {data_type.ddl()}"
-        errors.add(f"{field}.format", problem, times)
+        errors.add("NOT_APPLICABLE", f"{field}.format", problem, times)
     elif data_type.ddl() == "timestamp_ntz" and (zone := zone_letters(column.format or "")):
         problem = f"{zone} reads a zone, and {name} is of type timestamp_ntz, which has none"
-        errors.add(f"{field}.format", problem, f"omit it, or declare {name} as timestamp")
+        errors.add("NOT_APPLICABLE", f"{field}.format", problem, f"omit it, or declare {name} as timestamp")
     names = {leaf.ddl() for leaf in leaves(data_type) if isinstance(leaf, Primitive)}
     if column.unit is not None and not names & set(_TIME_TYPES):
-        errors.add(f"{field}.unit", f"a unit reads a number as a time, and {name} is of type {data_type.ddl()}", times)
+        errors.add(
+            "NOT_APPLICABLE",
+            f"{field}.unit",
+            f"a unit reads a number as a time, and {name} is of type {data_type.ddl()}",
+            times,
+        )
     if column.round and not any(isinstance(leaf, Decimal) for leaf in leaves(data_type)) and names <= _NEVER_ROUNDED:
         problem = f"a value of type {data_type.ddl()} has no digits that could be rounded"
-        errors.add(f"{field}.round", problem, "remove it, or declare a number, a date or a time")
+        errors.add("NOT_APPLICABLE", f"{field}.round", problem, "remove it, or declare a number, a date or a time")
 
 
 def _check_owned(errors: ErrorCollector, field: str, source: Source, name: str, draft: Dimension) -> None:
     owners = {attribute.name: _owners(draft, attribute) for attribute in draft.attributes}
     if owners.get(name) and source.name not in owners[name]:
         problem = f"{name} belongs to source {owners[name][0]}"
-        errors.add(field, problem, "declare the column there, or leave the attribute to this source")
+        errors.add(
+            "ATTRIBUTE_SOURCE", field, problem, "declare the column there, or leave the attribute to this source"
+        )
 
 
 def _column_types(draft: Dimension) -> dict[str, DataType | None]:
@@ -296,9 +317,10 @@ def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
     for option in (option for option, is_declared in values.items() if is_declared):
         if draft.has_windows:
             problem = "a table with attributes of type 2 or 6 closes the version of a deleted entity"
-            errors.add(option, problem, "remove it: it is for tables with types 0, 1 and 3 only")
+            errors.add("NOT_APPLICABLE", option, problem, "remove it: it is for tables with types 0, 1 and 3 only")
     if draft.deleted_at and draft.deleted_rows == "remove":
         errors.add(
+            "CONFLICTING_OPTIONS",
             "deleted_at",
             "the rows of deleted entities are removed",
             "write `deleted_rows: keep`, or remove it",
@@ -309,16 +331,18 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
     """Check the open end, and the start of histories (S29)."""
     open_end = parse_time(draft.open_end)
     if open_end is None:
-        errors.add("open_end", f"{display(draft.open_end)} is not a time", TIME_FORM)
+        errors.add("NO_ISO_TIME", "open_end", f"{display(draft.open_end)} is not a time", TIME_FORM)
     begin: Any = draft.begin
     if begin is None:
         return
     if not errors.has("attributes") and all(attribute.scd in _WITHOUT_WINDOWS for attribute in draft.attributes):
         problem = "without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already"
-        errors.add("begin", problem, "remove it")
+        errors.add("NOT_APPLICABLE", "begin", problem, "remove it")
         return
     if not isinstance(begin, Begin):
-        errors.add("begin", f"{display(begin)} is not a beginning", "give `at` and `for_first_changes_until`")
+        errors.add(
+            "INVALID_KIND", "begin", f"{display(begin)} is not a beginning", "give `at` and `for_first_changes_until`"
+        )
         return
     at, until = parse_time(begin.at), parse_time(begin.for_first_changes_until)
     for option, text, time in (
@@ -326,12 +350,14 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
         ("for_first_changes_until", begin.for_first_changes_until, until),
     ):
         if time is None:
-            errors.add(f"begin.{option}", f"{display(text)} is not a time", TIME_FORM)
+            errors.add("NO_ISO_TIME", f"begin.{option}", f"{display(text)} is not a time", TIME_FORM)
     if at and open_end and at >= open_end:
-        errors.add("begin.at", f"{begin.at} is not before the open end {draft.open_end}", "give an earlier time")
+        errors.add(
+            "TIME_ORDER", "begin.at", f"{begin.at} is not before the open end {draft.open_end}", "give an earlier time"
+        )
     if at and until and until < at:
         problem = f"{begin.for_first_changes_until} is before the beginning {begin.at}"
-        errors.add("begin.for_first_changes_until", problem, "give a time at or after `at`")
+        errors.add("TIME_ORDER", "begin.for_first_changes_until", problem, "give a time at or after `at`")
 
 
 _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (

@@ -34,10 +34,10 @@ _TOO_LONG = 1_000_000  # hours, a century
 def check_sources(errors: ErrorCollector, sources: Any) -> tuple[Source, ...]:
     """Return the valid sources, for later checks."""
     if sources is None or sources == ():
-        errors.add("sources", "is missing", "declare at least one source, with a snapshot or a feed")
+        errors.add("MISSING_VALUE", "sources", "is missing", "declare at least one source, with a snapshot or a feed")
         return ()
     if not isinstance(sources, tuple):
-        errors.add("sources", f"{display(sources)} is not a source", "give a Source or a list of them")
+        errors.add("INVALID_KIND", "sources", f"{display(sources)} is not a source", "give a Source or a list of them")
         return ()
     drafts = [_check_source(errors, source) for source in sources]
     return tuple(draft for draft in drafts if draft is not None)
@@ -45,15 +45,16 @@ def check_sources(errors: ErrorCollector, sources: Any) -> tuple[Source, ...]:
 
 def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     if not isinstance(source, Source):
-        errors.add("sources", f"{display(source)} is not a source", "give a Source or a list of them")
+        errors.add("INVALID_KIND", "sources", f"{display(source)} is not a source", "give a Source or a list of them")
         return None
     if not (isinstance(source.name, str) and is_column_name(source.name)):
         field = joined("sources", source.name)
-        errors.add(field, f"{display(source.name)} cannot be a name", COLUMN_NAME_RULE)
+        errors.add("INVALID_NAME", field, f"{display(source.name)} cannot be a name", COLUMN_NAME_RULE)
         return None
     if "/" in source.name:
         field = joined("sources", source.name)
         errors.add(
+            "INVALID_NAME",
             field,
             f"{display(source.name)} cannot name a source",
             "write it without `/`, which separates the parts of a batch's id",
@@ -68,7 +69,9 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
         problem = f"{display(draft.overdue_after_hours)} is not a waiting time"
-        errors.add(f"{path}.overdue_after_hours", problem, f"give hours, more than 0 and less than {_TOO_LONG}")
+        errors.add(
+            "OUT_OF_RANGE", f"{path}.overdue_after_hours", problem, f"give hours, more than 0 and less than {_TOO_LONG}"
+        )
     set_frozen_fields(draft, columns=_check_columns(errors, f"{path}.columns", draft.columns))
     return draft
 
@@ -82,30 +85,40 @@ def _check_timezone(errors: ErrorCollector, field: str, name: str) -> None:
         pass
     near = difflib.get_close_matches(name, zoneinfo.available_timezones() - {*_LOCAL_ZONES}, n=1)
     fix = f"did you mean {near[0]}?" if near else "give a zone's name, such as UTC or Europe/Oslo"
-    errors.add(field, f"{display(name)} is not a time zone", fix)
+    errors.add("INVALID_TIME_ZONE", field, f"{display(name)} is not a time zone", fix)
 
 
 def _check_share(errors: ErrorCollector, field: str, share: float) -> None:
     if not 0 <= share <= 1:
-        errors.add(field, f"{display(share)} is not between 0 and 1", "give a share, such as 0.05 for 5 percent")
+        errors.add(
+            "OUT_OF_RANGE",
+            field,
+            f"{display(share)} is not between 0 and 1",
+            "give a share, such as 0.05 for 5 percent",
+        )
 
 
 def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
     if not isinstance(guard, RetireGuard):
         errors.add(
-            field, f"{display(guard)} is not a number", "give a share, such as 0.05 for 5 percent, or a RetireGuard"
+            "INVALID_KIND",
+            field,
+            f"{display(guard)} is not a number",
+            "give a share, such as 0.05 for 5 percent, or a RetireGuard",
         )
         return
     draft = errors.check_kinds(field, guard, RETIRE_GUARD)
     _check_share(errors, field, draft.share)
     if not isinstance(draft.at_least, int) or draft.at_least < 1:
         problem = f"{display(draft.at_least)} is not a whole number from 1 on"
-        errors.add(f"{field}.at_least", problem, "give the least number of entities, such as 20")
+        errors.add("OUT_OF_RANGE", f"{field}.at_least", problem, "give the least number of entities, such as 20")
 
 
 def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
     if draft.snapshot is None and draft.feed is None:
-        errors.add(path, "has neither a snapshot nor a feed", "declare how it delivers, with one or both")
+        errors.add(
+            "MISSING_VALUE", path, "has neither a snapshot nor a feed", "declare how it delivers, with one or both"
+        )
     for kind, channel_class in (("snapshot", Snapshot), ("feed", Feed)):
         channel = getattr(draft, kind)
         if channel is None:
@@ -115,11 +128,16 @@ def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
         elif isinstance(channel, Mapping):
             names = [field.name for field in dataclasses.fields(channel_class)]
             for option in (option for option in channel if option not in names):
-                errors.add(joined(f"{path}.{kind}", option), "is not an option", did_you_mean(option, names))
+                errors.add(
+                    "UNKNOWN_OPTION", joined(f"{path}.{kind}", option), "is not an option", did_you_mean(option, names)
+                )
             set_frozen_fields(draft, **{kind: None})
         else:
             errors.add(
-                f"{path}.{kind}", f"{display(channel)} is not a {kind}", f"give a path or a {channel_class.__name__}"
+                "INVALID_KIND",
+                f"{path}.{kind}",
+                f"{display(channel)} is not a {kind}",
+                f"give a path or a {channel_class.__name__}",
             )
             set_frozen_fields(draft, **{kind: None})
 
@@ -135,6 +153,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
     errors.choice(f"{path}.sequence_type", draft.sequence_type, ("bigint", "timestamp"))
     if draft.sequence_type == "timestamp" and draft.sequence is None:
         errors.add(
+            "OPTION_REQUIRED",
             f"{path}.sequence_type",
             "requires `sequence`",
             "name the column in `sequence`",
@@ -148,7 +167,12 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
         errors.unique(f"{path}.scope", draft.scope)
         if draft.sequence is not None and draft.effective_at is None:
             problem = "a snapshot contains each entity once unless its rows have times"
-            errors.add(f"{path}.sequence", problem, "name their column in `effective_at`, or remove `sequence`")
+            errors.add(
+                "OPTION_REQUIRED",
+                f"{path}.sequence",
+                problem,
+                "name their column in `effective_at`, or remove `sequence`",
+            )
     return draft
 
 
@@ -162,7 +186,7 @@ def _check_effective_at(errors: ErrorCollector, path: str, channel: Channel) -> 
     if channel.effective_at is None:
         problem = "requires `effective_at`"
         for option in (option for option, is_declared in declared.items() if is_declared):
-            errors.add(f"{path}.{option}", problem, "name the column in `effective_at`")
+            errors.add("OPTION_REQUIRED", f"{path}.{option}", problem, "name the column in `effective_at`")
         return
     _check_time_reading(errors, path, channel.effective_at_format, channel.effective_at_unit, "effective_at_")
 
@@ -178,7 +202,7 @@ def _check_time_reading(
     errors.choice(field, unit, UNITS)
     if pattern is not None:
         problem = f"excludes `{prefix}format`: a unit reads numbers, a format reads text"
-        errors.add(field, problem, "keep the one that fits the column")
+        errors.add("CONFLICTING_OPTIONS", field, problem, "keep the one that fits the column")
 
 
 def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) -> None:
@@ -186,10 +210,10 @@ def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) ->
     errors.choice(field, channel.ties, ("reject", "delete_wins", "last_row"))
     if channel.ties == "delete_wins" and not (isinstance(channel, Feed) and channel.deletes):
         fix = "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject or last_row"
-        errors.add(field, f"no row of this {channel.kind} is a delete", f"{fix}, or remove `ties`")
+        errors.add("NOT_APPLICABLE", field, f"no row of this {channel.kind} is a delete", f"{fix}, or remove `ties`")
     if channel.ties == "last_row" and (channel.format == "delta" or channel.partition is not None):
         fix = "name a column that orders them in `sequence`, or deliver files"
-        errors.add(field, "the rows of a table have no order", fix)
+        errors.add("NOT_APPLICABLE", field, "the rows of a table have no order", fix)
 
 
 def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
@@ -197,18 +221,18 @@ def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
     errors.choice(f"{path}.nulls", feed.nulls, ("value", "not_provided"))
     if feed.nulls == "not_provided" and feed.updates == "full":
         problem = "a feed with `updates: full` provides all attributes"
-        errors.add(f"{path}.nulls", problem, "write `updates: partial` too, or remove it")
+        errors.add("CONFLICTING_OPTIONS", f"{path}.nulls", problem, "write `updates: partial` too, or remove it")
 
 
 def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
     is_pairs = isinstance(options, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in options)
     if not is_pairs:
-        errors.add(field, f"{display(options)} has no options", "give options by their names")
+        errors.add("INVALID_KIND", field, f"{display(options)} has no options", "give options by their names")
         return
     for name, value in options:
         if not (isinstance(name, str) and isinstance(value, str) and is_text(name) and is_text(value)):
             problem = f"option {display(name)} has the value {display(value)}, which is not text"
-            errors.add(field, problem, 'options are given as text, such as "true" or "1"')
+            errors.add("INVALID_KIND", field, problem, 'options are given as text, such as "true" or "1"')
     names = [name.casefold() for name, _ in options if isinstance(name, str)]
     errors.unique(field, names)
 
@@ -218,6 +242,7 @@ def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None
     for option, values in (("partition", channel.partition), ("versions", channel.versions)):
         if values:
             errors.add(
+                "OPTION_REQUIRED",
                 f"{path}.{option}",
                 "requires the `path` of a table",
                 "give the table's `path`",
@@ -231,22 +256,34 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
     names, allowed = placeholders(channel.path), _allowed_placeholders(channel)
     for name in names:
         if name not in PLACEHOLDERS:
-            errors.add(f"{path}.path", f"{{{name}}} is not a placeholder", did_you_mean(name, allowed))
+            errors.add(
+                "PATH_PLACEHOLDER", f"{path}.path", f"{{{name}}} is not a placeholder", did_you_mean(name, allowed)
+            )
     valid = [name for name in names if name in PLACEHOLDERS]
     if channel.partition is not None and channel.versions:
-        errors.add(f"{path}.versions", "excludes `partition`", "keep the one that distinguishes its deliveries")
+        errors.add(
+            "CONFLICTING_OPTIONS",
+            f"{path}.versions",
+            "excludes `partition`",
+            "keep the one that distinguishes its deliveries",
+        )
     if channel.partition is not None or channel.versions:
         if valid:
             option = "versions" if channel.versions else "partition"
             problem = f"`{option}` distinguishes its deliveries, so {{{valid[0]}}} has no meaning"
-            errors.add(f"{path}.path", problem, "give the path of the table alone")
+            errors.add("PATH_PLACEHOLDER", f"{path}.path", problem, "give the path of the table alone")
     elif valid and "://" in str(channel.path):
         problem = f"files at an address cannot be listed, so no delivery would be found for {{{valid[0]}}}"
         errors.add(
-            f"{path}.path", problem, "give a path of this machine, such as one in a mounted folder, or pass frames"
+            "PATH_PLACEHOLDER",
+            f"{path}.path",
+            problem,
+            "give a path of this machine, such as one in a mounted folder, or pass frames",
         )
     elif len(valid) > 1:
-        errors.add(f"{path}.path", f"has {len(valid)} placeholders", f"keep one: {_braced(allowed)}")
+        errors.add(
+            "PATH_PLACEHOLDER", f"{path}.path", f"has {len(valid)} placeholders", f"keep one: {_braced(allowed)}"
+        )
     elif valid and valid[0] not in allowed:
         _report_timeless(errors, f"{path}.path", channel, valid[0])
     elif not names:
@@ -269,7 +306,7 @@ def _report_timeless(errors: ErrorCollector, field: str, channel: Channel, optio
     if isinstance(channel, Feed):
         problem = f"{problem} where its rows have none"
         fix = f"{fix}, or name the column of the rows' times in `effective_at`"
-    errors.add(field, problem, fix)
+    errors.add("PATH_PLACEHOLDER", field, problem, fix)
 
 
 def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Channel) -> None:
@@ -278,28 +315,32 @@ def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Cha
         fix = "add `versions: true` or `partition: <column>`"
     elif channel.format in (None, "parquet"):
         fix = f"{fix}; or for a table, write `partition: <column>`"
-    errors.add(field, f"nothing in {display(channel.path)} distinguishes one delivery from the next", fix)
+    errors.add(
+        "PATH_PLACEHOLDER", field, f"nothing in {display(channel.path)} distinguishes one delivery from the next", fix
+    )
 
 
 def _check_format(errors: ErrorCollector, path: str, channel: Channel) -> None:
     field = f"{path}.format"
     if channel.format is None:
         problem = f"is missing, and the ending of {display(channel.path)} does not imply it"
-        errors.add(field, problem, f"write one of {', '.join(FORMATS)}")
+        errors.add("MISSING_VALUE", field, problem, f"write one of {', '.join(FORMATS)}")
         return
     errors.choice(field, channel.format, FORMATS)
     if channel.format not in FORMATS:
         return
     if channel.versions and channel.format != "delta":
-        errors.add(field, f"{channel.format} has no versions", "write delta, or remove `versions`")
+        errors.add("NOT_APPLICABLE", field, f"{channel.format} has no versions", "write delta, or remove `versions`")
     if channel.partition is not None and channel.format not in ("delta", "parquet"):
         problem = f"{channel.format} has no partitions that can be relied on"
-        errors.add(field, problem, "write delta or parquet, or remove `partition`")
+        errors.add("NOT_APPLICABLE", field, problem, "write delta or parquet, or remove `partition`")
 
 
 def _check_columns(errors: ErrorCollector, path: str, columns: Any) -> FrozenMapping[Column]:
     if not isinstance(columns, Mapping):
-        errors.add(path, f"{display(columns)} has no columns", "give attribute or key names with their columns")
+        errors.add(
+            "INVALID_KIND", path, f"{display(columns)} has no columns", "give attribute or key names with their columns"
+        )
         return FrozenMapping({})
     drafts = {name: _check_column(errors, joined(path, name), column) for name, column in columns.items()}
     return FrozenMapping({name: draft for name, draft in drafts.items() if draft is not None})
@@ -307,11 +348,16 @@ def _check_columns(errors: ErrorCollector, path: str, columns: Any) -> FrozenMap
 
 def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | None:
     if not isinstance(column, Column):
-        errors.add(path, f"{display(column)} is not a column", "give the column's name, or a Column")
+        errors.add("INVALID_KIND", path, f"{display(column)} is not a column", "give the column's name, or a Column")
         return None
     draft = errors.check_kinds(path, column, COLUMN)
     if draft.from_ and draft.expression is not None:
-        errors.add(path, "has both `from` and `expression`", "keep one: the expression may name any column")
+        errors.add(
+            "CONFLICTING_OPTIONS",
+            path,
+            "has both `from` and `expression`",
+            "keep one: the expression may name any column",
+        )
     errors.unique(f"{path}.from", [name.casefold() for name in draft.from_])
     _check_time_reading(errors, path, draft.format, draft.unit)
     return draft
@@ -320,4 +366,4 @@ def _check_column(errors: ErrorCollector, path: str, column: Any) -> Column | No
 def _check_pattern(errors: ErrorCollector, field: str, pattern: str | None) -> None:
     problem_and_fix = None if pattern is None else pattern_problem(pattern)
     if problem_and_fix is not None:
-        errors.add(field, *problem_and_fix)
+        errors.add("INVALID_PATTERN", field, *problem_and_fix)

@@ -59,7 +59,7 @@ class FactReader(DimensionReader):
                 values[option] = read(option, values[option])
         sources = values.pop("sources", [])
         if len(sources) > 1:
-            self.report("sources", "a fact has one source", "declare a fact for each")
+            self.report("FACT_SOURCE", "sources", "a fact has one source", "declare a fact for each")
         if len(sources) == 1:
             values["source"] = sources[0]
         self.report_missing({**values, "sources": sources})
@@ -71,7 +71,7 @@ class FactReader(DimensionReader):
             if values.get(option):
                 continue
             if not (self.has_reported(option) or (option == "dimensions" and not self.complete)):
-                self.report(option, "is missing", f"write `{option}:`", hide_others=False)
+                self.report("MISSING_VALUE", option, "is missing", f"write `{option}:`", hide_others=False)
             self.invalid_paths.add(option)
 
     def has_reported(self, path: str) -> bool:
@@ -109,7 +109,7 @@ class FactReader(DimensionReader):
         name = values.get("dimension")
         if name is None:
             if not self.has_reported(path):
-                self.report(path, "names no dimension", "write `dimension:` with its name")
+                self.report("MISSING_VALUE", path, "names no dimension", "write `dimension:` with its name")
             return None
         if name in self.invalid:
             self.complete = False
@@ -117,6 +117,6 @@ class FactReader(DimensionReader):
         if name not in self.dimensions:
             problem = f"{display(name)} is not a declared dimension"
             fix = f"{did_you_mean(name, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
-            self.report(path, problem, fix)
+            self.report("UNKNOWN_NAME", path, problem, fix)
             return None
         return Role(self.dimensions[str(name)], values.get("key"))

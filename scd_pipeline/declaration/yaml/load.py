@@ -40,7 +40,11 @@ def load_dimension(path: str | Path) -> Dimension:
     if len(dimensions) != 1:
         problem = f"{len(dimensions)} dimensions are declared where one is expected"
         raise DeclarationError(
-            [ValidationError(str(path), "dimension", problem, "name a file that declares one dimension")]
+            [
+                ValidationError(
+                    "ONE_DIMENSION", str(path), "dimension", problem, "name a file that declares one dimension"
+                )
+            ]
         )
     return dimensions[0]
 
@@ -64,7 +68,11 @@ def _files(path: str | Path) -> list[Path]:
     """
     if not isinstance(path, (str, Path)) or not is_text(str(path)):
         raise DeclarationError(
-            [ValidationError("declarations", "path", f"{display(path)} is not a path", "name a file or folder")]
+            [
+                ValidationError(
+                    "INVALID_KIND", "declarations", "path", f"{display(path)} is not a path", "name a file or folder"
+                )
+            ]
         )
     location = Path(path)
     if not location.is_dir():
@@ -73,7 +81,11 @@ def _files(path: str | Path) -> list[Path]:
     if not files:
         problem = "the folder has no declarations"
         raise DeclarationError(
-            [ValidationError(str(location), "file", problem, "put the declarations there, as <name>.yaml")]
+            [
+                ValidationError(
+                    "NOTHING_DECLARED", str(location), "file", problem, "put the declarations there, as <name>.yaml"
+                )
+            ]
         )
     return files
 
@@ -150,11 +162,15 @@ def _read_text(file: Path, errors: list[ValidationError]) -> str | None:
         return file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        errors.append(ValidationError(f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8"))
+        errors.append(
+            ValidationError("UNREADABLE_FILE", f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8")
+        )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         errors.append(
-            ValidationError(str(file), "file", f"cannot be read ({reason})", "name a readable file or folder")
+            ValidationError(
+                "UNREADABLE_FILE", str(file), "file", f"cannot be read ({reason})", "name a readable file or folder"
+            )
         )
     return None
 
@@ -174,7 +190,7 @@ def _read(
     reported: list[tuple[int, ValidationError]] = []
 
     def report(line: int, problem: str, fix: str) -> None:
-        reported.append((line, ValidationError(f"{origin}:{line}", "syntax", problem, fix)))
+        reported.append((line, ValidationError("SYNTAX", f"{origin}:{line}", "syntax", problem, fix)))
 
     dimensions: list[Dimension] = []
     has_documents = False
@@ -223,7 +239,7 @@ def _checked(
         if same is not declared:
             problem = f"{same.name} is declared at {same.origin} already"
             option = "dimension" if isinstance(declared, Dimension) else "fact"
-            errors.append(ValidationError(declared.origin, option, problem, "choose another name"))
+            errors.append(ValidationError("NAME_IN_USE", declared.origin, option, problem, "choose another name"))
     if errors:
         raise DeclarationError(errors)
     return Declarations(tuple(dimensions), tuple(facts))

@@ -51,7 +51,14 @@ class DimensionReader:
         recursive_node = node_within_itself(self.root)
         if recursive_node is not None:
             problem = "an alias refers to its own anchor"
-            self.report("dimension", problem, "write the part out", hide_others=False, line=line_number(recursive_node))
+            self.report(
+                "UNSUPPORTED_YAML",
+                "dimension",
+                problem,
+                "write the part out",
+                hide_others=False,
+                line=line_number(recursive_node),
+            )
         values = self.dimension_options()
         try:
             dimension = Dimension(**values, origin=f"{self.origin}:{self.lines['']}")
@@ -65,11 +72,13 @@ class DimensionReader:
         """Report an error of the built declaration, unless it follows from one that was reported."""
         field = "dimension" if validation_error.field == "name" else validation_error.field
         if not any(field == path or field.startswith(f"{path}.") for path in self.invalid_paths):
-            self.report(field, validation_error.problem, validation_error.fix, hide_others=False)
+            self.report(validation_error.code, field, validation_error.problem, validation_error.fix, hide_others=False)
 
-    def report(self, path: str, problem: str, fix: str, hide_others: bool = True, line: int | None = None) -> None:
+    def report(
+        self, code: str, path: str, problem: str, fix: str, hide_others: bool = True, line: int | None = None
+    ) -> None:
         line = line or self.line(path)
-        self.errors.append((line, ValidationError(f"{self.origin}:{line}", path, problem, fix)))
+        self.errors.append((line, ValidationError(code, f"{self.origin}:{line}", path, problem, fix)))
         if hide_others:
             self.invalid_paths.add(path)
 
@@ -84,7 +93,7 @@ class DimensionReader:
     def dimension_options(self) -> dict[str, Any]:
         if not isinstance(self.root, MappingNode):
             fix = "begin with `dimension: <name>`"
-            self.report("dimension", f"is {node_kind(self.root)}; expected a declaration", fix)
+            self.report("INVALID_KIND", "dimension", f"is {node_kind(self.root)}; expected a declaration", fix)
             self.invalid_paths |= set(options.DIMENSION)
             return {"name": ""}
         values = self.options("", self.root, options.DIMENSION)
@@ -101,7 +110,7 @@ class DimensionReader:
 
     def begin(self, values: dict[str, Any]) -> Begin:
         if "at" not in values and not self.invalid_paths & {"begin", "begin.at"}:
-            self.report("begin.at", "is missing", TIME_FORM)
+            self.report("MISSING_VALUE", "begin.at", "is missing", TIME_FORM)
         return Begin(**{"at": "", **values})
 
     def key(self, path: str, node: Node) -> Any:
@@ -113,7 +122,7 @@ class DimensionReader:
     def key_type(self, path: str, node: Node) -> Any:
         if isinstance(node, MappingNode) and any(key.value == "personal" for key, _ in node.value):
             fix = "a key remains after an erasure: choose one that is not personal, and write only its type"
-            self.report(path, "a business key cannot be personal", fix)
+            self.report("PERSONAL_KEY", path, "a business key cannot be personal", fix)
             return "string"
         return self.value(path, node, Kind.TEXT) or "string"
 
@@ -195,7 +204,7 @@ class DimensionReader:
             if option in allowed or field in self.invalid_paths:
                 corrected[option] = node
                 continue
-            self.report(field, f"{display(option)} is not an option here", _hint(option, allowed))
+            self.report("UNKNOWN_OPTION", field, f"{display(option)} is not an option here", _hint(option, allowed))
             similar = "" if _is_other_option(option, allowed) else nearest(option, allowed)
             if similar and similar not in entries and similar not in corrected:
                 self.lines[joined(path, similar)] = self.lines[field]
@@ -206,18 +215,22 @@ class DimensionReader:
         if is_nothing(node):
             is_channel = path.rpartition(".")[2] in _CHANNELS
             fix = "write `{}` to pass frames" if is_channel else "add a value"
-            self.report(path, "has no value", f"{fix}, or remove the option")
+            self.report("MISSING_VALUE", path, "has no value", f"{fix}, or remove the option")
             return None
         return node
 
     def entries(self, path: str, node: Node) -> dict[str, Node]:
         """Return the values of a mapping by name, and report names that are not text or occur twice."""
         if not isinstance(node, MappingNode):
-            self.report(path, f"is {node_kind(node)}; expected names with values", "write `name: value`")
+            self.report(
+                "INVALID_KIND", path, f"is {node_kind(node)}; expected names with values", "write `name: value`"
+            )
             return {}
         tag = foreign_tag(node)
         if tag is not None:
-            self.report(path, f"tag {display(tag)} is not supported", "remove the tag", hide_others=False)
+            self.report(
+                "UNSUPPORTED_YAML", path, f"tag {display(tag)} is not supported", "remove the tag", hide_others=False
+            )
         entries: dict[str, Node] = {}
         for key, value in self.whole_entries(path, node):
             name = self.entry_name(path, key)
@@ -226,7 +239,14 @@ class DimensionReader:
             field = joined(path, name)
             if name in entries:
                 first = self.lines[field]
-                self.report(field, f"occurs twice (line {first} has it too)", "remove one", False, line_number(key))
+                self.report(
+                    "NAMED_TWICE",
+                    field,
+                    f"occurs twice (line {first} has it too)",
+                    "remove one",
+                    False,
+                    line_number(key),
+                )
                 continue
             self.lines[field] = line_number(key)
             entries[name] = value
@@ -247,7 +267,10 @@ class DimensionReader:
                 field = joined(path, key.value)
                 self.lines.setdefault(field, line_number(key))
                 self.report(
-                    field, f"{text} is cut off at its comma, which ends a value in braces", f'quote it: "{text}"'
+                    "UNQUOTED_TEXT",
+                    field,
+                    f"{text} is cut off at its comma, which ends a value in braces",
+                    f'quote it: "{text}"',
                 )
             else:
                 yield key, value
@@ -255,10 +278,14 @@ class DimensionReader:
     def entry_name(self, path: str, key: Node) -> str | None:
         line = line_number(key)
         if not isinstance(key, ScalarNode):
-            self.report(path, f"is {node_kind(key)}; expected a name", "write `name: value`", False, line)
+            self.report(
+                "INVALID_KIND", path, f"is {node_kind(key)}; expected a name", "write `name: value`", False, line
+            )
             return None
         if key.tag == MERGE:
-            self.report(path, "`<<` is not supported", "write the options out", hide_others=False, line=line)
+            self.report(
+                "UNSUPPORTED_YAML", path, "`<<` is not supported", "write the options out", hide_others=False, line=line
+            )
             return None
         name = str(key.value)
         self.check_name(joined(path, name), key, line)
@@ -268,23 +295,23 @@ class DimensionReader:
         """Report a name that YAML does not read as text."""
         tag = foreign_tag(key)
         if tag is not None:
-            self.report(path, f"tag {display(tag)} is not supported", "remove the tag", line=line)
+            self.report("UNSUPPORTED_YAML", path, f"tag {display(tag)} is not supported", "remove the tag", line=line)
         elif is_nothing(key) and not key.value:
-            self.report(path, "a name is missing before the colon", _ENTRY, line=line)
+            self.report("MISSING_VALUE", path, "a name is missing before the colon", _ENTRY, line=line)
         elif key.tag not in TEXT_TAGS:
-            self.report(path, *_unquoted(key, "a name"), line=line)
+            self.report("UNQUOTED_TEXT", path, *_unquoted(key, "a name"), line=line)
 
     def value(self, path: str, node: Node, kind: Kind) -> Any:
         """Return the value of a node; report an invalid value and return None."""
         tag = foreign_tag(node)
         if tag is not None:
-            self.report(path, f"tag {display(tag)} is not supported", "remove the tag")
+            self.report("UNSUPPORTED_YAML", path, f"tag {display(tag)} is not supported", "remove the tag")
             return None
         if kind is Kind.NAMES and isinstance(node, SequenceNode):
             names = [self.value(path, item, Kind.TEXT) for item in node.value]
             return tuple(name for name in names if name is not None)
         if not isinstance(node, ScalarNode):
-            self.report(path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
+            self.report("INVALID_KIND", path, f"is {node_kind(node)}; expected {kind.value}", f"write {kind.value}")
             return None
         value = self.scalar(path, node, kind)
         return (value,) if kind is Kind.NAMES and value is not None else value
@@ -294,7 +321,7 @@ class DimensionReader:
             value = parse_scalar(node)
         except Unreadable as error:
             problem = f"{display(node.value)} looks like {error}, but cannot be read as such"
-            self.report(path, problem, "put it in quotes if it is text")
+            self.report("UNQUOTED_TEXT", path, problem, "put it in quotes if it is text")
             return None
         if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.SCALAR):
             value = value.text
@@ -304,12 +331,12 @@ class DimensionReader:
         if fits:
             return value
         if value is None:
-            self.report(path, "has no value", f"write {kind.value}, or remove the option")
+            self.report("MISSING_VALUE", path, "has no value", f"write {kind.value}, or remove the option")
         elif kind in (Kind.TEXT, Kind.TIME, Kind.NAMES):
             problem, fix = _unquoted(node, kind.value)
-            self.report(path, problem, TIME_FORM if kind is Kind.TIME else fix)
+            self.report("UNQUOTED_TEXT", path, problem, TIME_FORM if kind is Kind.TIME else fix)
         else:
-            self.report(path, f"{display(node.value)} is not {kind.value}", f"write {kind.value}")
+            self.report("INVALID_KIND", path, f"{display(node.value)} is not {kind.value}", f"write {kind.value}")
         return None
 
 

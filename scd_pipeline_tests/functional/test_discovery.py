@@ -49,10 +49,12 @@ def test_a_delivery_is_selected_with_its_overrides(declared: Dimension, spark: S
 
 
 def test_a_missing_delivery_is_reported_with_the_available_deliveries(declared: Dimension, spark: SparkSession) -> None:
-    with pytest.raises(
-        SourceDataError, match=r"no delivery 2024-03-01 at .*in/x_\{date\}.csv; expected one of 2024-01-01, "
-    ):
+    with pytest.raises(SourceDataError) as error:
         select_deliveries(declared, spark, names=["2024-03-01"])
+    assert error.value.code == "DELIVERY_NOT_FOUND"
+    assert error.value.details["names"] == "2024-03-01"
+    assert str(error.value.details["paths"]).endswith("in/x_{date}.csv")
+    assert error.value.details["keys"] == "2024-01-01, 2024-02-01"
 
 
 def test_a_delivery_is_named_with_its_channel_if_several_exist(
@@ -74,8 +76,10 @@ def test_a_delivery_is_named_with_its_channel_if_several_exist(
     assert matching_partition_keys("2024-03-01", deliveries, both) == []
     assert [d.channel for d in select_deliveries(both, spark, names=["s.feed.2024-02-01"])] == ["feed"]
     assert len(select_deliveries(both, spark, names=["2024-02-01"])) == 2
-    with pytest.raises(SourceDataError, match=r"expected one of s\.feed\.2024-02-01, s\.snapshot\.2024-01-01, "):
+    with pytest.raises(SourceDataError) as error:
         select_deliveries(both, spark, names=["2024-03-01"])
+    assert error.value.code == "DELIVERY_NOT_FOUND"
+    assert error.value.details["keys"] == "s.feed.2024-02-01, s.snapshot.2024-01-01, s.snapshot.2024-02-01"
 
 
 def test_declarations_are_those_of_the_environment_or_of_the_example(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A ground: a warehouse for the worlds of one shape, the ways of loading them, and the rows of its tables."""
+"""A warehouse for the worlds of one shape, the ways of loading them, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def steps(worlds: Sequence[World], phase: int, most: int | None) -> list[list[o.
 
 
 @dataclass
-class Ground:
+class ScenarioWarehouse:
     """An empty warehouse in `folder`, and the worlds of one shape to be loaded into it.
 
     `files` holds their deliveries; grounds of the same worlds may share it. `done` are the results of the loads;
@@ -133,7 +133,7 @@ class Ground:
 
 @dataclass
 class Site:
-    """A folder for one ground after the other; they share one probe of the platform capabilities."""
+    """A folder for one warehouse after the other; they share one probe of the platform capabilities."""
 
     spark: SparkSession
     folder: Path
@@ -144,15 +144,15 @@ class Site:
         self.warehouse = Warehouse(self.spark, self.folder)
 
     @contextlib.contextmanager
-    def ground(self, worlds: Sequence[World], files: Path | None = None) -> Iterator[Ground]:
-        """A new ground, whose folder is removed at the end; deliveries in `files` stay."""
+    def open(self, worlds: Sequence[World], files: Path | None = None) -> Iterator[ScenarioWarehouse]:
+        """A new opened, whose folder is removed at the end; deliveries in `files` stay."""
         self.used += 1
         folder = self.folder / f"ground_{self.used}"
         try:
-            ground = Ground(self.spark, folder, worlds, files or folder / "landing")
-            ground.warehouse.capabilities = self.warehouse.capabilities
+            opened = ScenarioWarehouse(self.spark, folder, worlds, files or folder / "landing")
+            opened.warehouse.capabilities = self.warehouse.capabilities
             with several_partitions(self.spark):
-                yield ground
+                yield opened
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,0 +1,103 @@
+"""The part of a declaration that a table stores, because it cannot change for an existing table (S35)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scd_pipeline.declaration import Attribute, Dimension
+
+_PROPERTY = "scd_pipeline.declaration"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttribute:
+    """The SCD type and the data type of an attribute, and whether it has a `previous` column."""
+
+    scd: int
+    type: str
+    previous: bool
+
+    @property
+    def opens_versions(self) -> bool:
+        """Whether a new value opens a version."""
+        return Attribute(self.scd).opens_versions
+
+    def to_list(self) -> list[int | str]:
+        """Return the fields as JSON stores them."""
+        return [self.scd, self.type, self.previous]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDeclaration:
+    """The stored part of a declaration.
+
+    Attributes:
+        key: Name and type of each column of the business key.
+        attributes: The attributes by name.
+        former_names: The current name of an attribute by each former name.
+        begin: The two times of `Begin`; None if the histories have no declared begin.
+    """
+
+    key: tuple[tuple[str, str], ...]
+    attributes: Mapping[str, StoredAttribute]
+    former_names: Mapping[str, str]
+    surrogate_key: str
+    key_salt: str
+    open_end: str
+    begin: tuple[str, str] | None
+    deleted_rows: str
+    deleted_at: bool
+    existence_source: str
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the business key's columns."""
+        return tuple(name for name, _ in self.key)
+
+    @classmethod
+    def from_dimension(cls, dimension: Dimension) -> StoredDeclaration:
+        """Return what a table stores of a declaration."""
+        begin = dimension.begin
+        return cls(
+            key=tuple((key.name, key.type) for key in dimension.business_key),
+            attributes={a.name: StoredAttribute(int(a.scd), a.type, a.previous) for a in dimension.attributes},
+            former_names={former: a.name for a in dimension.attributes for former in a.former_names},
+            surrogate_key=dimension.surrogate_key,
+            key_salt=dimension.key_salt,
+            open_end=dimension.open_end,
+            begin=(begin.at, begin.for_first_changes_until) if begin else None,
+            deleted_rows=dimension.deleted_rows,
+            deleted_at=dimension.deleted_at,
+            existence_source=dimension.existence_source.name,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> StoredDeclaration:
+        """Return the declaration that `to_json` wrote."""
+        values = json.loads(text)
+        values["key"] = tuple((name, key_type) for name, key_type in values["key"])
+        values["attributes"] = {name: StoredAttribute(*fields) for name, fields in values["attributes"].items()}
+        values["begin"] = tuple(values["begin"]) if values["begin"] else None
+        return cls(**values)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> StoredDeclaration | None:
+        """Return the declaration in a table's properties, None if this package did not create the table."""
+        digits = properties.get(_PROPERTY)
+        return None if digits is None else cls.from_json(bytes.fromhex(digits).decode())
+
+    def to_json(self) -> str:
+        """Return the declaration as JSON; equal declarations have equal texts."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
+        return json.dumps(values, sort_keys=True)
+
+    def to_properties(self) -> dict[str, str]:
+        """Return the table property with the declaration.
+
+        It contains hexadecimal digits, because Spark hides the value of a property that looks like a secret or an
+        address.
+        """
+        return {_PROPERTY: self.to_json().encode().hex()}
