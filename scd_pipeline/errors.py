@@ -20,7 +20,7 @@ class ScdError(Exception):
     """An error of this package, with the stable code of its condition (`conditions.CONDITIONS`).
 
     Args:
-        code: The code of the condition, as `RETIRE_GUARD`.
+        code: The code of the condition, such as `RETIRE_GUARD`.
         location: Where the problem is: file and line, or table, batch, column and key.
         details: Values of the placeholders in the texts of the condition; `fix` replaces the condition's own fix.
 

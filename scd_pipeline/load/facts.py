@@ -146,8 +146,8 @@ class FactKeys:
         """Return the stored rows that are re-keyed, None if none can be."""
         if _is_rekeyed_whole(self.fact, self.pinned, self.last):
             return stored
-        marked = _with_rekeyed(self.warehouse, self.fact, stored, self.pinned, self.last)
-        return None if marked is None else marked.where(F.col(_REKEYED)).drop(_REKEYED)
+        with_flag = _with_rekeyed(self.warehouse, self.fact, stored, self.pinned, self.last)
+        return None if with_flag is None else with_flag.where(F.col(_REKEYED)).drop(_REKEYED)
 
     def add_columns(self, rows: DataFrame) -> DataFrame:
         """Add the surrogate key of each role at event time."""
@@ -192,8 +192,8 @@ def rows_with_current_keys(
     rows, last = stored_rows(stored.rows, fact), stored.commit
     if _is_rekeyed_whole(fact, pinned, last):
         return rows.limit(0)
-    marked = _with_rekeyed(warehouse, fact, rows, pinned, last)
-    return rows if marked is None else marked.where(~F.col(_REKEYED)).drop(_REKEYED)
+    with_flag = _with_rekeyed(warehouse, fact, rows, pinned, last)
+    return rows if with_flag is None else with_flag.where(~F.col(_REKEYED)).drop(_REKEYED)
 
 
 def _is_rekeyed_whole(fact: Fact, pinned: Mapping[str, PinnedDimension], last: PipelineCommit) -> bool:

@@ -1,6 +1,6 @@
 """Load deliveries into a dimension or a fact and all of its tables.
 
-A load is a chain of steps; each takes the value of the one before it and returns its own:
+A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
 1. Discover the deliveries at the paths of the channels (`deliveries.discovery`).
 2. Read the stored state: each table at one version (`state.read_state`).
@@ -11,7 +11,7 @@ A load is a chain of steps; each takes the value of the one before it and return
 5. Commit: append to the change log (`commit_log`), then write the changed rows (`commit_table`). Each is one commit.
 6. Record the audit and the surrogate keys of a dimension (`audit.record`).
 
-A killed load leaves complete commits, and the next load goes on from them (S17).
+A killed load leaves complete commits, and the next load continues from them (S17).
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _record(
     recorded: RecordedCommits | None = None,
     loaded: LoadedStep | None = None,
 ) -> AuditResult:
-    """Record; the first attempt goes on from what a load has read and committed, if any."""
+    """Record; the first attempt continues from what a load has read and committed, if any."""
 
     def attempt(number: int) -> AuditResult:
         if number == 0 and recorded is not None:

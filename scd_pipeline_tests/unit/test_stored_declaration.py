@@ -51,8 +51,8 @@ MESSAGES = {
     "TABLE_DIFFERS": (
         {"email": 1},
         {"email": 3},
-        'attributes.email: the table was created with [1, "string", false]; the declaration has [3, "string", false]; '
-        "restore the earlier declaration, or load into a new table",
+        "attributes.email: the table was created with SCD type 1 and type string; the declaration has SCD type 3 and "
+        "type string; restore the earlier declaration, or load into a new table",
     ),
     "TABLE_HAS_BOTH": (
         {"city": 2, "town": 2},

@@ -93,7 +93,6 @@ SENTENCE_WORDS = frozenset(["again"])
 # The names with such words that the field itself uses.
 TERMS = re.compile(r"high_?water_?marks?|byte_?order_?mark", flags=re.IGNORECASE)
 # A name that is not yet renamed, by its module.
-REMAINING = {"scd_pipeline/load/facts.py": {"marked"}}
 # Never a whole name, though a name may contain them, as `known_at` and `find_java` do.
 NAMES = frozenset(
     [
@@ -185,9 +184,7 @@ def test_terms_of_the_field_are_allowed(name: str, is_allowed: bool) -> None:
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_names_are_of_the_field(module: Path) -> None:
     text = (ROOT / module).read_text(encoding="utf-8")
-    remaining = REMAINING.get(module.as_posix(), set())
-    bound = [(name, line) for name, line in names(ast.parse(text)) if name not in remaining]
-    others = [f"{module}:{line}: {name}" for name, line in bound if not is_of_the_field(name)]
+    others = [f"{module}:{line}: {name}" for name, line in names(ast.parse(text)) if not is_of_the_field(name)]
     assert others == []
 
 
