@@ -454,7 +454,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "EXISTENCE_SOURCE": "exactly one source decides whether an entity exists",
     "FACT_SOURCE": "a fact has one source, with a feed",
     "INVALID_DEFAULT": "a default value has the type of its column",
-    "INVALID_KIND": "a value is of the kind that its option takes, as text, a number or names with values",
+    "INVALID_KIND": "a value is of the kind that its option expects, such as text, a number or names with values",
     "INVALID_NAME": "a name has only the characters that names of its kind may have",
     "INVALID_PATTERN": "a format is a pattern that Spark reads",
     "INVALID_SCD_TYPE": "the SCD type of an attribute is 0, 1, 2, 3 or 6",
