@@ -344,6 +344,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "ONE_DIMENSION_EXPECTED": Condition(
         "the argument names {tables}; expected exactly one dimension", "name one dimension"
     ),
+    "OUTPUT_FILE": Condition(
+        "the output cannot be written: {reason}; expected a file in an existing folder",
+        "create the folder, or choose another file with --output",
+    ),
     "OUTPUT_FILE_REQUIRED": Condition(
         "format parquet has no file; expected a file for binary output", "name it by --output FILE"
     ),

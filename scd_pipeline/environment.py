@@ -44,7 +44,8 @@ def _variable(name: str, meaning: str, unset: str, parse: Callable[[str], object
 def _declarations(text: str) -> Path | None:
     if text:
         return Path(text).absolute()
-    return EXAMPLE if EXAMPLE.is_dir() else None
+    # In any other folder the tables of the example would be an answer about the wrong warehouse.
+    return EXAMPLE if EXAMPLE.is_dir() and Path.cwd() == EXAMPLE.parent.parent else None
 
 
 def _optional(text: str) -> str | None:
@@ -72,7 +73,10 @@ class Environment:
     )
     declarations: Path | None = field(
         metadata=_variable(
-            "SCD_DECLARATIONS", "file or folder of the declarations", "in a clone `examples/congress`", _declarations
+            "SCD_DECLARATIONS",
+            "file or folder of the declarations",
+            "in the folder of a clone `examples/congress`",
+            _declarations,
         ),
     )
     remote: str = field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import add, and_, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -84,12 +85,32 @@ def has_map(data_type: DataType) -> bool:
             return False
 
 
+def any_of(conditions: Sequence[Column]) -> Column:
+    """Return whether any condition is true; false if there are none."""
+    return _combined(conditions, or_) if conditions else F.lit(False)
+
+
+def all_of(conditions: Sequence[Column]) -> Column:
+    """Return whether all conditions are true; true if there are none."""
+    return _combined(conditions, and_) if conditions else F.lit(True)
+
+
+def sum_of(numbers: Sequence[Column]) -> Column:
+    """Return the sum of the columns; 0 if there are none."""
+    return _combined(numbers, add) if numbers else F.lit(0)
+
+
+def _combined(columns: Sequence[Column], operator: Callable[[Column, Column], Column]) -> Column:
+    """Combine columns in a balanced tree, because Spark Connect limits the depth of an expression."""
+    if len(columns) == 1:
+        return columns[0]
+    middle = len(columns) // 2
+    return operator(_combined(columns[:middle], operator), _combined(columns[middle:], operator))
+
+
 def null_safe_equal(left: Sequence[Column], right: Sequence[Column]) -> Column:
     """Return whether all pairs are equal, where NULL equals NULL; true if there are no pairs."""
-    equal = F.lit(True)
-    for a, b in zip(left, right, strict=True):
-        equal = equal & a.eqNullSafe(b)
-    return equal
+    return all_of([a.eqNullSafe(b) for a, b in zip(left, right, strict=True)])
 
 
 def array_where(values: Sequence[tuple[Column, Column]], ddl: str) -> Column:

@@ -13,7 +13,7 @@ import pyarrow
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.utils import is_remote
 
 _BROADCAST_ROWS = 2_000_000
@@ -33,6 +33,13 @@ def local_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) ->
     schema = to_arrow_schema(T.StructType(_fields(ddl)), timezone="UTC")
     records = [{f.name: _to_arrow(v, f.type) for f, v in zip(schema, row, strict=True)} for row in rows]
     return spark.createDataFrame(pyarrow.Table.from_pylist(records, schema=schema))
+
+
+def arrow_frame(spark: SparkSession, table: pyarrow.Table) -> DataFrame:
+    """Return a frame of an Arrow table, also of one without rows, which Spark Connect does not accept."""
+    if table.num_rows:
+        return spark.createDataFrame(table)
+    return empty_frame(spark, {field.name: field.dataType.simpleString() for field in from_arrow_schema(table.schema)})
 
 
 def empty_frame(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:

@@ -163,18 +163,21 @@ def plan(
 ) -> ExitCode:
     """Show what a load would do, and write nothing.
 
-    TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are planned.
+    TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are planned. A
+    fact gets the surrogate keys that the loads of the planned dimensions would give.
     """
     from scd_pipeline.load.run import plan as plan_load
 
     records: list[tuple[object, ...]] = []
     is_rejected = False
     declared = settings.declared_tables(table)
+    plans: dict[str, LoadPlan] = {}
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)
         for step, (item, deliveries) in enumerate(selected, start=1):
             with progress(f"planning {item.name}", step, len(selected)):
-                planned = plan_load(warehouse, item, deliveries)
+                planned = plan_load(warehouse, item, deliveries, dimensions=plans)
+            plans[item.name] = planned
             keys = _partition_keys(item, deliveries)
             records += [_record(item.name, key, batch) for key, batch in zip(keys, planned.results, strict=True)]
             is_rejected = is_rejected or any(result.outcome == "rejected" for result in planned.results)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -62,14 +63,14 @@ class Output:
         """Write rows.
 
         Raises:
-            UsageError: Two columns have one name, which JSON and Parquet do not allow.
+            UsageError: Two columns have one name, which JSON and Parquet do not allow; or the file cannot be written.
         """
         if self.format in ("json", "parquet"):
             self._expect_unique(rows.names)
         if self.format == "parquet":
             self._write_parquet(_to_arrow(rows))
         elif self.file is not None:
-            with self.file.open("w", encoding="utf-8", newline="") as stream:
+            with self._writing(), self.file.open("w", encoding="utf-8", newline="") as stream:
                 self._write_text(rows, stream)
         else:
             self._write_text(rows, sys.stdout)
@@ -87,7 +88,20 @@ class Output:
     def _write_parquet(self, rows: pyarrow.Table) -> None:
         import pyarrow.parquet
 
-        pyarrow.parquet.write_table(rows, self.file)
+        with self._writing():
+            pyarrow.parquet.write_table(rows, self.file)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn an error of the file system into one that names the file.
+
+        Raises:
+            UsageError: The file cannot be written.
+        """
+        try:
+            yield
+        except OSError as error:
+            raise UsageError("OUTPUT_FILE", str(self.file), reason=error.strerror or str(error)) from error
 
     def _expect_unique(self, names: Sequence[str]) -> None:
         repeated = sorted({name for name in names if list(names).count(name) > 1})

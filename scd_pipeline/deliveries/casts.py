@@ -23,6 +23,7 @@ from scd_pipeline.deliveries.number_casts import (
     to_integer,
 )
 from scd_pipeline.deliveries.time_casts import TIME_TYPES, to_time
+from scd_pipeline.expressions import any_of
 
 _NO_JSON = "_scd_no_json"
 _CHECKED_THOUGH_EQUAL = ("string", "date", "timestamp", "timestamp_ntz")
@@ -76,14 +77,14 @@ def _struct(value: Column, physical: T.StructType, target: Struct, rules: Rules)
     A field that is not delivered is NULL. Case does not matter in names, as in those of columns.
     """
     delivered = {field.name.lower(): field for field in physical.fields}
-    fields, is_bad = [], F.lit(False)
+    fields, problems = [], []
     for name, inner in target.fields:
         result = Cast(F.lit(None).cast(inner.ddl()), F.lit(False))
         if field := delivered.get(name.lower()):
             result = cast(value[field.name], field.dataType, inner, rules)
         fields.append(result.value.alias(name))
-        is_bad = is_bad | result.is_bad
-    return Cast(F.when(value.isNotNull(), F.struct(*fields)), is_bad)
+        problems.append(result.is_bad)
+    return Cast(F.when(value.isNotNull(), F.struct(*fields)), any_of(problems))
 
 
 def _array(value: Column, physical: T.ArrayType, target: Array, rules: Rules) -> Cast:
@@ -105,15 +106,15 @@ def _map_from_fields(value: Column, physical: T.StructType, target: Map, rules: 
 
     A field that is NULL is not an entry, because a field that an object lacks is NULL too.
     """
-    candidates, is_bad = [], F.lit(False)
+    candidates, problems = [], []
     for field in physical.fields:
         result = cast(value[field.name], field.dataType, target.value, rules)
         entry = F.struct(F.lit(field.name).alias("key"), result.value.alias("value"))
         candidates.append(F.when(value[field.name].isNotNull(), entry))
-        is_bad = is_bad | result.is_bad
+        problems.append(result.is_bad)
     entries = F.when(value.isNotNull(), F.array_compact(F.array(*candidates)))
     keys = _array(F.transform(entries, lambda e: e["key"]), T.ArrayType(T.StringType()), Array(target.key), rules)
-    return _entries(keys, Cast(F.transform(entries, lambda e: e["value"]), is_bad))
+    return _entries(keys, Cast(F.transform(entries, lambda e: e["value"]), any_of(problems)))
 
 
 def _entries(keys: Cast, values: Cast) -> Cast:

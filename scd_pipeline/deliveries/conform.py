@@ -6,7 +6,6 @@ change records (differences.py); a bad row has kind "bad", its reason and its te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -47,12 +46,12 @@ from scd_pipeline.deliveries.row_columns import (
     ROW_ORDER_TYPE,
 )
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
-from scd_pipeline.expressions import col, key_text
+from scd_pipeline.expressions import col, key_text, sum_of
 
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
-_DELIVERED = "_delivered_"
+_DELIVERED = "_delivered"
 _WITH_NULLS = {"ignoreNullFields": "false"}
 
 
@@ -95,15 +94,15 @@ def conform(
     row_order = F.col(ROW_ORDER) if channel.ties == "last_row" else F.lit(None).cast(ROW_ORDER_TYPE)
     record = (mapping.line.alias(LINE), mapping.problem.alias(PROBLEM), row_order.alias(ROW_ORDER))
     nulled = values.nulled.alias(NULLED)
-    # The text of a row is made of its delivered columns where the row is known to be bad: it costs more than the rest.
-    delivered = {field.name: f"{_DELIVERED}{number}" for number, field in enumerate(mapping.fields)}
-    originals = [col(name).alias(alias) for name, alias in delivered.items()]
-    typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, *record, *originals)
+    # The text of a row is computed where the row is known to be bad: it costs more than the rest. The columns go there
+    # as one struct, because Spark derives constraints for each combination of columns with several names.
+    delivered = F.struct(*[col(field.name) for field in mapping.fields]).alias(_DELIVERED)
+    typed = frame.select(DELIVERY, HASH, *values.columns, nulled, cast_problems, *record, delivered)
     typed = typed.withColumn(KEY_READABLE, F.col(LINE).isNull() & _is_key_readable(dimension))
     first_problems = F.when(F.col(_CAST_PROBLEMS) != "", F.col(_CAST_PROBLEMS))
     reason = F.concat_ws("; ", first_problems, *_time_problems(channel, dimension), *_scope_problems(channel))
     typed = typed.withColumn(BAD_REASON, F.coalesce(F.col(PROBLEM), F.when(reason != "", reason)))
-    text = F.coalesce(F.col(LINE), _row_text(delivered))
+    text = F.coalesce(F.col(LINE), _row_text())
     records = _change_record_columns(mapping, source, channel, dimension, text)
     return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
@@ -174,7 +173,7 @@ def _columns_to_cast(
 def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, dimension: Dimension) -> _Values:
     is_deleted = _is_deleted(channel)
     required = _required_attributes(channel, dimension)
-    columns, problems, nulled = [], [], F.lit(0)
+    columns, problems, nulled = [], [], [F.lit(0)]
     for name, column in _columns_to_cast(mapping, source, channel, dimension).items():
         rules = Rules(source.timezone, column.mapped.format, column.mapped.unit, column.mapped.round)
         result = cast(column.delivered, column.physical, column.data_type, rules)
@@ -183,7 +182,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         # A delete provides no attribute, so it does not matter what its attributes contain.
         is_bad = result.is_bad & ~is_deleted if name in mapping.provided else result.is_bad
         if column.is_null_if_bad:
-            nulled = nulled + F.when(is_bad, 1).otherwise(0)
+            nulled.append(F.when(is_bad, 1).otherwise(0))
         else:
             problems.append(_cast_problem(name, is_bad, column))
         if name in required:
@@ -192,7 +191,7 @@ def _values(mapping: ColumnMapping, source: Source, channel: Snapshot | Feed, di
         columns.append(value.alias(name))
     texts = {REASON: channel.reason, ACTOR: channel.actor, CORRELATION_ID: channel.correlation_id}
     columns += [_text_of_row_or_delivery(name, physical, mapping).alias(name) for name, physical in texts.items()]
-    return _Values([*columns, is_deleted.alias(_DELETED)], problems, nulled)
+    return _Values([*columns, is_deleted.alias(_DELETED)], problems, sum_of(nulled))
 
 
 def _is_deleted(channel: Snapshot | Feed) -> Column:
@@ -261,14 +260,9 @@ def _scope_problems(channel: Snapshot | Feed) -> list[Column]:
 # -- Change records
 
 
-def _row_text(delivered: Mapping[str, str]) -> Column:
-    """Return the row as delivered, with its NULLs, for the quarantine.
-
-    Args:
-        delivered: The delivered columns, and the names under which the frame has them.
-    """
-    row = F.struct(*[F.col(alias).alias(name) for name, alias in delivered.items()])
-    return F.make_valid_utf8(F.to_json(row, _WITH_NULLS))
+def _row_text() -> Column:
+    """Return the row as delivered, with its NULLs, for the quarantine."""
+    return F.make_valid_utf8(F.to_json(F.col(_DELIVERED), _WITH_NULLS))
 
 
 def _change_record_columns(

@@ -37,7 +37,7 @@ from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_co
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
-from scd_pipeline.frames import checkpoint, empty_frame, union_all
+from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
 
 _Item = TypeVar("_Item")
@@ -482,7 +482,7 @@ def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> Da
         reason = f"the values of {column} have several types ({type(error).__name__})"
         raise _Unreadable("COLUMN_TYPE", reason=reason) from None
     try:
-        return _in_row_order(spark, table) if is_in_order else spark.createDataFrame(table)
+        return _in_row_order(spark, table) if is_in_order else arrow_frame(spark, table)
     except PySparkTypeError as error:
         reason = f"Spark does not support the type of a column: {first_line(error)}"
         raise _Unreadable("COLUMN_TYPE", reason=reason) from error
@@ -490,7 +490,7 @@ def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> Da
 
 def _in_row_order(spark: SparkSession, table: pyarrow.Table) -> DataFrame:
     numbers = pyarrow.array(range(table.num_rows), pyarrow.int64())
-    frame = spark.createDataFrame(table.append_column(ROW_ORDER, numbers))
+    frame = arrow_frame(spark, table.append_column(ROW_ORDER, numbers))
     block = F.lit(0).cast("bigint").alias("block")
     return frame.withColumn(ROW_ORDER, F.struct(block, F.col(ROW_ORDER).alias("row")))
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import ACTOR, BATCH, CORRELATION_ID, EFFECTIVE_AT, KIND, REASON, SEQUENCE, attribute_types
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.row_columns import ROW_ORDER
-from scd_pipeline.expressions import col, has_map, quote_name, to_comparable
+from scd_pipeline.expressions import any_of, col, has_map, quote_name, to_comparable
 
 
 def tie_columns(dimension: Dimension) -> list[Column]:
@@ -29,11 +29,11 @@ def find_conflicts(rows: DataFrame, dimension: Dimension, limit: int) -> DataFra
         `_batch`, and the business key as text in `key`; at most `limit` keys for each batch.
     """
     good = rows.where(F.col(KIND) != "bad")
-    differs = F.min(KIND) != F.max(KIND)
+    conditions = [F.min(KIND) != F.max(KIND)]
     for name, data_type in attribute_types(dimension).items():
         value = F.when(col(name).isNotNull(), F.struct(to_comparable(col(name)["v"], data_type).alias("v")))
-        differs = differs | ~F.min(value).eqNullSafe(F.max(value))
-    groups = good.groupBy(*tie_columns(dimension)).agg(differs.alias("_differs"))
+        conditions.append(~F.min(value).eqNullSafe(F.max(value)))
+    groups = good.groupBy(*tie_columns(dimension)).agg(any_of(conditions).alias("_differs"))
     pairs = [F.concat(F.lit(f"{name}="), col(name).cast("string")) for name in dimension.key_names]
     keys = groups.where("_differs").select(BATCH, F.concat_ws(", ", *pairs).alias("key")).distinct()
     number = F.row_number().over(Window.partitionBy(BATCH).orderBy("key"))

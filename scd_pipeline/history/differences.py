@@ -46,7 +46,7 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import col, quote_name, to_comparable, with_columns
+from scd_pipeline.expressions import any_of, col, quote_name, to_comparable, with_columns
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
@@ -277,10 +277,10 @@ def _differs(types: Mapping[str, DataType], *, not_provided_is_null: bool = Fals
     In the log "not provided before" differs from NULL. In the dimension both are NULL, so that a first NULL changes
     nothing there; `not_provided_is_null` compares in this way.
     """
-    differs = F.lit(False)
+    conditions = []
     for name, data_type in types.items():
         before = col(_before(name))
         equal = to_comparable(col(name)["v"], data_type).eqNullSafe(to_comparable(before["v"], data_type))
         other = ~equal if not_provided_is_null else before.isNull() | ~equal
-        differs = differs | (col(name).isNotNull() & other)
-    return differs
+        conditions.append(col(name).isNotNull() & other)
+    return any_of(conditions)

@@ -26,7 +26,7 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension, ScdType
-from scd_pipeline.expressions import col, key_text, to_comparable
+from scd_pipeline.expressions import any_of, col, key_text, sum_of, to_comparable
 from scd_pipeline.frames import union_all
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
@@ -185,15 +185,15 @@ def _differs(in_effect: Sequence[Batch], dimension: Dimension) -> Column:
 
     NULL in the current row may mean that no value was provided yet, which the log distinguishes from NULL (S8).
     """
-    differs = F.lit(False)
+    conditions = []
     always_provided = _always_provided(in_effect, dimension)
     for name, data_type in attribute_types(dimension).items():
         value = to_comparable(col(name)["v"], data_type)
         other = ~value.eqNullSafe(to_comparable(F.col(_CURRENT)[name], data_type))
         if name not in always_provided:
             other = other | value.isNull()
-        differs = differs | (col(name).isNotNull() & other)
-    return differs
+        conditions.append(col(name).isNotNull() & other)
+    return any_of(conditions)
 
 
 def _always_provided(in_effect: Sequence[Batch], dimension: Dimension) -> Collection[str]:
@@ -210,13 +210,13 @@ def _always_provided(in_effect: Sequence[Batch], dimension: Dimension) -> Collec
 
 def covering_snapshots(batches: BatchChanges) -> Column:
     """Return how many of the new snapshots cover a key."""
-    number = F.lit(0)
-    for snapshot in batches.new_snapshots:
-        if snapshot.scope is None:
-            number = number + 1
-        else:
-            number = number + key_text(snapshot.scope_columns).isin(list(snapshot.scope)).cast("int")
-    return number
+    unscoped = sum(snapshot.scope is None for snapshot in batches.new_snapshots)
+    covers = [
+        key_text(snapshot.scope_columns).isin(list(snapshot.scope)).cast("int")
+        for snapshot in batches.new_snapshots
+        if snapshot.scope is not None
+    ]
+    return sum_of([F.lit(unscoped), *covers])
 
 
 def refusing_entities(log_rows: DataFrame, batches: BatchChanges, dimension: Dimension) -> list[DataFrame]:
@@ -226,11 +226,11 @@ def refusing_entities(log_rows: DataFrame, batches: BatchChanges, dimension: Dim
     if not names:
         return []
     types = attribute_types(dimension)
-    has_several = F.lit(False)
+    conditions = []
     for name in names:
         value = to_comparable(col(name)["v"], types[name])
         has_null = F.max(col(name).isNotNull() & value.isNull())
-        has_several = has_several | (F.min(value) != F.max(value)) | (has_null & F.max(value).isNotNull())
+        conditions += [F.min(value) != F.max(value), has_null & F.max(value).isNotNull()]
     keys = [col(name) for name in dimension.key_names]
-    entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(has_several.alias(_HAS_SEVERAL))
+    entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(any_of(conditions).alias(_HAS_SEVERAL))
     return [entities.where(_HAS_SEVERAL).select(*keys)]

@@ -21,8 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,7 +28,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import DEFAULT_REASON, EFFECTIVE_AT, EFFECTIVE_FROM, VERSION, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.types import DataType
-from scd_pipeline.expressions import array_where, col, to_comparable, with_columns
+from scd_pipeline.expressions import any_of, array_where, col, to_comparable, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries
 from scd_pipeline.history.row_windows import business_key, position_window, time_window, whole_partition
@@ -161,7 +159,7 @@ def _value_origins(dimension: Dimension) -> dict[str, Column]:
         for group, attributes in (("latest", _latest(dimension, source)), ("type_0", _type_0(dimension, source))):
             changes = [_differs(a, dimension, F.lag(col(a.name)).over(window)) for a in attributes]
             if changes:
-                changed = F.when(reduce(or_, changes), record_origin())
+                changed = F.when(any_of(changes), record_origin())
                 origins[_origin(group, source)] = F.last(changed, ignorenulls=True).over(window)
     return origins
 
@@ -320,7 +318,7 @@ def _overwrite(values: Sequence[_ValueChange], group: str, dimension: Dimension,
     if not values:
         return None
     is_first_insert = (F.col(_ROW_CHANGE) == INSERT) & (F.col(VERSION) == 1)
-    occurs = reduce(or_, [value.condition for value in values]) & ~F.coalesce(is_first_insert, F.lit(False))
+    occurs = any_of([value.condition for value in values]) & ~F.coalesce(is_first_insert, F.lit(False))
     keys = (F.col(_KEY), F.col(_KEY))
     return F.when(occurs, _transition(F.lit(OVERWRITE), keys, values, col(_origin(group, source)), dimension))
 
@@ -338,4 +336,4 @@ def _refusal(dimension: Dimension, source: Source) -> Column | None:
         return None
     keys = (F.col(_KEY), F.col(_KEY))
     transition = _transition(F.lit(REFUSED), keys, values, col(_origin("type_0", source)), dimension)
-    return F.when(reduce(or_, [value.condition for value in values]), transition)
+    return F.when(any_of([value.condition for value in values]), transition)

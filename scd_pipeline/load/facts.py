@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -36,7 +37,8 @@ from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint, with_broadcast
+from scd_pipeline.frames import checkpoint, union_all, with_broadcast
+from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
@@ -47,17 +49,37 @@ from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 _REKEYED = "_is_rekeyed"
 
 
+class DimensionPlan(Protocol):
+    """The rows of a dimension that its planned load changes (`load_plan.LoadPlan`)."""
+
+    @property
+    def dimension(self) -> Dimension:
+        """The declaration of the dimension."""
+
+    @property
+    def actions(self) -> DataFrame:
+        """The rows that change, with their row action (`history.actions.row_actions`)."""
+
+    @property
+    def has_actions(self) -> bool:
+        """Whether any row changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class PinnedDimension:
     """A dimension at the version that one run of a fact reads, with the last commits of its table and its log.
 
-    `rows` is None if the dimension has no table.
+    Attributes:
+        rows: The rows of the dimension; None if it has no table.
+        planned: The business keys of the entities whose rows are those of a plan that is not written yet; None if
+            `rows` are the stored ones.
     """
 
     dimension: Dimension
     commit: PipelineCommit
     log: PipelineCommit
     rows: DataFrame | None
+    planned: DataFrame | None = None
 
     @property
     def applied(self) -> int:
@@ -80,6 +102,17 @@ class PinnedDimension:
     def is_newer_than(self, fact: PipelineCommit) -> bool:
         """Return whether the dimension has changed since the fact used it."""
         return self.applied != self.used_by(fact) or self.is_recreated(fact)
+
+    def with_plan(self, plan: DimensionPlan) -> PinnedDimension:
+        """Return the dimension with the rows that a plan of its load would give it."""
+        if not plan.has_actions:
+            return self
+        key, keys = self.dimension.surrogate_key, [col(name) for name in self.dimension.key_names]
+        rows = plan.actions.where(F.col(ACTION) != REMOVE).drop(ACTION)
+        if self.rows is not None:
+            stored = to_declared_columns(self.rows, plan.dimension)
+            rows = stored.join(plan.actions.select(col(key)), key, "left_anti").unionByName(rows)
+        return replace(self, rows=rows, planned=plan.actions.select(*keys).distinct())
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
@@ -162,8 +195,13 @@ class FactKeys:
         return {name: dimension.rows for name, dimension in self.pinned.items()}
 
 
-def fact_keys(warehouse: Warehouse, fact: Fact) -> FactKeys:
+def fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPlan] | None = None) -> FactKeys:
     """Return the keys that the rows of a fact get from its dimensions at their newest versions.
+
+    Args:
+        warehouse: The warehouse.
+        fact: The declaration.
+        plans: Plans of dimensions by their names, whose rows are used as if they had been written.
 
     Raises:
         ForeignCommitError: Another program changed the rows of a dimension or its change log.
@@ -173,7 +211,8 @@ def fact_keys(warehouse: Warehouse, fact: Fact) -> FactKeys:
     last = warehouse.table(fact.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact)
     raise_first([error for dimension in pinned.values() for error in dimension.damage(last)])
-    return FactKeys(warehouse, fact, last, pinned)
+    planned = {name: at.with_plan(plans[name]) if plans and name in plans else at for name, at in pinned.items()}
+    return FactKeys(warehouse, fact, last, planned)
 
 
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:
@@ -230,13 +269,19 @@ def roles_checksum(fact: Fact) -> int:
 
 
 def _changed_since(warehouse: Warehouse, pinned: PinnedDimension, used: int) -> DataFrame | None:
-    """Return the keys of the entities that have changed after the log commit `used`; None if none can have."""
-    if pinned.rows is None or pinned.applied <= used:
+    """Return the keys of the entities that have changed after the log commit `used`, or that a plan changes.
+
+    None if no entity can have changed.
+    """
+    changed = [] if pinned.planned is None else [pinned.planned]
+    if pinned.commit.exists and pinned.applied > used:
+        log = open_log(warehouse, pinned.dimension)
+        records = changed_records(log, log.committed_batches(), after=used, upto=pinned.applied)
+        keys = [col(name) for name in pinned.dimension.key_names]
+        changed.append(changed_entities(records, pinned.dimension).select(*keys))
+    if not changed:
         return None
-    log = open_log(warehouse, pinned.dimension)
-    records = changed_records(log, log.committed_batches(), after=used, upto=pinned.applied)
-    keys = [col(name) for name in pinned.dimension.key_names]
-    entities = checkpoint(changed_entities(records, pinned.dimension).select(*keys))
+    entities = checkpoint(union_all(changed).distinct() if len(changed) > 1 else changed[0])
     return with_broadcast(entities, entities.count())
 
 

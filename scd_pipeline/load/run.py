@@ -84,14 +84,27 @@ class LoadResult:
             raise error
 
 
-def plan(warehouse: Warehouse, table: Dimension | Fact, deliveries: Sequence[Delivery] = ()) -> LoadPlan:
+def plan(
+    warehouse: Warehouse,
+    table: Dimension | Fact,
+    deliveries: Sequence[Delivery] = (),
+    *,
+    dimensions: Mapping[str, LoadPlan] | None = None,
+) -> LoadPlan:
     """Return what a load of these deliveries would change; write nothing.
+
+    Args:
+        warehouse: The warehouse of the tables.
+        table: The declaration.
+        deliveries: The deliveries of the table's sources, in any order.
+        dimensions: For a fact, the plans of its dimensions by name: it gets the keys that their loads would give.
 
     Raises:
         ScdError: As `load`, apart from write conflicts.
     """
     if isinstance(table, Fact):
-        return build_plan(warehouse, table.as_dimension(), deliveries, extension=fact_keys(warehouse, table))
+        keys = fact_keys(warehouse, table, dimensions)
+        return build_plan(warehouse, table.as_dimension(), deliveries, extension=keys)
     return build_plan(warehouse, table, deliveries)
 
 

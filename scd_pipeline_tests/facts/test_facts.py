@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Fact, Feed, Role, Source
@@ -13,7 +14,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.facts import add_reserved_member
-from scd_pipeline.load.run import ingest_and_apply, load, record
+from scd_pipeline.load.run import ingest_and_apply, load, plan, record
 from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.players import (
     COUNTRY,
@@ -82,6 +83,38 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
     assert unknown == {1, 5}
     bad = reading.quarantine(recorded, PLAY.name).select("reason").toArrow().to_pylist()
     assert sorted(row["reason"] for row in bad) == ["coins: cannot cast '7.5' to int", "played_at is missing"]
+
+
+LATE = """
+| player_id | at         | op | tier     | email | born | by   |
+| p         | 2019-04-01 |    | Platinum | c     | 1990 | NULL |
+| q         | 2019-01-01 |    | Bronze   | d     | 1991 | NULL |
+"""
+LATER_PLAYS = """
+| play | played_at  | player_id | partner_id | coins |
+| 4    | 2019-04-20 | q         | p          | 4     |
+| 5    | 2019-04-20 | r         | p          | 5     |
+"""
+
+
+@pytest.mark.parametrize("delivered", [[], [plays("2", LATER_PLAYS)]], ids=["stored facts", "new facts"])
+@rule("S24")
+def test_a_plan_of_a_fact_has_the_keys_of_the_planned_dimension(played: Warehouse, delivered: list[Delivery]) -> None:
+    """A late version moves the keys of play 2 in both roles; r is unknown."""
+    dimension = plan(played, PLAYER, [players("2", LATE)])
+    planned = plan(played, PLAY, delivered, dimensions={"dim_player": dimension})
+    keys = _keys_by_play(planned.actions)
+    load(played, PLAYER, [players("2", LATE)])
+    result = load(played, PLAY, delivered)
+    assert (planned.rows, planned.unknown_members) == (result.rows, result.unknown_members)
+    assert result.rows == {"overwrite": 1, **({"open": 2} if delivered else {})}
+    stored = _keys_by_play(played.table("fct_play").read())
+    assert keys == {play: stored[play] for play in keys}
+    assert keys.keys() == ({2, 4, 5} if delivered else {2})
+
+
+def _keys_by_play(rows: DataFrame) -> dict[int, tuple[int, int]]:
+    return {row[0]: (row[1], row[2]) for row in rows.select("play", "player_key", "partner_key").collect()}
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from scd_pipeline.environment import Environment
 
 @dg.template_var
 def declarations() -> str:
-    """Return SCD_DECLARATIONS, a file or folder of declarations; default: the example of a clone, or empty."""
+    """Return SCD_DECLARATIONS, a file or folder of declarations; default: in the folder of a clone its example."""
     return str(Environment.from_env().declarations or "")
 
 
