@@ -43,18 +43,28 @@ if TYPE_CHECKING:
     from scd_pipeline.deliveries.delivery import Delivery as Delivery
     from scd_pipeline.deliveries.result import BatchResult as BatchResult
     from scd_pipeline.delta.warehouse import Warehouse as Warehouse
+    from scd_pipeline.load.audit import AuditResult as AuditResult
     from scd_pipeline.load.load_plan import LoadPlan as LoadPlan
     from scd_pipeline.load.retry import Retry as Retry
     from scd_pipeline.load.run import LoadResult as LoadResult
+    from scd_pipeline.operations.check import CheckResult as CheckResult
+    from scd_pipeline.operations.status import SourceStatus as SourceStatus
+    from scd_pipeline.operations.status import Status as Status
+    from scd_pipeline.operations.status import TableStatus as TableStatus
     from scd_pipeline.pipeline import Pipeline as Pipeline
 
 _NEEDS_SPARK = {
+    "AuditResult": "scd_pipeline.load.audit",
     "BatchResult": "scd_pipeline.deliveries.result",
+    "CheckResult": "scd_pipeline.operations.check",
     "Delivery": "scd_pipeline.deliveries.delivery",
     "LoadPlan": "scd_pipeline.load.load_plan",
     "LoadResult": "scd_pipeline.load",
     "Pipeline": "scd_pipeline.pipeline",
     "Retry": "scd_pipeline.load",
+    "SourceStatus": "scd_pipeline.operations.status",
+    "Status": "scd_pipeline.operations.status",
+    "TableStatus": "scd_pipeline.operations.status",
     "Warehouse": "scd_pipeline.delta.warehouse",
 }
 
@@ -71,9 +81,11 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Attribute",
+    "AuditResult",
     "BatchRejected",
     "BatchResult",
     "Begin",
+    "CheckResult",
     "Column",
     "DeclarationError",
     "Declarations",
@@ -95,6 +107,9 @@ __all__ = [
     "Snapshot",
     "Source",
     "SourceDataError",
+    "SourceStatus",
+    "Status",
+    "TableStatus",
     "UsageError",
     "Warehouse",
     "describe",

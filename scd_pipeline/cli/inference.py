@@ -13,6 +13,7 @@ from itertools import combinations, islice
 from scd_pipeline.errors import UsageError
 
 _SAMPLE_ROWS = 10_000
+_SEPARATORS = (",", ";", "\t", "|")
 _DATE_SUFFIX = re.compile(r"[_-]?(\d{4}-\d{2}-\d{2})$")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?\d{1,20}\.(\d{1,18})")
@@ -36,12 +37,14 @@ class Sample:
         date: The date in its file name; empty without one.
         columns: The names of its columns.
         rows: One dict per row, None for an empty value.
+        separator: The character between two values.
     """
 
     name: str
     date: str
     columns: tuple[str, ...]
     rows: tuple[dict[str, str | None], ...]
+    separator: str = ","
 
     @property
     def table(self) -> str:
@@ -59,9 +62,13 @@ def parse_sample(file: str, text: str) -> Sample:
     Raises:
         UsageError: The file is not CSV with a header of unique names and at least one row.
     """
+    if text.lstrip()[:1] in ("{", "["):
+        raise UsageError("SAMPLE_NOT_READABLE", file, reason="the file is JSON")
+    separator = _separator(text)
     try:
-        header, *lines = [line for line in islice(csv.reader(io.StringIO(text)), _SAMPLE_ROWS + 1) if line]
-    except (ValueError, csv.Error) as error:
+        reader = csv.reader(io.StringIO(text), delimiter=separator)
+        header, *lines = [line for line in islice(reader, _SAMPLE_ROWS + 1) if line] or [[]]
+    except csv.Error as error:
         raise UsageError("SAMPLE_NOT_READABLE", file, reason=f"cannot read the file ({error})") from error
     if not lines or len(set(header)) < len(header) or not all(header):
         raise UsageError("SAMPLE_NOT_READABLE", file, reason="no rows, or columns without a unique name")
@@ -69,7 +76,13 @@ def parse_sample(file: str, text: str) -> Sample:
     stem = file.rpartition(".")[0] or file
     date = _DATE_SUFFIX.search(stem)
     name = re.sub(r"\W+", "_", _DATE_SUFFIX.sub("", stem).lower()).strip("_") or "sample"
-    return Sample(name, date[1] if date else "", tuple(header), rows)
+    return Sample(name, date[1] if date else "", tuple(header), rows, separator)
+
+
+def _separator(text: str) -> str:
+    """Return the separator that divides the header into the most columns; a comma if none does."""
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    return max(_SEPARATORS, key=lambda separator: len(next(csv.reader([header], delimiter=separator), [])))
 
 
 def guess_declaration(sample: Sample, path: str) -> str:
@@ -86,13 +99,16 @@ def guess_declaration(sample: Sample, path: str) -> str:
     types = {column: _data_type(_values(sample, column)) for column in sample.columns}
     typed_key = ", ".join(f"{_quoted(names[column])}: {types[column] or 'string'}" for column in key)
     renamed = ", ".join(f"{_quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
+    snapshot = _quoted(path)
+    if sample.separator != ",":
+        snapshot = f"{{path: {snapshot}, options: {{sep: {json.dumps(sample.separator)}}}}}"
     lines = [
         "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
         f"dimension: {sample.table}",
         f"business_key: {{{typed_key}}}",
         "sources:",
         f"  {sample.name}:",
-        f"    snapshot: {_quoted(path)} # each file lists every entity; an entity that is missing in it is deleted",
+        f"    snapshot: {snapshot} # each file lists every entity; an entity that is missing in it is deleted",
         *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
         "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version",
     ]

@@ -51,7 +51,14 @@ def test_two_columns_are_the_key_if_no_single_one_is_unique() -> None:
     assert error.value.code == "BUSINESS_KEY_NOT_GUESSED"
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n", "a,a\n1,2\n"])
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_the_separator_of_a_sample_is_declared(separator: str) -> None:
+    dimension = guess("a.csv", 'id,name\n1,"x,y"\n2,z\n'.replace(",name", f"{separator}name").replace(",", separator))
+    assert (dimension.key_names, dimension.attribute_names) == (("id",), ("name",))
+    assert dict(dimension.sources[0].snapshot.options) == {"sep": separator}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n", "a,a\n1,2\n", '{"a": 1}\n', '[{"a": 1}]'])
 def test_a_sample_without_rows_or_names_is_rejected(text: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_sample("a.csv", text)
