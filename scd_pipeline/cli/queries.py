@@ -187,7 +187,7 @@ def audit(settings: Settings, *, dimension: str, conditions: Sequence[str], outp
 def history(
     settings: Settings, *, dimension: str, all_columns: bool, conditions: Sequence[str], output: Output
 ) -> None:
-    """Show all versions of an entity, with the columns in which they differ."""
+    """Show all versions of an entity, with the columns in which they differ; of a single version all columns."""
     from scd_pipeline import reading
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):

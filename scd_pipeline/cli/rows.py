@@ -65,7 +65,9 @@ class Rows:
         return [row[position] for row in self.values]
 
     def differing(self) -> list[str]:
-        """Return the names of the columns that do not have one value in all rows."""
+        """Return the names of the columns that do not have one value in all rows; of a single row all."""
+        if len(self.values) == 1:
+            return list(self.names)
         return [name for name in self.names if len(set(self.column(name))) > 1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,7 @@ def test_a_frame_becomes_parquet_with_its_types(spark: SparkSession, tmp_path: P
 def test_columns_that_differ() -> None:
     rows = Rows(("a", "b"), ("text", "text"), (("1", None), ("1", "x")))
     assert rows.differing() == ["b"]
+    assert replace(rows, values=rows.values[:1]).differing() == list(rows.names)
     assert rows.select(["b"]).values == ((None,), ("x",))
 
 
