@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _BATCH_COLUMNS = ("load_run_id", "last_updated")
 """Columns that differ in every version and do not describe the entity."""
+_VERSION_COLUMNS = ("current_flag", "change_reason", "change_source")
+"""Columns that do not describe the entity; shown only if they differ between versions."""
 
 
 def row_options(function: Any) -> Any:
@@ -200,7 +202,8 @@ def history(
             return
         versions = collect(rows, output.limit)
         identifying = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in versions.names)]
-        others = [name for name in versions.differing() if name not in (*identifying, *_BATCH_COLUMNS)]
+        hidden = _BATCH_COLUMNS if len(versions.values) > 1 else (*_BATCH_COLUMNS, *_VERSION_COLUMNS)
+        others = [name for name in versions.differing() if name not in (*identifying, *hidden)]
         output.write(versions.select([*identifying, *others]))
         _report_count(len(versions.values), output)
 

@@ -229,12 +229,14 @@ def test_options_are_valid_before_and_after_the_command(
     assert settings("audit", "d", "--remote", "", **environ).remote == ""
     assert settings("audit", "d", DECLARATIONS="/d").declarations == Path("/d")
     assert settings("audit", "d", "--declarations", "/f", DECLARATIONS="/d").declarations == Path("/f")
-    assert settings("audit", "d").declarations == EXAMPLE
+    assert settings("audit", "d").declarations is None
     assert settings("audit", "d").warehouse_path == str(tmp_path / "warehouse")
     assert settings("audit", "d", "--warehouse", "s3://b/w").warehouse_path == "s3://b/w"
     (tmp_path / "declarations").mkdir()
     assert settings("audit", "d").declarations == tmp_path / "declarations"
     assert settings("audit", "d", DECLARATIONS="/d").declarations == Path("/d")
+    monkeypatch.chdir(EXAMPLE.parent.parent)
+    assert settings("audit", "d").declarations == EXAMPLE
 
 
 def test_every_error_has_a_documented_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
