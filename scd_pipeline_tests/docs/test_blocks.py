@@ -169,3 +169,14 @@ def test_files_that_a_page_links_to_exist(page: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 90
+
+
+def test_the_files_that_contributing_names_exist() -> None:
+    """A name without a folder is that of a file in any of the three packages."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`([\w/.]+\.(?:py|json))`", text))
+    packages = ("scd_pipeline", "scd_pipeline_tests", "benchmarks")
+    files = {path.relative_to(ROOT).as_posix() for package in packages for path in (ROOT / package).rglob("*.*")}
+    missing = {name for name in names if not any(f"/{file}".endswith(f"/{name}") for file in files)}
+    assert names
+    assert missing == set()
