@@ -79,7 +79,12 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
 
 
 def applied_state(state: StoredState) -> AppliedState | None:
-    """Return what a snapshot can be compared with while it is read; None if that takes longer, or is not possible."""
+    """Return what a snapshot can be compared with while it is read.
+
+    None if the dimension has no snapshots, or if it takes longer or is not possible.
+    """
+    if not any(source.snapshot for source in state.dimension.sources):
+        return None
     if state.rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
         return None
     rows = to_declared_columns(state.rows, state.dimension)
