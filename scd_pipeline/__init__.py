@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from scd_pipeline.declaration import (
     Attribute,
     Begin,
+    Channel,
     Column,
     Declarations,
     Dimension,
@@ -85,6 +86,7 @@ __all__ = [
     "BatchRejected",
     "BatchResult",
     "Begin",
+    "Channel",
     "CheckResult",
     "Column",
     "DeclarationError",

@@ -25,14 +25,14 @@ CONDITIONS: Mapping[str, Condition] = {
     # Deliveries
     "BAD_ROWS": Condition(
         "{bad} of {rows} rows are bad ({share}); expected at most {limit}; for example: {example}",
-        "fix the rows and deliver a higher revision, or allow `bad_rows` (`scd load --allow bad-rows`, `allow` in "
-        "Dagster's run configuration, `Delivery(allow=...)`)",
+        "list the rows with `scd plan --bad-rows`, fix them and deliver a higher revision, or allow `bad_rows` "
+        '(`scd load --allow bad-rows`, `allow` in Dagster\'s run configuration, `allow="bad_rows"` in Python)',
     ),
     "RETIRE_GUARD": Condition(
         "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
         "{limit}",
         "deliver the whole snapshot again, or allow `retire_guard` (`scd load --allow retire-guard`, `allow` in "
-        "Dagster's run configuration, `Delivery(allow=...)`)",
+        'Dagster\'s run configuration, `allow="retire_guard"` in Python)',
     ),
     "UNORDERED_CHANGES": Condition(
         "several changes of {keys} have the same time; expected one change per key and time, or an order",
@@ -95,7 +95,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "UNKNOWN_CHANNEL": Condition("{requested}; expected {channels}", "pass the channel that the source declares"),
     "UNKNOWN_RULE": Condition(
-        "`allow` has unknown rules: {rules}; expected some of {expected}", "pass the names of overridable rules"
+        "`allow` has unknown rules: {rules}; expected some of {expected}", "correct the name: {hint}"
     ),
     "UNDECLARED_SCOPE": Condition(
         "scope={value}, but its {channel} declares no scope; expected a snapshot with `scope`",
@@ -116,7 +116,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "UNREADABLE_CSV": Condition("{problem}; expected whole records in the declared encoding", "correct the file"),
     "DELIVERY_NOT_FOUND": Condition(
-        "no delivery {names} at {paths}; expected one of {keys}", "name an available delivery, or deliver it"
+        "no delivery {names} at {paths}; expected one of {keys}", "{hint}name an available delivery, or deliver it"
     ),
     "NOT_A_TABLE": Condition(
         "{path} is not a {format} table: {cause}; expected one, or a path that does not exist yet",
@@ -348,6 +348,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "the output cannot be written: {reason}; expected a file in an existing folder",
         "create the folder, or choose another file with --output",
     ),
+    "OUTPUT_SUFFIX": Condition(
+        "the suffix {suffix} names no format; expected one of {suffixes}",
+        "choose another file name, or name the format with --format",
+    ),
     "OUTPUT_FILE_REQUIRED": Condition(
         "format parquet has no file; expected a file for binary output", "name it by --output FILE"
     ),
@@ -394,6 +398,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "the file exists; expected a new file", "choose another name for the dimension with --dimension"
     ),
     # Pipeline
+    "ARGUMENTS": Condition("{reason}; expected arguments of this call: {names}", "{hint}correct the call"),
     "NOT_A_WAREHOUSE": Condition(
         "{value} is not a folder; expected a path, or the address of a bucket", "write it as Pipeline('warehouse')"
     ),

@@ -497,7 +497,7 @@ def _delivery(table: Dimension | Fact, rows: Any, described: _Description) -> De
         sources[0].name if source is None else source,
         name=_time_name(_time("at", at)) if name is None else name,
         channel=described.channel,
-        at=to_instant(name) if at is None else at,
+        at=at,
         revision=0 if described.revision is None else described.revision,
         frame=None if is_path else rows,
         path=rows if is_path else None,

@@ -176,18 +176,22 @@ def _print_status(current: Status, output: Output) -> None:
 
 
 def _age(source: SourceStatus) -> str:
-    return f"{source.age.days} days" if source.age is not None else ""
+    from scd_pipeline.declaration.names import counted
+
+    return counted(source.age.days, "day") if source.age is not None else ""
 
 
 def _status_summary(current: Status) -> str:
+    from scd_pipeline.declaration.names import counted
+
     pending = sum(len(source.pending) for source in current.sources)
     rejected = sum(len(source.rejected) for source in current.sources)
     quarantined = sum(source.quarantined for source in current.sources)
     behind = sum(bool(t.lag or t.audit_lag or t.dimensions_behind) for t in current.tables)
     damaged = sum(bool(table.damage) for table in current.tables)
     return (
-        f"{len(current.tables)} tables: {pending} pending deliveries, {rejected} rejected, {quarantined} bad rows in "
-        f"quarantine, {behind} tables behind, {damaged} damaged"
+        f"{counted(len(current.tables), 'table')}: {counted(pending, 'pending delivery')}, {rejected} rejected, "
+        f"{counted(quarantined, 'bad row')} in quarantine, {counted(behind, 'table')} behind, {damaged} damaged"
     )
 
 

@@ -82,6 +82,8 @@ def load(
 
     TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
     """
+    from scd_pipeline.declaration.names import counted
+
     records: list[tuple[object, ...]] = []
     is_rejected = False
     declared = settings.declared_tables(table)
@@ -89,7 +91,7 @@ def load(
         selected = _select_deliveries(declared, warehouse, names, allow)
         for step, (item, deliveries) in enumerate(selected, start=1):
             with progress(f"loading {item.name}", step, len(selected)) as task:
-                task(f"{item.name}: {len(deliveries)} deliveries")
+                task(f"{item.name}: {counted(len(deliveries), 'delivery')}")
                 result = _load(warehouse, item, deliveries, task)
             keys = _partition_keys(item, deliveries)
             changed = [
@@ -230,7 +232,7 @@ def _select_deliveries(
     """Return the declared tables, each with its deliveries; if deliveries are named, only the tables that have any.
 
     Raises:
-        SourceDataError: No table has a delivery of one of the names.
+        UsageError: No table has a delivery of one of the names.
     """
     from scd_pipeline.declaration.fact import as_dimension
     from scd_pipeline.deliveries.discovery import select_deliveries_by_table

@@ -236,7 +236,7 @@ def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
         near = [] if name in tables else get_close_matches(name, tables, n=1)
         if not near:
             raise
-        raise SetupError("TABLE_NOT_FOUND", name, warehouse=warehouse.location, nearest=near[0]) from error
+        raise UsageError("TABLE_NOT_FOUND", name, warehouse=warehouse.location, nearest=near[0]) from error
 
 
 def _parse_time(text: str) -> datetime:
@@ -282,4 +282,6 @@ def _write(rows: DataFrame, output: Output) -> None:
 
 def _report_count(count: int, output: Output) -> None:
     if output.is_table:
-        report(f"{count} row{'' if count == 1 else 's'}")
+        from scd_pipeline.declaration.names import counted
+
+        report(counted(count, "row"))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json", "parquet")
 NULL = "NULL"
-_FORMAT_BY_SUFFIX = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
+_FORMAT_BY_SUFFIX = {"": "table", ".txt": "table", ".csv": "csv", ".json": "json", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +110,21 @@ class Output:
 
     def _report_limit(self, has_more: bool) -> None:
         if has_more:
-            report(f"these are the first {self.limit} rows; --limit 0 shows all")
+            from scd_pipeline.declaration.names import counted
+
+            report(f"these are the first {counted(self.limit, 'row')}; --limit 0 shows all")
 
 
 def resolve_format(requested: str | None, file: Path | None) -> str:
     """Return the format of the output: the requested one, else that of the file's suffix, else a table.
 
     Raises:
-        UsageError: Parquet is requested without a file.
+        UsageError: Parquet is requested without a file, or the suffix of the file names no format.
     """
-    output_format = requested or (_FORMAT_BY_SUFFIX.get(file.suffix.lower()) if file else None) or "table"
+    suffix = file.suffix.lower() if file else ""
+    if not requested and suffix not in _FORMAT_BY_SUFFIX:
+        raise UsageError("OUTPUT_SUFFIX", str(file), suffix=suffix, suffixes=", ".join(filter(None, _FORMAT_BY_SUFFIX)))
+    output_format = requested or _FORMAT_BY_SUFFIX[suffix]
     if output_format == "parquet" and file is None:
         raise UsageError("OUTPUT_FILE_REQUIRED")
     return output_format

@@ -12,6 +12,7 @@ from pydantic import Field
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.operations.maintenance import LEAST_HOURS, maintain
 
@@ -47,7 +48,7 @@ def maintenance_job(table: str) -> dg.JobDefinition:
         for done in results:
             sizes = {"files_before": done.files_before, "files_after": done.files_after, "bytes": done.bytes_after}
             context.log_event(dg.AssetObservation(asset_key=done.table, metadata=sizes))
-            context.log.info(f"{done.table}: compacted {done.files_before} files into {done.files_after}")
+            context.log.info(f"{done.table}: compacted {counted(done.files_before, 'file')} into {done.files_after}")
 
     @dg.job(
         name=f"maintain_{name}_job",

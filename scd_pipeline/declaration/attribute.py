@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from scd_pipeline.declaration.frozen import as_tuple, set_frozen_fields
+from scd_pipeline.declaration.frozen import as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.errors import DeclarationError
 
@@ -27,6 +27,7 @@ class ScdType(enum.IntEnum):
     HYBRID = 6
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Attribute:
     """One attribute: its SCD type, its column type, and its source.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from scd_pipeline.declaration.frozen import set_frozen_fields
+from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Begin:
     """An earlier start of the first version of each entity (S29).

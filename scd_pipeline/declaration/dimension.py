@@ -10,13 +10,14 @@ from typing import Any, Literal
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
-from scd_pipeline.declaration.frozen import set_frozen_fields
+from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Dimension:
     """The valid declaration of one dimension.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
-from scd_pipeline.declaration.frozen import as_tuple, set_frozen_fields
+from scd_pipeline.declaration.frozen import as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, TABLE_NAME_RULE, display, is_column_name, is_table_name
 from scd_pipeline.declaration.source import Column, Source
@@ -22,6 +22,7 @@ Report = Callable[[str, str, str, str], None]
 _PLAIN = Source("plain")
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Role:
     """A dimension in a fact: `<role>_key` is the surrogate key of the version in force at event time.
@@ -49,6 +50,7 @@ class Role:
         set_frozen_fields(self, dimension=dimension, key=names)
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Fact:
     """A valid declaration of one fact table.

@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+from scd_pipeline.declaration.names import listed, nearest
+from scd_pipeline.errors import UsageError
+
 V = TypeVar("V")
+Declared = TypeVar("Declared")
+
+
+def checked_arguments(declared: type[Declared]) -> type[Declared]:
+    """Decorate a class so that a call with arguments that it does not have raises a UsageError with a suggestion.
+
+    Python's TypeError about them would neither suggest the nearest name nor list the others.
+    """
+    construct: Any = declared.__init__
+    signature = inspect.signature(construct)
+    names = [name for name in signature.parameters if name != "self"]
+
+    @functools.wraps(construct)
+    def wrapper(self: Any, *arguments: Any, **options: Any) -> None:
+        try:
+            signature.bind(self, *arguments, **options)
+        except TypeError as error:
+            near = next((near for name in options if name not in names and (near := nearest(name, names))), None)
+            hint = f"did you mean {near}? " if near else ""
+            raise UsageError(
+                "ARGUMENTS", f"{declared.__name__}(...)", reason=str(error), names=listed(names), hint=hint
+            ) from error
+        construct(self, *arguments, **options)
+
+    declared.__init__ = wrapper  # type: ignore[method-assign]
+    return declared
 
 
 class FrozenMapping(Mapping[str, V], Generic[V]):

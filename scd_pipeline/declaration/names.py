@@ -69,6 +69,13 @@ def listed(options: Iterable[str]) -> str:
     return f"{', '.join(head)} and {last}" if head else last
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things as text, such as `1 row` or `2 deliveries`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
+
+
 def did_you_mean(option: object, options: Iterable[str]) -> str:
     """Return a hint with the allowed options, and first the nearest one if one is similar."""
     names = list(options)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, get_args
 
-from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, set_frozen_fields
+from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 
 Kind = Literal["snapshot", "feed"]
 Default = str | int | float | bool
@@ -30,6 +30,7 @@ _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Column:
     """The source column, or expression, of an attribute or a key column.
@@ -114,12 +115,20 @@ class Channel:
         return next(iter(placeholders(self.path)), None)
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True)
 class Snapshot(Channel):
     """A channel of full extracts: an entity of its scope that a delivery omits is deleted.
 
-    `scope` names the columns of the business key whose values limit a delivery. `unreadable_keys` declares what a
-    snapshot does if the keys of some rows cannot be read (S27).
+    - `scope`: the columns of the business key whose values limit a delivery
+    - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_nobody")
+      or those that it omits ("retire") (S27)
+    - `path`, `format`, `options`, `partition`, `versions`: where the deliveries are, and how to read them
+    - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
+    - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
+    - `reason`, `actor`, `correlation_id`: columns for the audit
+
+    `help(Channel)` explains the options that both kinds of channels have.
     """
 
     kind: ClassVar[Kind] = "snapshot"
@@ -132,12 +141,20 @@ class Snapshot(Channel):
         set_frozen_fields(self, scope=as_tuple(self.scope))
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True)
 class Feed(Channel):
     """A channel of incremental extracts: an entity that a delivery omits is unchanged.
 
-    `deletes` is an SQL condition over the delivery's columns, true for a delete. `updates` is partial if a
-    row may lack attributes of the source; then `nulls` declares what NULL means (S30).
+    - `deletes`: an SQL condition over the delivery's columns, true for a delete
+    - `updates`: "partial" if a row may lack attributes of the source, else "full" (S30)
+    - `nulls`: what NULL means in partial updates: the value NULL ("value"), or no change ("not_provided") (S30)
+    - `path`, `format`, `options`, `partition`, `versions`: where the deliveries are, and how to read them
+    - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
+    - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
+    - `reason`, `actor`, `correlation_id`: columns for the audit
+
+    `help(Channel)` explains the options that both kinds of channels have.
     """
 
     kind: ClassVar[Kind] = "feed"
@@ -147,6 +164,7 @@ class Feed(Channel):
     nulls: Literal["value", "not_provided"] = "value"
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True)
 class RetireGuard:
     """Limit on how many entities one snapshot may retire (S27).
@@ -167,6 +185,7 @@ DEFAULT_RETIRE_GUARD = RetireGuard(0.25, at_least=20)
 """The limit if none is declared. A declared share applies to any number of entities."""
 
 
+@checked_arguments
 @dataclass(frozen=True, slots=True, init=False)
 class Source:
     """A system that delivers by snapshot, by change feed or by both.

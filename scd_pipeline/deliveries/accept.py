@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.deliveries.batch_summary import BatchContent, batch_contents, summarize_batches
 from scd_pipeline.deliveries.cast_rules import Rules
 from scd_pipeline.deliveries.casts import cast
@@ -234,7 +235,7 @@ def accept(
     withdrawn = [delivery for delivery in pending if delivery.batch.withdrawn]
     read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
     if read.readable:
-        progress(f"{dimension.name}: reading {len(read.readable)} deliveries")
+        progress(f"{dimension.name}: reading {counted(len(read.readable), 'delivery')}")
     measured = _measure(read, dimension) + withdrawn
     return IntakeResult(
         stored=tuple(stored),

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
-from scd_pipeline.declaration.frozen import set_frozen_fields
-from scd_pipeline.declaration.names import display
+from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.names import did_you_mean, display
 from scd_pipeline.declaration.source import format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, revision_token
-from scd_pipeline.instants import to_utc
+from scd_pipeline.instants import to_instant, to_utc
 
 if TYPE_CHECKING:
     import pandas
@@ -33,20 +33,31 @@ PLACEHOLDERS = {
 TIME_PLACEHOLDERS = ("date", "datetime")
 
 
+@checked_arguments
 @dataclass(frozen=True)
 class Delivery:
     """A named unit that a source delivers, with its time.
 
-    - `channel`: may be omitted if the source has only one
-    - `at`: the business time, in UTC if it has no zone; None only for a feed whose rows have times (S4)
+    - `source`: the name of the declared source
+    - `name`: identifies the delivery within its channel, so that a second load of it changes nothing
+    - `channel`: "snapshot" or "feed"; may be omitted if the source has only one
+    - `at`: the business time, as ISO text, date or datetime, in UTC if it has no zone; by default the name, if that is
+      a date; a feed whose rows have times needs none (S4)
     - `revision`: orders the successive issues of a delivery; the highest is current (S34)
+    - `frame`: the rows, as a frame of Spark, pandas or Arrow, or as a list of dicts
+    - `path`: the file or folder of the rows, in place of `frame`; a relative one starts from the current folder
     - `scope`: the values of the channel's scope columns that a snapshot covers; an empty one covers no entity
+    - `actor`, `reason`, `correlation_id`: who changed the rows, why, and an id of the change, for the audit (S21)
     - `allow`: the rules to override: "bad_rows", "retire_guard"
     - `withdrawn`: undoes the delivery
     - `sealed`: not read again once it was accepted, because its revision identifies its content, as the modification
       time of a file does
     - `is_latest`: the source has only the latest content of the delivery, as a file or a partition does; content that
       differs from the current revision is a higher one, whatever its time
+    - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows
+
+    Raises:
+        SourceDataError: A field has a value that cannot be used.
     """
 
     source: str
@@ -125,10 +136,18 @@ class Delivery:
             return inferred
         raise SourceDataError("UNKNOWN_FORMAT", self.location, path=self.path)
 
+    def time(self, dimension: Dimension) -> datetime | None:
+        """Return the business time in UTC: `at`, or else the name if that is a date; None without either (S4)."""
+        channel = self.declared_channel(dimension)
+        if self.at is not None:
+            return to_utc(self.at)
+        has_other_time = self.sealed or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at)
+        return None if has_other_time else to_instant(self.name)
+
     def missing_time(self, dimension: Dimension) -> str:
         """Return why neither the delivery nor its rows have a time (S4); an empty text if one of them has."""
         channel = self.declared_channel(dimension)
-        if self.at is not None or self.withdrawn:
+        if self.withdrawn or self.time(dimension) is not None:
             return ""
         if self.sealed and any(placeholder(name) in str(channel.path) for name in TIME_PLACEHOLDERS):
             return f"{self.name} in the name of {Path(str(self.path)).name} is not a date of the calendar"
@@ -148,8 +167,9 @@ class Delivery:
         channel = self.declared_channel(dimension)
         self._check_scope(channel)
         if unknown := sorted(self.allow - set(OVERRIDABLE_RULES)):
-            expected = ", ".join(OVERRIDABLE_RULES)
-            raise SourceDataError("UNKNOWN_RULE", self.location, rules=", ".join(unknown), expected=expected)
+            details = {"rules": ", ".join(unknown), "expected": ", ".join(OVERRIDABLE_RULES)}
+            hint = did_you_mean(unknown[0], OVERRIDABLE_RULES)
+            raise SourceDataError("UNKNOWN_RULE", self.location, **details, hint=hint)
         if self.path is None and (reason := self.missing_time(dimension)):
             raise SourceDataError("NO_TIME", self.location, reason=reason)
         return Batch(
@@ -157,7 +177,7 @@ class Delivery:
             channel=channel.kind,
             delivery=self.name,
             revision=revision_token(self.revision),
-            at=None if self.at is None else to_utc(self.at),
+            at=self.time(dimension),
             row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
             scope_columns=channel.scope if isinstance(channel, Snapshot) else (),
             withdrawn=self.withdrawn,

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.declaration.names import nearest
 from scd_pipeline.deliveries.delivery import PLACEHOLDERS, TIME_PLACEHOLDERS, Delivery, placeholder
 from scd_pipeline.deliveries.files import last_changed, signature, total_size
 from scd_pipeline.deliveries.folders import load_folders
@@ -22,7 +23,7 @@ from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.paths import normalize_path
 from scd_pipeline.deliveries.readers import partition_column
 from scd_pipeline.delta_operations import CHANGES_NO_ROW
-from scd_pipeline.errors import SourceDataError, first_line
+from scd_pipeline.errors import SourceDataError, UsageError, first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.batch import rank
 from scd_pipeline.instants import from_micros, to_utc
@@ -54,7 +55,7 @@ def select_deliveries_by_table(
         allow: The rules that the deliveries override.
 
     Raises:
-        SourceDataError: DELIVERY_NOT_FOUND if none of the dimensions has a delivery of one of the names.
+        UsageError: DELIVERY_NOT_FOUND if none of the dimensions has a delivery of one of the names.
     """
     available = [discover(dimension, spark, base=declaration_folder(dimension)) for dimension in dimensions]
     existing = {name for deliveries in available for delivery in deliveries for name in delivery_names(delivery)}
@@ -66,7 +67,9 @@ def select_deliveries_by_table(
             for dimension, deliveries in zip(dimensions, available, strict=True)
             for delivery in deliveries
         }
-        raise SourceDataError("DELIVERY_NOT_FOUND", tables, names=", ".join(unknown), paths=paths, keys=_some(keys))
+        near = nearest(unknown[0], existing)
+        details = {"names": ", ".join(unknown), "paths": paths, "keys": _some(keys)}
+        raise UsageError("DELIVERY_NOT_FOUND", tables, **details, hint=f"did you mean {near}? " if near else "")
     return [
         [replace(d, allow=frozenset(allow)) for d in deliveries if not names or not delivery_names(d).isdisjoint(names)]
         for deliveries in available

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from scd_pipeline.declaration.names import display
+from scd_pipeline.deliveries.paths import absolute_path
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.instants import to_instant
 
@@ -55,7 +56,9 @@ def to_revision(location: str, value: Any) -> str | int | datetime:
 
 
 def to_path(location: str, value: Any) -> str | None:
-    """Return a path as text, None for None.
+    """Return a path as text, None for None; a relative one starts from the current folder of this process.
+
+    A Spark server, whose current folder is another one, reads it too.
 
     Raises:
         SourceDataError: DELIVERY_PATH for any other value.
@@ -65,11 +68,11 @@ def to_path(location: str, value: Any) -> str | None:
     path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(path, str) or not path:
         raise SourceDataError("DELIVERY_PATH", location, value=display(value))
-    return path
+    return absolute_path(path)
 
 
 def to_names(location: str, value: Any) -> frozenset[str]:
-    """Return one name or several as a set.
+    """Return the name of a rule, or several, as a set; a hyphen, as the command line has it, is an underscore.
 
     Raises:
         SourceDataError: DELIVERY_ALLOW for a value that is neither.
@@ -80,7 +83,7 @@ def to_names(location: str, value: Any) -> frozenset[str]:
     names = list(names)
     if not all(isinstance(name, str) for name in names):
         raise SourceDataError("DELIVERY_ALLOW", location, value=display(value))
-    return frozenset(names)
+    return frozenset(name.replace("-", "_") for name in names)
 
 
 def check_texts(location: str, fields: Mapping[str, Any]) -> None:

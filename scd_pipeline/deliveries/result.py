@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.history.batch import DeliveryKey
 
 Outcome = Literal["accepted", "unchanged", "superseded", "missing", "rejected"]
@@ -87,9 +88,9 @@ class BatchResult:
     def __str__(self) -> str:
         text = f"{self.batch_id}: {self.outcome}"
         if self.outcome == "accepted":
-            text += f", {self.rows} rows: {self.new} new, {self.changed} changed, {self.closed} closed"
+            text += f", {counted(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.closed} closed"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
-            text += f", {self.nulled_values} bad values set to NULL" if self.nulled_values else ""
+            text += f", {counted(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
         if self.undeclared:
             text += f"; {undeclared_summary(self.undeclared)}"
         return f"{text} [{self.code}]: {self.problem}; {self.fix}" if self.code else text

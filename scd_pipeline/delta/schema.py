@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
@@ -60,7 +61,7 @@ class CreateTable:
     description: str
 
     def __str__(self) -> str:
-        return f"create {self.table}: {len(self.columns)} columns"
+        return f"create {self.table}: {counted(len(self.columns), 'column')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.audit_table import Recorded, audit_properties, audit_rows, audit_schema
@@ -227,7 +228,7 @@ def record_from(
         }
         last = audit.append(rows.drop(EFFECTIVE_FROM), last.next(high_water_marks=marks, run_id=run_id))
     result = AuditResult(dimension.name, dict(changes), last.newest)
-    progress(f"{audit.name}: appended {sum(result.rows.values())} rows")
+    progress(f"{audit.name}: appended {counted(sum(result.rows.values()), 'row')}")
     return result
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
@@ -358,7 +359,7 @@ def commit_table(
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:
         done = warehouse.writable(name).commit_empty(commit)
-    progress(f"{name}: committed {commit.number} ({sum(load_plan.rows.values())} rows)")
+    progress(f"{name}: committed {commit.number} ({counted(sum(load_plan.rows.values()), 'row')})")
     return done
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -116,6 +117,35 @@ def test_a_constructor_accepts_or_rejects_any_value(constructed: type, kind: str
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_reader_of_declarations_accepts_or_rejects_any_value(name: str, kind: str) -> None:
     expect_no_bare_error(lambda: FUNCTIONS[name](VALUES[kind]), name)
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda: Fact("f", {"n": "int"}, "t", {"c": CUSTOMER}, sources=Source("s", feed={})), "did you mean source? "),
+        (lambda: Dimension("d", key="id", attributes={"a": 2}, sources=source()), ""),
+        (lambda: Attribute(2, personel=True), "did you mean personal? "),
+        (lambda: Snapshot(paths="in/{date}.csv"), "did you mean path? "),
+        (lambda: Delivery("crm", "1", frames=[]), "did you mean frame? "),
+        (lambda: Delivery("crm"), ""),
+    ],
+)
+def test_an_unknown_or_missing_argument_is_reported_with_the_nearest_one(call: Callable[[], object], hint: str) -> None:
+    with pytest.raises(UsageError) as error:
+        call()
+    assert (error.value.code, error.value.details["hint"]) == ("ARGUMENTS", hint)
+
+
+@pytest.mark.parametrize("allow", ["retire-guard", ["retire_guard"], {"retire-guard"}])
+def test_the_name_of_a_rule_has_hyphens_or_underscores(allow: Any) -> None:
+    assert Delivery("crm", "1", allow=allow).allow == frozenset({"retire_guard"})
+
+
+def test_a_relative_path_starts_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = ["in/1.csv", "/in/1.csv", "file:/in/1.csv", "s3a://bucket/in/1.csv"]
+    deliveries = [Delivery("crm", "1", path=path).path for path in paths]
+    assert deliveries == [str(tmp_path / "in/1.csv"), *paths[1:]]
 
 
 def expect_no_bare_error(call: Callable[[], object], name: str) -> None:

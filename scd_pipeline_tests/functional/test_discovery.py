@@ -12,7 +12,7 @@ from scd_pipeline.declaration import Dimension, Source, load_dimension
 from scd_pipeline.deliveries.discovery import declaration_folder, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import matching_partition_keys, partition_key
 from scd_pipeline.environment import EXAMPLE, Environment
-from scd_pipeline.errors import SourceDataError
+from scd_pipeline.errors import UsageError
 
 TEXT = "dimension: dim_x\nbusiness_key: id\nsources: {s: {snapshot: 'in/x_{date}.csv'}}\nattributes: {a: 2}\n"
 
@@ -49,12 +49,13 @@ def test_a_delivery_is_selected_with_its_overrides(declared: Dimension, spark: S
 
 
 def test_a_missing_delivery_is_reported_with_the_available_deliveries(declared: Dimension, spark: SparkSession) -> None:
-    with pytest.raises(SourceDataError) as error:
+    with pytest.raises(UsageError) as error:
         select_deliveries(declared, spark, names=["2024-03-01"])
     assert error.value.code == "DELIVERY_NOT_FOUND"
     assert error.value.details["names"] == "2024-03-01"
     assert str(error.value.details["paths"]).endswith("in/x_{date}.csv")
     assert error.value.details["keys"] == "2024-01-01, 2024-02-01"
+    assert error.value.details["hint"] == "did you mean 2024-02-01? "
 
 
 def test_a_delivery_is_named_with_its_channel_if_several_exist(
@@ -76,7 +77,7 @@ def test_a_delivery_is_named_with_its_channel_if_several_exist(
     assert matching_partition_keys("2024-03-01", deliveries, both) == []
     assert [d.channel for d in select_deliveries(both, spark, names=["s.feed.2024-02-01"])] == ["feed"]
     assert len(select_deliveries(both, spark, names=["2024-02-01"])) == 2
-    with pytest.raises(SourceDataError) as error:
+    with pytest.raises(UsageError) as error:
         select_deliveries(both, spark, names=["2024-03-01"])
     assert error.value.code == "DELIVERY_NOT_FOUND"
     assert error.value.details["keys"] == "s.feed.2024-02-01, s.snapshot.2024-01-01, s.snapshot.2024-02-01"

@@ -15,6 +15,7 @@ import pytest
 from scd_pipeline.cli import render
 from scd_pipeline.cli.render import Output
 from scd_pipeline.cli.rows import Rows, collect
+from scd_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,6 +84,14 @@ def test_a_report_is_written_to_a_file_of_each_format(tmp_path: Path) -> None:
     assert (tmp_path / "rows.csv").read_text() == 't,n,j\na,7,"[""x""]"\n,,[]\n'
     assert json.loads((tmp_path / "rows.json").read_text())[0] == {"t": "a", "n": 7, "j": ["x"]}
     assert pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist()[1] == {"t": None, "n": None, "j": "[]"}
+
+
+def test_an_unknown_suffix_is_rejected_unless_a_format_is_requested() -> None:
+    with pytest.raises(UsageError) as error:
+        render.resolve_format(None, Path("rows.xlsx"))
+    assert (error.value.code, error.value.location) == ("OUTPUT_SUFFIX", "rows.xlsx")
+    assert render.resolve_format("csv", Path("rows.xlsx")) == "csv"
+    assert [render.resolve_format(None, Path(name)) for name in ("rows", "rows.txt")] == ["table", "table"]
 
 
 def test_a_terminal_gets_colours_unless_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

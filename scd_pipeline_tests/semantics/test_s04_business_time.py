@@ -8,6 +8,7 @@ import pytest
 
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.errors import SourceDataError
+from scd_pipeline.instants import to_instant
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, COUNTRY, CUSTOMER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
 
@@ -84,6 +85,21 @@ def test_a_feed_without_row_times_uses_the_delivery_time() -> Case:
 def test_a_delivery_without_a_time_is_rejected(declaration, source: str, channel: str) -> None:
     with pytest.raises(SourceDataError, match=r"NO_TIME.*it has no time"):
         Delivery(source, "1", channel=channel).batch(declaration.dimension)
+
+
+@rule("S4")
+@pytest.mark.parametrize(
+    ("name", "at", "time"),
+    [
+        ("2024-02-01", None, "2024-02-01"),
+        ("2024-02-01", "2024-03-01", "2024-03-01"),
+        ("7", "2024-03-01", "2024-03-01"),
+        ("february", None, None),
+        ("20240201", None, None),
+    ],
+)
+def test_the_time_of_a_passed_delivery_is_by_default_its_name(name: str, at: str | None, time: str | None) -> None:
+    assert Delivery("crm", name, channel="snapshot", at=at).time(CUSTOMER.dimension) == to_instant(time)
 
 
 @rule("S4")
