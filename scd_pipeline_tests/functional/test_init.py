@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,15 +12,18 @@ import pytest
 
 from scd_pipeline.cli import app as cli
 from scd_pipeline.cli.inference import guess_declaration, parse_sample
-from scd_pipeline.declaration import Dimension, ScdType, load_dimensions, parse
+from scd_pipeline.declaration import Dimension, ScdType, load_declarations, load_dimensions, parse
+from scd_pipeline.declaration.schema import declaration_schema
 from scd_pipeline.errors import UsageError
 from scd_pipeline_tests import text_tables
+from scd_pipeline_tests.unit.test_schema import documents, problems
+from scd_pipeline_tests.unit.test_yaml_documentation import blocks
 
 CSV = """\
-shop,number,name,opened,rent,area,Contact Email,zip,note
-a,1,X,2020-01-01,10.50,3000000000,x@example.com,01234,
-b,2,X,2021-01-01,9.255,1,y@example.com,11234,
-a,3,Y,2021-01-01,9,2,,01234,
+shop,number,name,opened,rent,area,Contact Email,zip,active,note
+a,1,X,2020-01-01,10.50,3000000000,x@example.com,01234,TRUE,
+b,2,X,2021-01-01,9.255,1,y@example.com,11234,false,
+a,3,Y,2021-01-01,9,2,,01234,True,
 """
 
 
@@ -41,6 +45,7 @@ def test_a_declaration_is_guessed_from_values_and_names() -> None:
         "area": ("bigint", ScdType.ADD_ROW, False),
         "contact_email": ("string", ScdType.OVERWRITE, True),
         "zip": ("string", ScdType.ADD_ROW, False),
+        "active": ("boolean", ScdType.ADD_ROW, False),
         "note": ("string", ScdType.ADD_ROW, False),
     }
 
@@ -125,6 +130,25 @@ def test_no_file_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert cli.main(["init", str(tmp_path)]) == 2
     assert "[PROJECT_FILE_EXISTS]" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_editors_validate_the_declarations_of_a_new_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = {"shops_2024-03-01.csv": CSV, "flags.csv": "id;active\n1;true\n2;false\n"}
+    for name, text in samples.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project = tmp_path / "project"
+    assert cli.main(["init", str(project), *(f"--from={tmp_path / name}" for name in samples)]) == 0
+    declared = load_declarations(project / "declarations")
+    assert [dimension.name for dimension in declared.dimensions] == ["dim_flags", "dim_shops"]
+    for path in (project / "declarations").glob("*.yaml"):
+        first, *_ = path.read_text(encoding="utf-8").splitlines()
+        assert any(first in text.splitlines() for text in blocks("yaml"))  # the page on declarations shows it
+        schema = path.parent / first.removeprefix("# yaml-language-server: $schema=")
+        assert json.loads(schema.read_text(encoding="utf-8")) == declaration_schema()
+        assert [problems(document, declaration_schema()) for document in documents(path.read_text("utf-8"))] == [[]]
+    capsys.readouterr()
+    assert cli.main(["json-schema"]) == 0
+    assert capsys.readouterr().out == (project / "declarations" / "declaration.schema.json").read_text("utf-8")
 
 
 @pytest.mark.slow
