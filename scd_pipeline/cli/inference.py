@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -16,8 +16,14 @@ _SAMPLE_ROWS = 10_000
 _SEPARATORS = (",", ";", "\t", "|")
 _DATE_SUFFIX = re.compile(r"[_-]?(\d{4}-\d{2}-\d{2})$")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
-_DECIMAL = re.compile(r"-?\d{1,20}\.(\d{1,18})")
+# A number with leading zeros may be a code, so it is text.
+_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,19})(?:\.(\d{1,18}))?")
+_SHORT_DECIMAL, _LONG_DECIMAL = 18, 38
+"""Precisions of decimals: Spark computes with at most 18 digits faster, and 38 are the most that it can represent."""
+_SPARE_DIGITS = 4
+"""How many digits before the point a short decimal must have in addition to those of the sample."""
 _PATTERNS = {
+    "boolean": re.compile(r"true|false", re.IGNORECASE),
     "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
     "timestamp": re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:?\d{2})?"),
 }
@@ -26,6 +32,7 @@ _CONTACT = re.compile(r"e?mail|phone|mobile|fax", re.IGNORECASE)
 _NAME = re.compile(r"[^\W_][\w-]*")
 """Names that a declaration accepts unchanged."""
 _INT_LIMIT = 2**31
+_ATTRIBUTES = "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +102,14 @@ def guess_declaration(sample: Sample, path: str) -> str:
     Raises:
         UsageError: Neither one column nor two columns together have a unique value in every row.
     """
-    key, names = _business_key(sample), _declared_names(sample.columns)
     types = {column: _data_type(_values(sample, column)) for column in sample.columns}
-    typed_key = ", ".join(f"{_quoted(names[column])}: {types[column] or 'string'}" for column in key)
+    key, names = _business_key(sample, types), _declared_names(sample.columns)
+    typed_key = ", ".join(f"{_quoted(names[column])}: {_quoted(types[column] or 'string')}" for column in key)
     renamed = ", ".join(f"{_quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
     snapshot = _quoted(path)
     if sample.separator != ",":
         snapshot = f"{{path: {snapshot}, options: {{sep: {json.dumps(sample.separator)}}}}}"
+    attributes = [_attribute(names[column], types[column]) for column in sample.columns if column not in key]
     lines = [
         "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
         f"dimension: {sample.table}",
@@ -110,10 +118,9 @@ def guess_declaration(sample: Sample, path: str) -> str:
         f"  {sample.name}:",
         f"    snapshot: {snapshot} # each file lists every entity; an entity that is missing in it is deleted",
         *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
-        "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version",
+        *([_ATTRIBUTES] if attributes else []),
     ]
-    attributes = [column for column in sample.columns if column not in key]
-    return "\n".join([*lines, *[_attribute(names[column], types[column]) for column in attributes], ""])
+    return "\n".join([*lines, *attributes, ""])
 
 
 def _declared_names(columns: Sequence[str]) -> dict[str, str]:
@@ -130,14 +137,16 @@ def _declared_names(columns: Sequence[str]) -> dict[str, str]:
 def _attribute(name: str, data_type: str) -> str:
     is_contact = _CONTACT.search(name) is not None
     options = ["scd: 1" if is_contact else "scd: 2"]
-    options += [f'type: "{data_type}"'] if data_type else []
+    options += [f"type: {_quoted(data_type)}"] if data_type else []
     options += ["personal: true"] if is_contact else []
     return f"  {_quoted(name)}: {{{', '.join(options)}}}"
 
 
-def _business_key(sample: Sample) -> tuple[str, ...]:
+def _business_key(sample: Sample, types: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the first column, or the first two columns, with unique values; flags only if there is no other choice."""
+    columns = sorted(sample.columns, key=lambda name: types[name] == "boolean")
     for size in (1, 2):
-        for names in combinations(sample.columns, size):
+        for names in combinations(columns, size):
             keys = [tuple(row.get(name) for name in names) for row in sample.rows]
             if len(set(keys)) == len(keys) and all(None not in key for key in keys):
                 return names
@@ -154,10 +163,19 @@ def _data_type(values: Sequence[str]) -> str:
         return ""
     if all(_INTEGER.fullmatch(value) for value in values):
         return "int" if all(abs(int(value)) < _INT_LIMIT for value in values) else "bigint"
-    scales = [match[1] for value in values if (match := _DECIMAL.fullmatch(value))]
-    if scales and all(_DECIMAL.fullmatch(value) or _INTEGER.fullmatch(value) for value in values):
-        return f"decimal(38, {max(len(scale) for scale in scales)})"
-    return next((name for name, p in _PATTERNS.items() if all(p.fullmatch(value) for value in values)), "")
+    matching = (name for name, p in _PATTERNS.items() if all(p.fullmatch(value) for value in values))
+    return _decimal_type(values) or next(matching, "")
+
+
+def _decimal_type(values: Sequence[str]) -> str:
+    """Return the decimal type that fits all values; empty if a value is not a number, or none has a point."""
+    matches = [_DECIMAL.fullmatch(value) for value in values]
+    numbers = [(len(match[1]), len(match[2] or "")) for match in matches if match]
+    whole, scale = (max(digits) for digits in zip(*numbers, strict=True)) if numbers else (0, 0)
+    if len(numbers) < len(values) or not scale:
+        return ""
+    precision = _SHORT_DECIMAL if whole + _SPARE_DIGITS + scale <= _SHORT_DECIMAL else _LONG_DECIMAL
+    return f"decimal({precision},{scale})"
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The commands about the project and the program: init, completion, version."""
+"""The commands about the project and the program: init, json-schema, completion, version."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from scd_pipeline.cli.project_files import write_project
+from scd_pipeline.declaration.schema import schema_text
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -35,6 +36,15 @@ def init(folder: Path, *, samples: Sequence[Path]) -> None:
     for path in write_project(folder, samples, today=date.today().isoformat()):
         print(f"created {path}")
     print(f"next: cd {shlex.quote(str(folder))} && scd load")
+
+
+@click.command("json-schema")
+def json_schema() -> None:
+    """Print the JSON Schema of declarations, by which editors complete and validate them.
+
+    Write it to declaration.schema.json in the folder of the declarations, and again after an upgrade.
+    """
+    print(schema_text(), end="")
 
 
 @click.command()

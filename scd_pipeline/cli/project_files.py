@@ -1,4 +1,4 @@
-"""The files of a new project: declarations with a first delivery, a test, a Dagster code location and a README."""
+"""The files of a new project: declarations with their JSON Schema and a first delivery, a test, a code location."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scd_pipeline.cli.inference import guess_declaration, parse_sample
 from scd_pipeline.declaration import parse
+from scd_pipeline.declaration.schema import schema_text
 from scd_pipeline.errors import UsageError
 
 _SAMPLE_NAME = "customers_2024-01-01.csv"
@@ -18,6 +19,9 @@ customer_id,name,email,city,credit_limit
 1,First Sample,first@example.com,Graz,1000.00
 2,Second Sample,second@example.com,Wien,250.50
 """
+_SCHEMA = "declaration.schema.json"
+_MODELINE = f"# yaml-language-server: $schema={_SCHEMA}\n"
+"""The comment by which editors find the JSON Schema of a declaration; its path is relative to the declaration."""
 _README = """\
 # {project}
 
@@ -34,6 +38,9 @@ Dimensions with their history, by `scd_pipeline`.
 
 Run the commands in this folder. The declarations were guessed from samples: check the business key, the types and the
 SCD types first. A new delivery is a file `declarations/landing/{delivery}`.
+
+Editors with a YAML language server complete and validate declarations by `declarations/declaration.schema.json`. After
+an upgrade of `scd_pipeline`, write it again: `scd json-schema > declarations/declaration.schema.json`.
 """
 _PYPROJECT = """\
 [project]
@@ -153,6 +160,7 @@ def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[st
     pattern = re.sub(r"\d{4}-\d{2}-\d{2}", "YYYY-MM-DD", delivery)
     return {
         **{f"declarations/{name}": text for name, text in declared.items()},
+        f"declarations/{_SCHEMA}": schema_text(),
         "README.md": _README.format(project=package, table=tables[0], delivery=pattern),
         "pyproject.toml": _PYPROJECT.format(package=package),
         "workspace.yaml": _WORKSPACE.format(package=package),
@@ -172,7 +180,7 @@ def _declarations(samples: Sequence[Path], today: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     for file, text in deliveries.items():
         sample = parse_sample(file, text)
-        declaration = guess_declaration(sample, f"landing/{sample.name}_{{date}}.csv")
+        declaration = _MODELINE + guess_declaration(sample, f"landing/{sample.name}_{{date}}.csv")
         parse(declaration, file)  # a reserved name is reported before anything is written
         texts[f"{sample.table}.yaml"] = declaration
         texts[f"landing/{sample.name}_{sample.date or today}.csv"] = text

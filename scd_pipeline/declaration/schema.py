@@ -1,6 +1,8 @@
 """The JSON Schema of declarations in YAML, by which editors complete and validate them.
 
-It is generated from the tables of options: `python -m scd_pipeline.declaration.schema` prints it.
+It is generated from the tables of options: `python -m scd_pipeline.declaration.schema` prints it. Each value has one
+schema that depends on its type, or on its keys, and no list of alternatives (`anyOf`): an editor reports a misspelt
+option by its name, whereas for alternatives it reports only that none of them matches. Editors know draft 7.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from scd_pipeline.declaration.yaml.options import Kind, Options
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
-_NAMES: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+_NAMES: Schema = {"type": ["string", "array"], "items": _TEXT}
 _KINDS: dict[Kind, Schema] = {
     Kind.TEXT: _TEXT,
     Kind.TIME: _TEXT,
@@ -30,24 +32,27 @@ _KINDS: dict[Kind, Schema] = {
     Kind.SCALAR: {"type": ["string", "number", "boolean"]},
     Kind.SECTION: {},
 }
-_TYPED_NAMES: Schema = {"anyOf": [_NAMES, {"type": "object", "additionalProperties": _TEXT}]}
+_TYPED_NAMES: Schema = {"type": ["string", "array", "object"], "items": _TEXT, "additionalProperties": _TEXT}
 
 
 def declaration_schema() -> Schema:
     """Return the JSON Schema of one document of a file of declarations: a dimension or a fact."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Declaration of a dimension or a fact",
         "type": "object",
-        "anyOf": [_reference("dimension"), _reference("fact")],
-        "$defs": {
+        "properties": {"dimension": {}, "fact": {}},
+        "if": {"required": ["fact"]},
+        "then": _reference("fact"),
+        "else": _reference("dimension"),
+        "definitions": {
             "dimension": _dimension(),
             "fact": _fact(),
             "source": _source(),
             "snapshot": _channel(options.SNAPSHOT, Snapshot),
             "feed": _channel(options.FEED, Feed),
             "attribute": _attribute(),
-            "column": _or(_NAMES, _section(options.COLUMN, Column)),
+            "column": _or_section(_NAMES, _section(options.COLUMN, Column)),
         },
     }
 
@@ -63,7 +68,7 @@ def _dimension() -> Schema:
 
 
 def _fact() -> Schema:
-    role = _or(_TEXT, _section(options.ROLE, required=("dimension",)))
+    role = _or_section(_TEXT, _section(options.ROLE, required=("dimension",)))
     sections = {
         "grain": _TYPED_NAMES,
         "dimensions": {"type": "object", "additionalProperties": role},
@@ -74,7 +79,7 @@ def _fact() -> Schema:
 
 
 def _source() -> Schema:
-    guard = _or({"type": "number"}, _section(options.RETIRE_GUARD))
+    guard = _or_section({"type": "number"}, _section(options.RETIRE_GUARD))
     sections = {
         "snapshot": _reference("snapshot"),
         "feed": _reference("feed"),
@@ -89,12 +94,14 @@ def _channel(table: Options, declared: type) -> Schema:
         "options": {"type": "object", "additionalProperties": _TEXT},
         "format": {"enum": list(FORMATS)},
     }
-    return _or(_TEXT, _section(table, declared, sections))
+    return _or_section(_TEXT, _section(table, declared, sections))
 
 
 def _attribute() -> Schema:
     number: Schema = {"enum": [int(scd) for scd in ScdType]}
-    return _or(number, _section(options.ATTRIBUTE, Attribute, {"scd": number}, required=("scd",)))
+    section = _section(options.ATTRIBUTE, Attribute, {"scd": number}, required=("scd",))
+    # Editors suggest the examples for a value that is still empty.
+    return {"if": {"type": "object"}, "then": section, "else": number, "examples": number["enum"]}
 
 
 def _section(
@@ -126,12 +133,17 @@ def _by_name(definition: str) -> Schema:
     return {"type": "object", "additionalProperties": _reference(definition)}
 
 
-def _or(*schemas: Schema) -> Schema:
-    return {"anyOf": list(schemas)}
+def _or_section(short: Schema, section: Schema) -> Schema:
+    """Return the schema of an option whose value is a section, or a value of other types.
+
+    The keywords of the section apply to mappings alone.
+    """
+    types = [short["type"]] if isinstance(short["type"], str) else short["type"]
+    return {**section, **short, "type": [*types, "object"]}
 
 
 def _reference(definition: str) -> Schema:
-    return {"$ref": f"#/$defs/{definition}"}
+    return {"$ref": f"#/definitions/{definition}"}
 
 
 def schema_text() -> str:

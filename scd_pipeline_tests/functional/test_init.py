@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,14 +12,18 @@ import pytest
 
 from scd_pipeline.cli import app as cli
 from scd_pipeline.cli.inference import guess_declaration, parse_sample
-from scd_pipeline.declaration import Dimension, ScdType, load_dimensions, parse
+from scd_pipeline.declaration import Dimension, ScdType, load_declarations, load_dimensions, parse
+from scd_pipeline.declaration.schema import declaration_schema
 from scd_pipeline.errors import UsageError
+from scd_pipeline_tests import text_tables
+from scd_pipeline_tests.unit.test_schema import documents, problems
+from scd_pipeline_tests.unit.test_yaml_documentation import blocks
 
 CSV = """\
-shop,number,name,opened,rent,area,Contact Email,zip,note
-a,1,X,2020-01-01,10.50,3000000000,x@example.com,01234,
-b,2,X,2021-01-01,9.255,1,y@example.com,11234,
-a,3,Y,2021-01-01,9,2,,01234,
+shop,number,name,opened,rent,area,Contact Email,zip,active,note
+a,1,X,2020-01-01,10.50,3000000000,x@example.com,01234,TRUE,
+b,2,X,2021-01-01,9.255,1,y@example.com,11234,false,
+a,3,Y,2021-01-01,9,2,,01234,True,
 """
 
 
@@ -36,12 +41,67 @@ def test_a_declaration_is_guessed_from_values_and_names() -> None:
         "shop": ("string", ScdType.ADD_ROW, False),
         "name": ("string", ScdType.ADD_ROW, False),
         "opened": ("date", ScdType.ADD_ROW, False),
-        "rent": ("decimal(38,3)", ScdType.ADD_ROW, False),
+        "rent": ("decimal(18,3)", ScdType.ADD_ROW, False),
         "area": ("bigint", ScdType.ADD_ROW, False),
         "contact_email": ("string", ScdType.OVERWRITE, True),
         "zip": ("string", ScdType.ADD_ROW, False),
+        "active": ("boolean", ScdType.ADD_ROW, False),
         "note": ("string", ScdType.ADD_ROW, False),
     }
+
+
+TYPES = """
+| values                                                       | type           |
+| ------------------------------------------------------------ | -------------- |
+| 1, -2, 0                                                     | int            |
+| 1, 2147483648                                                | bigint         |
+| 1, 12345678901234567890                                      | string         |
+| 01234, 11234                                                 | string         |
+| true, false                                                  | boolean        |
+| TRUE, False                                                  | boolean        |
+| true, true                                                   | boolean        |
+| true, false, unknown                                         | string         |
+| t, f                                                         | string         |
+| yes, no                                                      | string         |
+| Y, N                                                         | string         |
+| 0, 1                                                         | int            |
+| true, 1                                                      | string         |
+| 10.50, -9.255, 9                                             | decimal(18,3)  |
+| 0.5, 12345678901234567                                       | decimal(38,1)  |
+| 123456789012.25                                              | decimal(18,2)  |
+| 1234567890123.25                                             | decimal(38,2)  |
+| 0.1234567890123                                              | decimal(18,13) |
+| 0.12345678901234                                             | decimal(38,14) |
+| 12345678901234567890.123456789012345678                      | decimal(38,18) |
+| 01.10, 11.20                                                 | string         |
+| 2020-01-01, 2021-01-01                                       | date           |
+| 2020-01-01 12:30:00, 2021-01-01T00:00:00Z                    | timestamp      |
+"""
+"""A decimal has 18 digits if at least four more digits before the point fit than the sample has."""
+
+
+@pytest.mark.parametrize("row", text_tables.parse(TYPES), ids=lambda row: f"{row['type']}: {row['values']}")
+def test_a_type_is_guessed_that_represents_all_values(row: dict[str, object]) -> None:
+    values = str(row["values"]).split(", ")
+    lines = [f"{number},{value}" for number, value in enumerate(["", *values])]
+    (attribute,) = guess("a.csv", "\n".join(["id,value", *lines])).attributes
+    assert attribute.data_type.ddl() == row["type"]
+
+
+KEYS = """
+| header         | rows                     | key                                    |
+| -------------- | ------------------------ | -------------------------------------- |
+| rate,name      | 1.50,a; 2.25,a           | {rate: "decimal(18,2)"}                |
+| is_main,number | true,7; false,8          | {number: int}                          |
+| is_main,shop   | true,a; false,a; true,b  | {shop: string, is_main: boolean}       |
+"""
+
+
+@pytest.mark.parametrize("row", text_tables.parse(KEYS), ids=lambda row: row["header"])
+def test_a_business_key_has_types_and_no_boolean_if_others_are_unique(row: dict[str, str]) -> None:
+    sample = parse_sample("a.csv", "\n".join([row["header"], *row["rows"].split("; "), ""]))
+    assert f"\nbusiness_key: {row['key']}\n" in guess_declaration(sample, "landing/a_{date}.csv")
+    assert guess("a.csv", "\n".join([row["header"], *row["rows"].split("; "), ""])).key_names
 
 
 def test_two_columns_are_the_key_if_no_single_one_is_unique() -> None:
@@ -70,6 +130,25 @@ def test_no_file_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert cli.main(["init", str(tmp_path)]) == 2
     assert "[PROJECT_FILE_EXISTS]" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_editors_validate_the_declarations_of_a_new_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = {"shops_2024-03-01.csv": CSV, "flags.csv": "id;active\n1;true\n2;false\n"}
+    for name, text in samples.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project = tmp_path / "project"
+    assert cli.main(["init", str(project), *(f"--from={tmp_path / name}" for name in samples)]) == 0
+    declared = load_declarations(project / "declarations")
+    assert [dimension.name for dimension in declared.dimensions] == ["dim_flags", "dim_shops"]
+    for path in (project / "declarations").glob("*.yaml"):
+        first, *_ = path.read_text(encoding="utf-8").splitlines()
+        assert any(first in text.splitlines() for text in blocks("yaml"))  # the page on declarations shows it
+        schema = path.parent / first.removeprefix("# yaml-language-server: $schema=")
+        assert json.loads(schema.read_text(encoding="utf-8")) == declaration_schema()
+        assert [problems(document, declaration_schema()) for document in documents(path.read_text("utf-8"))] == [[]]
+    capsys.readouterr()
+    assert cli.main(["json-schema"]) == 0
+    assert capsys.readouterr().out == (project / "declarations" / "declaration.schema.json").read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""The JSON Schema of declarations accepts every example, rejects invalid declarations, and its file is up to date."""
+"""The JSON Schema of declarations accepts every example, locates problems, and its file is up to date."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from scd_pipeline.declaration.schema import declaration_schema, schema_text
+from scd_pipeline_tests.text_tables import parse
 from scd_pipeline_tests.unit.test_yaml_documentation import blocks
 
 ROOT = Path(__file__).parents[2]
@@ -22,37 +24,80 @@ TYPES: dict[str, Any] = {
     "boolean": bool,
     "number": (int, float),
 }
-VALID = {"dimension": "d", "business_key": "id", "sources": {"crm": {"snapshot": {}}}}
+VALID: dict[str, dict[str, Any]] = {
+    "dimension": {"dimension": "d", "business_key": "id", "sources": {"crm": {"snapshot": {}}}},
+    "fact": {"fact": "f", "grain": "id", "event_time": "at", "dimensions": {"c": "d"}, "sources": {"s": {"feed": "p"}}},
+}
+PROBLEMS = """
+| table     | options                                               | problem                           |
+| --------- | ----------------------------------------------------- | --------------------------------- |
+| dimension | {dimension: 5}                                        | dimension                         |
+| dimension | {business_key: null}                                  | business_key                      |
+| dimension | {business_key: {id: 5}}                               | business_key.id                   |
+| dimension | {business_key: [id, 5]}                               | business_key                      |
+| dimension | {atributes: {a: 1}}                                   | atributes                         |
+| dimension | {attributes: {a: 5}}                                  | attributes.a                      |
+| dimension | {attributes: {a: text}}                               | attributes.a                      |
+| dimension | {attributes: {a: {type: int}}}                        | attributes.a.scd                  |
+| dimension | {attributes: {a: {scd: 2, typ: int}}}                 | attributes.a.typ                  |
+| dimension | {attributes: {a: {scd: 2, missing: maybe}}}           | attributes.a.missing              |
+| dimension | {sources: {crm: {snapshott: {}}}}                     | sources.crm.snapshott             |
+| dimension | {sources: {crm: {snapshot: 5}}}                       | sources.crm.snapshot              |
+| dimension | {sources: {crm: {snapshot: {pth: a}}}}                | sources.crm.snapshot.pth          |
+| dimension | {sources: {crm: {snapshot: {format: xls}}}}           | sources.crm.snapshot.format       |
+| dimension | {sources: {crm: {snapshot: {retire_guard: 0.1}}}}     | sources.crm.snapshot.retire_guard |
+| dimension | {sources: {crm: {feed: {ties: first_row}}}}           | sources.crm.feed.ties             |
+| dimension | {sources: {crm: {feed: {}, retire_guard: {shar: 1}}}} | sources.crm.retire_guard.shar     |
+| dimension | {sources: {crm: {feed: {}, columns: {a: {form: A}}}}} | sources.crm.columns.a.form        |
+| dimension | {sources: {crm: {feed: {}, columns: {a: 5}}}}         | sources.crm.columns.a             |
+| dimension | {begin: {for_first_changes_until: 2024-01-01}}        | begin.at                          |
+| fact      | {event_tme: at}                                       | event_tme                         |
+| fact      | {dimension: d}                                        | dimension                         |
+| fact      | {dimensions: {c: {dimension: d, kye: id}}}            | dimensions.c.kye                  |
+| fact      | {dimensions: {c: {key: id}}}                          | dimensions.c.dimension            |
+| fact      | {measures: {amount: 5}}                               | measures.amount                   |
+"""
 
 
-def is_valid(value: Any, schema: dict[str, Any]) -> bool:
-    """Return whether a value matches; knows the keywords that the schema uses."""
-    keywords = {"$schema", "$defs", "title", "$ref", "type", "anyOf", "enum", "items", "required"}
-    assert schema.keys() <= keywords | {"properties", "additionalProperties"}
+def problems(value: Any, schema: dict[str, Any], path: str = "") -> list[str]:
+    """Return the path of each problem in a value; knows the keywords that the schema uses.
+
+    The path of a key that is missing, or not allowed, ends with this key.
+    """
+    keywords = {"$schema", "definitions", "title", "examples", "$ref", "type", "enum", "if", "then", "else", "items"}
+    assert schema.keys() <= keywords | {"properties", "additionalProperties", "required"}
     if "$ref" in schema:
-        return is_valid(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
+        return problems(value, SCHEMA["definitions"][schema["$ref"].rpartition("/")[2]], path)
     types = schema.get("type", [])
-    if types and not any(_is(value, name) for name in ([types] if isinstance(types, str) else types)):
-        return False
-    if "anyOf" in schema and not any(is_valid(value, each) for each in schema["anyOf"]):
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if isinstance(value, list):
-        return all(is_valid(item, schema.get("items", {})) for item in value)
-    return not isinstance(value, dict) or _has_valid_properties(value, schema)
+    has_type = not types or any(_is(value, name) for name in ([types] if isinstance(types, str) else types))
+    if not has_type or value not in schema.get("enum", [value]):
+        return [path]
+    inside = _problems_inside(value, schema, path)
+    if "if" not in schema:
+        return inside
+    return [*problems(value, schema["else" if problems(value, schema["if"]) else "then"], path), *inside]
 
 
 def _is(value: Any, name: str) -> bool:
     return isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
 
 
-def _has_valid_properties(value: dict[str, Any], schema: dict[str, Any]) -> bool:
+def _problems_inside(value: Any, schema: dict[str, Any], path: str) -> list[str]:
+    if isinstance(value, list):
+        return [problem for item in value for problem in problems(item, schema.get("items", {}), path)]
+    if not isinstance(value, dict):
+        return []
+    missing = [_join(path, name) for name in schema.get("required", ()) if name not in value]
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
-    if not set(schema.get("required", ())) <= value.keys():
-        return False
     chosen = {name: properties.get(name, others) for name in value}
-    return all(each is not False and is_valid(value[name], each) for name, each in chosen.items())
+    unexpected = [_join(path, name) for name, each in chosen.items() if each is False]
+    chosen = {name: each for name, each in chosen.items() if each is not False}
+    inner = [problem for name, each in chosen.items() for problem in problems(value[name], each, _join(path, name))]
+    return [*missing, *unexpected, *inner]
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}".strip(".")
 
 
 def documents(text: str) -> list[Any]:
@@ -67,28 +112,24 @@ def documents(text: str) -> list[Any]:
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_each_example_is_valid(text: str) -> None:
-    assert all(is_valid(document, SCHEMA) for document in documents(text))
+    assert [problems(document, SCHEMA) for document in documents(text)] == [[] for _ in documents(text)]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"dimension": 5},
-        {"business_key": None},
-        {"atributes": {"a": 1}},
-        {"attributes": {"a": 5}},
-        {"attributes": {"a": {"type": "int"}}},
-        {"attributes": {"a": {"scd": 2, "missing": "maybe"}}},
-        {"sources": {"crm": {"snapshot": {"pth": "a"}}}},
-        {"sources": {"crm": {"snapshot": {"format": "xls"}}}},
-        {"sources": {"crm": {"snapshot": {"retire_guard": 0.1}}}},
-        {"sources": {"crm": {"feed": {"ties": "first_row"}}}},
-        {"begin": {"for_first_changes_until": "2024-01-01"}},
-    ],
-)
-def test_an_invalid_declaration_is_rejected(change: dict[str, Any]) -> None:
-    assert is_valid(VALID, SCHEMA)
-    assert not is_valid({**VALID, **change}, SCHEMA)
+@pytest.mark.parametrize("row", parse(PROBLEMS), ids=lambda row: row["options"])
+def test_a_problem_is_reported_at_its_option(row: dict[str, str]) -> None:
+    """An option that is misspelt, missing or has an invalid value; an editor shows the problem in its line."""
+    (changes,) = documents(row["options"])
+    assert problems({**VALID[row["table"]], **changes}, SCHEMA) == [row["problem"]]
+
+
+@pytest.mark.parametrize("valid", VALID.values())
+def test_the_declarations_without_a_problem_are_valid(valid: dict[str, Any]) -> None:
+    assert problems(valid, SCHEMA) == []
+
+
+def test_the_schema_has_no_alternatives() -> None:
+    """For alternatives an editor reports only that none matches, without the option that has the problem."""
+    assert not re.search('"(anyOf|oneOf)"', schema_text())
 
 
 def test_the_file_is_up_to_date() -> None:
