@@ -206,6 +206,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "another writer changed the table before {operation}; expected no change since the operation was planned",
         "compute the load again from the new state of the table",
     ),
+    "STORAGE_NOT_WRITABLE": Condition(
+        "Spark cannot create a table in it ({reason}); expected a folder or bucket that Spark can write",
+        "correct the address or the permissions; a bucket also needs the jars of its file system in Spark",
+    ),
     "NO_WAY_TO_WRITE": Condition(
         "neither replaceUsing nor MERGE works on a scratch table; expected Delta 3.2 or later; nothing was written",
         "install Delta 3.2 or later with its session extension",

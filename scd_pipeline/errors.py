@@ -165,9 +165,18 @@ class SetupError(ScdError):
     exit_code = 5
 
 
+_CALL_OF_JAVA = re.compile(r"An error occurred while calling \S+\.\n: ")
+"""Matches what py4j writes before the message of an error of Java."""
+
+
+def message_text(error: BaseException) -> str:
+    """Return the message of an error; of an error of Java without the text that py4j puts before it."""
+    return _CALL_OF_JAVA.sub("", str(error), count=1)
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, as Spark's have many; the name of its class if it has no message."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next((line for line in message_text(error).splitlines() if line.strip()), type(error).__name__)
 
 
 _VALUE_ERROR = re.compile(r"\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?:22|23|P0)", re.DOTALL)

@@ -6,6 +6,7 @@ pandas only inside the commands that need them, so that the others answer at onc
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -55,9 +56,15 @@ for _commands in _SECTIONS.values():
         scd.add_command(_command)
 
 
+def _is_no_call_of_java(record: logging.LogRecord) -> bool:
+    """Return whether a record is something else than an error of py4j, which also raises it, as at Ctrl-C."""
+    return record.module != "java_gateway"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `scd` and return its exit code."""
     options: dict[str, object] = {}
+    logging.getLogger().addFilter(_is_no_call_of_java)
     try:
         return int(scd.main(arguments, prog_name="scd", standalone_mode=False, obj=options) or ExitCode.DONE)
     except ScdError as error:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from scd_pipeline.cli.read_only import AS_QUERY
-from scd_pipeline.errors import UsageError, value_error_name
+from scd_pipeline.errors import UsageError, message_text, value_error_name
 
 _NO_TEXT = "`QUERY` cannot be found"
 """If the text is a single name or empty, Spark reads the word before it as a table."""
@@ -18,7 +18,7 @@ def spark_message(error: BaseException) -> str | None:
     """Return Spark's message without plans and stack traces; None for an error that is not Spark's."""
     if not type(error).__module__.startswith(("pyspark.", "py4j.")):
         return None
-    text = str(error).split("JVM stacktrace:")[0].split("\n\tat ")[0].strip()
+    text = message_text(error).split("JVM stacktrace:")[0].split("\n\tat ")[0].strip()
     if "== SQL" in text:
         return text
     return re.split(r";?\n(?='|\+-|:|[A-Z]\w+ )", text)[0].strip()

@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration.tables import KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
 from scd_pipeline.delta.table import Table
-from scd_pipeline.errors import SetupError
+from scd_pipeline.errors import SetupError, first_line
 from scd_pipeline.history.keys import KeyHash, hash_64
 
 
@@ -64,8 +66,15 @@ class Warehouse:
         """The platform capabilities of this server, probed at the first use, before any table is written.
 
         The stored ones may be of a server with another Delta: see `writable_by`.
+
+        Raises:
+            SetupError: STORAGE_NOT_WRITABLE if Spark cannot create a table in the folder.
+            UnsupportedDelta: The server can write in no way.
         """
-        return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
+        try:
+            return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
+        except (PySparkException, Py4JJavaError) as error:
+            raise SetupError("STORAGE_NOT_WRITABLE", f"warehouse {self.path}", reason=first_line(error)) from error
 
     def table(self, name: str) -> Table:
         """Return a table by its name, for reading; `writable` returns one for writing."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +61,7 @@ def local_spark(
     for name, value in conf.items():
         builder = builder.config(name, value)
     _disable_query_logs()
-    with _process_environment(launch_environment(os.environ, java_home)):
+    with _process_environment(launch_environment(os.environ, java_home)), _deferred_interrupt():
         spark = builder.getOrCreate()
     if DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise SetupError("SESSION_WITHOUT_DELTA")
@@ -123,6 +125,32 @@ def _disable_query_logs() -> None:
 
     for name in _QUERY_LOGGERS:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+@contextlib.contextmanager
+def _deferred_interrupt() -> Iterator[None]:
+    """Raise the KeyboardInterrupt of Ctrl-C after the block; that of a second Ctrl-C at once.
+
+    PySpark leaves a Java process behind, and its stack trace on the terminal, if it is interrupted while Java starts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+
+    def remember(number: int, _: object) -> None:
+        if interrupts:
+            raise KeyboardInterrupt
+        interrupts.append(number)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is remember:  # else PySpark has set its own, which cancels running queries
+            signal.signal(signal.SIGINT, before)
+    if interrupts:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
