@@ -193,6 +193,7 @@ dimension twice: dim_customer is declared at c.yaml:1 already; choose another na
 source named twice: crm is a source already; choose another name
 
 # NOTHING_DECLARED
+empty text: nothing is declared; begin with `dimension: <name>`
 folder without declarations: the folder has no declarations; put the declarations there, as <name>.yaml
 
 # NOT_ALLOWED
@@ -287,7 +288,6 @@ syntax quote: found unexpected end of stream; see the indentation, quotes and br
 syntax control: character U+0000 is not allowed; remove it
 syntax alias: found undefined alias 'one'; name an anchor that is defined before it
 syntax escape: the text is not YAML (OverflowError); write it as the documentation shows
-empty text: nothing is declared; begin with `dimension: <name>`
 nested too deep: the text is nested too deep; write it as the documentation shows
 
 # TABLE_DIFFERS

@@ -121,8 +121,8 @@ def test_the_bases_have_no_fault(text: str) -> None:
 
 
 WHOLE_TEXTS = {
-    "empty text": ("", 1, "syntax", "SYNTAX"),
-    "comment alone": ("# later\n", 1, "syntax", "SYNTAX"),
+    "empty text": ("", 1, "syntax", "NOTHING_DECLARED"),
+    "comment alone": ("# later\n", 1, "syntax", "NOTHING_DECLARED"),
     "list of names": ("- dim_customer\n", 1, "dimension", "INVALID_KIND"),
     "nested too deep": ("[" * 3000, 1, "syntax", "SYNTAX"),
     "dimension twice": (f"{SNAPSHOT}---\n{FLAT}---\n{SNAPSHOT}", 18, "dimension", "NAME_IN_USE"),
