@@ -477,7 +477,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "MISSING_VALUE": "a required option or a value is not missing",
     "NAMED_TWICE": "a name occurs once in a list or mapping",
     "NAME_IN_USE": "columns, sources, dimensions and facts have distinct names",
-    "NOTHING_DECLARED": "a folder of declarations has at least one file",
+    "NOTHING_DECLARED": "a folder of declarations has at least one file, and a file has at least one declaration",
     "NOT_ALLOWED": "a choice is one of the values that its option allows",
     "NOT_APPLICABLE": "an option is declared only where it has an effect",
     "NO_ISO_TIME": "a time is an ISO text",

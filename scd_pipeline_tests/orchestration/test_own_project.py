@@ -16,7 +16,8 @@ from scd_pipeline.components.scaffolder import DimensionScaffolder, SampleParams
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Source, load_declarations
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import DeclarationError, UsageError
+from scd_pipeline.errors import UsageError
+from scd_pipeline_tests.unit.test_yaml_faults import located_codes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,10 +145,9 @@ def test_a_scaffolded_project_loads_with_the_server_of_the_environment(
     assert [row["customer_key"] for row in warehouse.table("fct_sale").read().collect()] == [keys["2"]]
 
 
-def test_a_missing_dimension_is_reported_with_the_option_that_adds_it(project: Path) -> None:
-    with pytest.raises(DeclarationError) as error:
-        load_declarations(project / "sales" / "fct_sale.yaml")
-    assert "add its file to `dimensions` of the Dagster component" in str(error.value)
+def test_a_missing_dimension_is_reported_at_its_role(project: Path) -> None:
+    sales = project / "sales" / "fct_sale.yaml"
+    assert located_codes(lambda: load_declarations(sales)) == [(f"{sales}:4", "dimensions.customer", "UNKNOWN_NAME")]
 
 
 def test_further_declarations_are_read_for_their_dimensions_alone(project: Path) -> None:
@@ -158,19 +158,16 @@ def test_further_declarations_are_read_for_their_dimensions_alone(project: Path)
     assert declared.dimensions == ()
     duplicate = project.parent / "duplicate.yaml"
     duplicate.write_text(customers.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(
-        DeclarationError, match=r"duplicate\.yaml:2: dimension: dim_customers is declared at .*customers\.yaml"
-    ):
-        load_declarations(duplicate, dimensions=[customers])
+    reported = located_codes(lambda: load_declarations(duplicate, dimensions=[customers]))
+    assert reported == [(f"{duplicate}:2", "dimension", "NAME_IN_USE")]
 
 
 def test_a_faulty_declaration_of_another_component_is_located(project: Path) -> None:
     faulty = project.parent / "faulty.yaml"
     faulty.write_text("dimension: dim_customers\nbusiness_key: id\n", encoding="utf-8")
-    with pytest.raises(DeclarationError) as error:
-        load_declarations(project / "sales" / "fct_sale.yaml", dimensions=[faulty])
-    assert "faulty.yaml:1" in str(error.value)
-    assert "fct_sale.yaml" not in str(error.value), "the fact itself is valid"
+    sales = project / "sales" / "fct_sale.yaml"
+    reported = located_codes(lambda: load_declarations(sales, dimensions=[faulty]))
+    assert reported == [(f"{faulty}:1", "sources", "MISSING_VALUE")], "the fact itself is valid"
 
 
 def test_the_scaffolder_keeps_existing_files(tmp_path: Path) -> None:

@@ -83,8 +83,9 @@ def test_a_feed_without_row_times_uses_the_delivery_time() -> Case:
     [(CUSTOMER, "crm", "snapshot"), (CONTRACT, "crm", "snapshot"), (COUNTRY, "iso", "feed")],
 )
 def test_a_delivery_without_a_time_is_rejected(declaration, source: str, channel: str) -> None:
-    with pytest.raises(SourceDataError, match=r"NO_TIME.*it has no time"):
+    with pytest.raises(SourceDataError) as error:
         Delivery(source, "1", channel=channel).batch(declaration.dimension)
+    assert (error.value.code, error.value.details) == ("NO_TIME", {"reason": "it has no time"})
 
 
 @rule("S4")

@@ -30,6 +30,7 @@ from scd_pipeline.declaration.checks.dimension import audit_columns
 from scd_pipeline.declaration.times import moment
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.errors import DeclarationError
+from scd_pipeline_tests.unit.test_yaml_faults import located_codes
 
 
 def customer(**changes: Any) -> Dimension:
@@ -51,12 +52,6 @@ def both(**changes: Any) -> Dimension:
         ],
     }
     return customer(**{**options, **changes})
-
-
-def error_texts(create: Callable[[], Any]) -> list[str]:
-    with pytest.raises(DeclarationError) as caught:
-        create()
-    return [str(each) for each in caught.value.errors]
 
 
 def test_a_dimension_has_its_declared_properties() -> None:
@@ -168,73 +163,93 @@ def test_all_errors_are_reported_at_once() -> None:
             owner=3,  # type: ignore[arg-type]
         )
 
-    assert [line.split("; ")[0] for line in error_texts(create)] == [
-        "dim_customer: owner: 3 is not text",
-        "dim_customer: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of "
-        "their own), not an SCD type of an attribute",
-        "dim_customer: attributes.city.type: 'dat' is not a type",
-        "dim_customer: attributes.name.previous: type 2 does not allow `previous`",
-        "dim_customer: sources.crm.snapshot.path: nothing in 'a.csv' distinguishes one delivery from the next",
-        "dim_customer: sources.crm.timezone: 'Mars/North' is not a time zone",
-        "dim_customer: sources.CRM.feed.nulls: a feed with `updates: full` provides all attributes",
-        "dim_customer: attributes.email: is in the business key too",
-        "dim_customer: sources.CRM: crm is a source already",
-        "dim_customer: sources: none of the sources decides whether an entity exists",
-        "dim_customer: attributes.email: has no source",
-        "dim_customer: attributes.city: has no source",
-        "dim_customer: attributes.name: has no source",
-        "dim_customer: sources.crm: provides no attribute and does not decide existence",
-        "dim_customer: sources.CRM: provides no attribute and does not decide existence",
-    ]
+    expected = """
+        owner                     INVALID_KIND
+        attributes.city.scd       INVALID_SCD_TYPE
+        attributes.city.type      INVALID_TYPE
+        attributes.name.previous  NOT_APPLICABLE
+        sources.crm.snapshot.path PATH_PLACEHOLDER
+        sources.crm.timezone      INVALID_TIME_ZONE
+        sources.CRM.feed.nulls    CONFLICTING_OPTIONS
+        attributes.email          NAME_IN_USE
+        sources.CRM               NAME_IN_USE
+        sources                   EXISTENCE_SOURCE
+        attributes.email          ATTRIBUTE_SOURCE
+        attributes.city           ATTRIBUTE_SOURCE
+        attributes.name           ATTRIBUTE_SOURCE
+        sources.crm               UNUSED_SOURCE
+        sources.CRM               UNUSED_SOURCE
+    """
+    assert located_codes(create) == [("dim_customer", *line.split()) for line in expected.strip().splitlines()]
 
 
-KEY_FORM = "give a name, a list of names, or names with types"
+# Values that only Python can pass, with the field and the code of their error.
+PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
+    "empty name": ({"name": ""}, "name", "MISSING_VALUE"),
+    "key as a number": ({"business_key": 5}, "business_key", "INVALID_KIND"),
+    "key column as a number": ({"business_key": [5]}, "business_key", "INVALID_KIND"),
+    "attributes as a number": ({"attributes": 5}, "attributes", "INVALID_KIND"),
+    "attributes as a list": ({"attributes": ["city"]}, "attributes", "INVALID_KIND"),
+    "source as a name": ({"sources": "crm"}, "sources", "INVALID_KIND"),
+    "source as a number": ({"sources": [5]}, "sources", "INVALID_KIND"),
+    "source named twice": (
+        {
+            "attributes": {"email": 1, "city": 2},
+            "sources": [
+                Source("crm", feed=Feed(), attributes=["email"], existence=True),
+                Source("CRM", feed=Feed(), attributes=["city"]),
+            ],
+        },
+        "sources.CRM",
+        "NAME_IN_USE",
+    ),
+    "begin as a time": ({"begin": "2020-01-01"}, "begin", "INVALID_KIND"),
+    "snapshot as a feed": (
+        {"sources": Source("crm", snapshot=Feed())},  # type: ignore[arg-type]
+        "sources.crm.snapshot",
+        "INVALID_KIND",
+    ),
+    "reader options as a number": (
+        {"sources": Source("crm", feed=Feed(options=5))},  # type: ignore[arg-type]
+        "sources.crm.feed.options",
+        "INVALID_KIND",
+    ),
+    "reader option as a flag": (
+        {"sources": Source("crm", feed=Feed(options={"header": True}))},  # type: ignore[dict-item]
+        "sources.crm.feed.options",
+        "INVALID_KIND",
+    ),
+    "columns as a list": (
+        {"sources": Source("crm", feed=Feed(), columns=["city"])},  # type: ignore[arg-type]
+        "sources.crm.columns",
+        "INVALID_KIND",
+    ),
+    "column as a number": (
+        {"sources": Source("crm", feed=Feed(), columns={"city": 5})},  # type: ignore[dict-item]
+        "sources.crm.columns.city",
+        "INVALID_KIND",
+    ),
+    "sequence as a number": (
+        {"sources": Source("crm", feed=Feed(sequence=7))},  # type: ignore[arg-type]
+        "sources.crm.feed.sequence",
+        "INVALID_KIND",
+    ),
+    **{
+        f"retire guard as {kind}": (
+            {"sources": Source("crm", snapshot="customers_{date}.csv", retire_guard=guard)},  # type: ignore[arg-type]
+            "sources.crm.retire_guard",
+            "INVALID_KIND",
+        )
+        for kind, guard in {"a flag": True, "text": "0.1", "NULL": None}.items()
+    },
+}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"name": ""}, "name: is missing; give the table's name, such as dim_customer"),
-        ({"business_key": 5}, f"business_key: 5 is not a key; {KEY_FORM}"),
-        ({"business_key": [5]}, f"business_key: 5 is not a key column; {KEY_FORM}"),
-        ({"attributes": 5}, "attributes: 5 has no attributes; give attributes by their names"),
-        ({"attributes": ["city"]}, "attributes: 'city' is not an attribute; give attributes by their names"),
-        ({"sources": "crm"}, "sources: 'crm' is not a source; give a Source or a list of them"),
-        ({"sources": [5]}, "sources: 5 is not a source; give a Source or a list of them"),
-        (
-            {"begin": "2020-01-01"},
-            "begin: '2020-01-01' is not a beginning; give `at` and `for_first_changes_until`",
-        ),
-        (
-            {"sources": Source("crm", snapshot=Feed())},  # type: ignore[arg-type]
-            "sources.crm.snapshot: " + repr(Feed())[:60] + "... is not a snapshot; give a path or a Snapshot",
-        ),
-        (
-            {"sources": Source("crm", feed=Feed(options=5))},  # type: ignore[arg-type]
-            "sources.crm.feed.options: 5 has no options; give options by their names",
-        ),
-        (
-            {"sources": Source("crm", feed=Feed(options={"header": True}))},  # type: ignore[dict-item]
-            "sources.crm.feed.options: option 'header' has the value True, which is not text; "
-            'options are given as text, such as "true" or "1"',
-        ),
-        (
-            {"sources": Source("crm", feed=Feed(), columns=["city"])},  # type: ignore[arg-type]
-            "sources.crm.columns: ['city'] has no columns; give attribute or key names with their columns",
-        ),
-        (
-            {"sources": Source("crm", feed=Feed(), columns={"city": 5})},  # type: ignore[dict-item]
-            "sources.crm.columns.city: 5 is not a column; give the column's name, or a Column",
-        ),
-        (
-            {"sources": Source("crm", feed=Feed(sequence=7))},  # type: ignore[arg-type]
-            "sources.crm.feed.sequence: 7 is not text; give text",
-        ),
-    ],
-)
-def test_errors_that_only_python_can_have(changes: dict[str, Any], message: str) -> None:
-    dimension = "dimension ''" if changes.get("name") == "" else "dim_customer"
-    assert error_texts(lambda: customer(**changes)) == [f"{dimension}: {message}"]
+@pytest.mark.parametrize("name", PYTHON_ONLY)
+def test_errors_that_only_python_can_have(name: str) -> None:
+    changes, field, code = PYTHON_ONLY[name]
+    location = "dim_customer" if changes.get("name", True) else "dimension ''"
+    assert located_codes(lambda: customer(**changes)) == [(location, field, code)]
 
 
 @pytest.mark.parametrize(
@@ -261,8 +276,8 @@ def test_defaults(type: str, fits: list[Any], fails: list[Any]) -> None:
     for default in fits:
         create(default)
     for default in fails:
-        (message,) = error_texts(lambda default=default: create(default))  # type: ignore[misc]
-        assert "sources.crm.columns.a.default: " in message
+        errors = located_codes(lambda default=default: create(default))  # type: ignore[misc]
+        assert errors == [("dim_customer", "sources.crm.columns.a.default", "INVALID_DEFAULT")]
 
 
 ODD = [
@@ -340,10 +355,3 @@ def test_a_retire_guard_is_a_share_or_a_share_with_the_size_from_which_it_applie
     assert Source("crm", snapshot=path, retire_guard=0.25).retire_guard == RetireGuard(0.25, at_least=1)
     guard = RetireGuard(at_least=5)
     assert Source("crm", snapshot=path, retire_guard=guard).retire_guard == RetireGuard(0.25, at_least=5)
-
-
-@pytest.mark.parametrize("guard", [True, "0.1", None])
-def test_an_invalid_retire_guard_is_rejected(guard: Any) -> None:
-    source = Source("crm", snapshot="customers_{date}.csv", retire_guard=guard)
-    with pytest.raises(DeclarationError, match=r"sources.crm.retire_guard: .* is not a number; give a share"):
-        Dimension("dim_customer", "id", {"city": 2}, source)

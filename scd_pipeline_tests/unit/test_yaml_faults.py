@@ -1,11 +1,12 @@
-"""Faults in YAML: small valid texts, one change to each, and the whole resulting message (S28).
+"""Faults in YAML: small valid texts, one change to each, and where and with which code it is reported (S28).
 
-A case has three lines or more: its name, the change as `BASE | old text | new text`, and the message without the
-name of the file, which may continue in the next lines.
+A case has three lines: its name, the change as `BASE | old text | new text`, and the error as `line | field | code`.
+The texts of the errors are in `test_declaration_messages.py`, by the names of the cases.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ import pytest
 from scd_pipeline.declaration import parse
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE
 from scd_pipeline.declaration.yaml import options
-from scd_pipeline.errors import DeclarationError
+from scd_pipeline.errors import DeclarationError, ValidationError
+
+LocatedCode = tuple[str, str, str]
+"""The location, the field and the code of an error."""
 
 SNAPSHOT = """\
 dimension: dim_customer
@@ -69,6 +73,9 @@ SHORT = {
     "<a source's options>": ", ".join(options.SOURCE),
     "<a feed's options>": ", ".join(options.FEED),
     "<an attribute's options>": ", ".join(options.ATTRIBUTE),
+    "<a pattern's form>": (
+        "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
+    ),
     "<nothing>": "",
     "<5000 digits>": "9" * 5000,
     "<a late beginning>": "begin: {at: 9999-12-31 23:59:59, for_first_changes_until: 9999-12-31 23:59:59}",
@@ -76,18 +83,19 @@ SHORT = {
 
 
 def cases(table: str) -> list[Any]:
-    """The cases of a table, as parameters `text` and `message`."""
-    return [_case(*block.split("\n", 2)) for block in table.strip().split("\n\n")]
+    """Return the cases of a table, as parameters `text` and `error`."""
+    return [_case(*block.split("\n")) for block in table.strip().split("\n\n")]
 
 
-def _case(name: str, change: str, message: str) -> Any:
-    base, old, new = (_plain(part) for part in change.split(" | "))
+def _case(name: str, change: str, error: str) -> Any:
+    base, old, new = (plain(part) for part in change.split(" | "))
     assert BASES[base].count(old) == 1, name
-    text = BASES[base].replace(old, new)
-    return pytest.param(text, f"c.yaml:{_plain(' '.join(message.splitlines()))}", id=name.removeprefix("# "))
+    line, field, code = error.split(" | ")
+    return pytest.param(BASES[base].replace(old, new), (f"c.yaml:{line}", field, code), id=name.removeprefix("# "))
 
 
-def _plain(part: str) -> str:
+def plain(part: str) -> str:
+    """Return the part of a table without abbreviations and escapes."""
     for short, long in SHORT.items():
         part = part.replace(short, long)
     for escape, character in (("\\\\", "\1"), ("\\n", "\n"), ("\\0", "\0"), ("\1", "\\")):
@@ -95,11 +103,16 @@ def _plain(part: str) -> str:
     return part
 
 
-def error_text(text: str) -> str:
-    """Return the message of the text's faults."""
+def declaration_errors(create: Callable[[], object]) -> tuple[ValidationError, ...]:
+    """Return the errors of a declaration that a call creates, reads or compares."""
     with pytest.raises(DeclarationError) as caught:
-        parse(text, "c.yaml")
-    return str(caught.value)
+        create()
+    return caught.value.errors
+
+
+def located_codes(create: Callable[[], object]) -> list[LocatedCode]:
+    """Return the location, the field and the code of each error of a declaration."""
+    return [(error.location, error.field, error.code) for error in declaration_errors(create)]
 
 
 @pytest.mark.parametrize("text", [SNAPSHOT, FEED, TWO, FLAT])
@@ -107,29 +120,67 @@ def test_the_bases_have_no_fault(text: str) -> None:
     assert len(parse(text)) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "1: syntax: nothing is declared; begin with `dimension: <name>`"),
-        ("# later\n", "1: syntax: nothing is declared; begin with `dimension: <name>`"),
-        (
-            "- dim_customer\n",
-            "1: dimension: is a list; expected a declaration; begin with `dimension: <name>`",
-        ),
-        ("[" * 3000, "1: syntax: the text is nested too deep; write it as the documentation shows"),
-        (
-            f"{SNAPSHOT}---\n{FLAT}---\n{SNAPSHOT}",
-            "18: dimension: dim_customer is declared at c.yaml:1 already; choose another name",
-        ),
-    ],
-)
-def test_whole_texts(text: str, message: str) -> None:
-    assert error_text(text) == f"c.yaml:{message}"
+WHOLE_TEXTS = {
+    "empty text": ("", 1, "syntax", "NOTHING_DECLARED"),
+    "comment alone": ("# later\n", 1, "syntax", "NOTHING_DECLARED"),
+    "list of names": ("- dim_customer\n", 1, "dimension", "INVALID_KIND"),
+    "nested too deep": ("[" * 3000, 1, "syntax", "SYNTAX"),
+    "dimension twice": (f"{SNAPSHOT}---\n{FLAT}---\n{SNAPSHOT}", 18, "dimension", "NAME_IN_USE"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_TEXTS)
+def test_whole_texts(name: str) -> None:
+    text, line, field, code = WHOLE_TEXTS[name]
+    assert located_codes(lambda: parse(text, "c.yaml")) == [(f"c.yaml:{line}", field, code)]
+
+
+ALIAS_IN_ITSELF = SNAPSHOT.replace("email: 1", "email: &one {scd: *one}")
 
 
 def test_an_alias_within_itself_is_a_fault() -> None:
-    first = "c.yaml:8: dimension: an alias refers to its own anchor; write the part out"
-    assert error_text(SNAPSHOT.replace("email: 1", "email: &one {scd: *one}")).splitlines()[0] == first
+    first = ("c.yaml:8", "dimension", "UNSUPPORTED_YAML")
+    assert located_codes(lambda: parse(ALIAS_IN_ITSELF, "c.yaml"))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "errors"),
+    [
+        (
+            {"snapshot: landing/customers_{date}.csv": "snapshto: {path: in/all.csv, format: xls}"},
+            """
+            5 sources.crm.snapshto        UNKNOWN_OPTION
+            5 sources.crm.snapshot.path   PATH_PLACEHOLDER
+            5 sources.crm.snapshot.format NOT_ALLOWED
+            """,
+        ),
+        (
+            {
+                "snapshot: landing/customers_{date}.csv": (
+                    'bad_row_limt: 7\n    snapshot: {path: "in/{date}.csv", formt: xls}'
+                ),
+                "city: 2": "city: {scd: 2, typ: strng, personl: maybe}",
+            },
+            """
+            5  sources.crm.bad_row_limt    UNKNOWN_OPTION
+            5  sources.crm.bad_row_limit   OUT_OF_RANGE
+            6  sources.crm.snapshot.formt  UNKNOWN_OPTION
+            6  sources.crm.snapshot.format NOT_ALLOWED
+            10 attributes.city.typ         UNKNOWN_OPTION
+            10 attributes.city.personl     UNKNOWN_OPTION
+            10 attributes.city.personal    INVALID_KIND
+            10 attributes.city.type        INVALID_TYPE
+            """,
+        ),
+    ],
+)
+def test_the_value_of_a_misspelt_option_is_checked(changes: dict[str, str], errors: str) -> None:
+    text = SNAPSHOT
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    expected = [tuple(line.split()) for line in errors.strip().splitlines()]
+    reported = located_codes(lambda: parse(text, "c.yaml"))
+    assert [(location.removeprefix("c.yaml:"), field, code) for location, field, code in reported] == expected
 
 
 def test_all_faults_are_reported_at_once_in_the_order_of_their_lines() -> None:

@@ -4,220 +4,224 @@ from __future__ import annotations
 
 import pytest
 
-from scd_pipeline_tests.unit.test_yaml_faults import cases, error_text
+from scd_pipeline.declaration import parse
+from scd_pipeline_tests.unit.test_yaml_faults import LocatedCode, cases, located_codes
 
 TABLE = r"""
 # key is attribute
 SNAPSHOT | email: 1 | customer_id: 1
-8: attributes.customer_id: is in the business key too; a business key is not an attribute: remove it here
-or there
+8 | attributes.customer_id | NAME_IN_USE
 
 # personal attribute is key
 SNAPSHOT | email: 1 | customer_id: {scd: 1, personal: true}
-8: attributes.customer_id: is personal and in the business key; a key remains after an erasure: choose a key
-that is not personal, or remove `personal`
+8 | attributes.customer_id | PERSONAL_KEY
 
 # attribute name underscore
 SNAPSHOT | email: | _email:
-8: attributes._email: '_email' cannot be a name; <a name's rule>
+8 | attributes._email | INVALID_NAME
 
 # attribute name character
 SNAPSHOT | email: | a;b:
-8: attributes.a;b: 'a;b' cannot be a name; <a name's rule>
+8 | attributes.a;b | INVALID_NAME
 
 # attribute name with a dot
 SNAPSHOT | email: | a.b:
-8: attributes.a.b: 'a.b' cannot be a name; <a name's rule>
+8 | attributes.a.b | INVALID_NAME
 
 # attribute name with a space
 SNAPSHOT | email: | a b:
-8: attributes.a b: 'a b' cannot be a name; <a name's rule>
+8 | attributes.a b | INVALID_NAME
 
 # attribute twice by case
 SNAPSHOT | email: 1 | City: 1
-9: attributes.city: column city is attribute City; choose another name
+9 | attributes.city | NAME_IN_USE
 
 # technical column
 SNAPSHOT | email: 1 | Version: 1
-8: attributes.Version: column Version is a column that every dimension has; choose another name
+8 | attributes.Version | NAME_IN_USE
 
 # generated clash
 SNAPSHOT | email: 1\n  city: 2 | previous_city: 1\n  city: 3
-9: attributes.city: column previous_city is attribute previous_city; choose another name
+9 | attributes.city | NAME_IN_USE
 
 # type 3 clash
 FLAT | name: 1 | {name: 3, name_changed_at: 1}
-6: attributes.name: column name_changed_at is attribute name_changed_at; choose another name
+6 | attributes.name | NAME_IN_USE
 
 # type 6 clash
 FLAT | name: 1 | {name: 6, current_name: 1}
-6: attributes.name: column current_name is attribute current_name; choose another name
+6 | attributes.name | NAME_IN_USE
 
 # type 6 previous clash
 FLAT | name: 1 | {name: {scd: 6, previous: true}, previous_name: 1}
-6: attributes.name: column previous_name is attribute previous_name; choose another name
+6 | attributes.name | NAME_IN_USE
 
 # type 4
 SNAPSHOT | city: 2 | city: 4
-9: attributes.city.scd: type 4 is the layout of a table (closed versions in a table of their own), not an
-SCD type of an attribute; write 2 for an attribute that opens versions
+9 | attributes.city.scd | INVALID_SCD_TYPE
 
 # type 5
 SNAPSHOT | city: 2 | city: 5
-9: attributes.city.scd: type 5 is not supported; write 6 for an attribute with its historical and its latest value
-in every version
+9 | attributes.city.scd | INVALID_SCD_TYPE
 
 # type 7
 SNAPSHOT | city: 2 | city: {scd: 7}
-9: attributes.city.scd: type 7 is a query of a table as of a time, not an SCD type
-of an attribute; write 2 or 6, and query the dimension as of a time
+9 | attributes.city.scd | INVALID_SCD_TYPE
 
 # type 9
 SNAPSHOT | city: 2 | city: 9
-9: attributes.city.scd: 9 is not an SCD type; write 0, 1, 2, 3 or 6
+9 | attributes.city.scd | INVALID_SCD_TYPE
 
 # type text
 SNAPSHOT | city: 2 | city: two
-9: attributes.city.scd: 'two' is not an SCD type; write 0, 1, 2, 3 or 6
+9 | attributes.city.scd | INVALID_SCD_TYPE
 
 # type true
 SNAPSHOT | city: 2 | city: yes
-9: attributes.city.scd: True is not an SCD type; write 0, 1, 2, 3 or 6
+9 | attributes.city.scd | INVALID_SCD_TYPE
 
 # scd missing
 SNAPSHOT | city: 2 | city: {type: string}
-9: attributes.city.scd: is missing; write 0, 1, 2, 3 or 6
+9 | attributes.city.scd | MISSING_VALUE
 
 # column type unknown
 SNAPSHOT | type: date | type: dat
-7: attributes.birthday.type: 'dat' is not a type; did you mean date? allowed: <the types>
+7 | attributes.birthday.type | INVALID_TYPE
+
+# column type of another system
+SNAPSHOT | type: date | type: datetime
+7 | attributes.birthday.type | INVALID_TYPE
+
+# column type in a type
+SNAPSHOT | type: date | type: array<str>
+7 | attributes.birthday.type | INVALID_TYPE
+
+# column type cut off at its comma
+SNAPSHOT | type: date | type: decimal(20,12)
+7 | attributes.birthday.type | UNQUOTED_TEXT
+
+# nested column type cut off at its comma
+SNAPSHOT | scd: 0, type: date | type: struct<a:int,b:map<int,int>>, scd: 0
+7 | attributes.birthday.type | UNQUOTED_TEXT
 
 # column type variant
 SNAPSHOT | type: date | type: array<variant>
-7: attributes.birthday.type: type variant cannot be the type of a column here; store it as string, or as a
-struct of the parts you compare
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type interval
 SNAPSHOT | type: date | type: interval day
-7: attributes.birthday.type: type interval cannot be the type of a column here; store it as a bigint of
-its smallest unit
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type geometry
 SNAPSHOT | type: date | type: geometry(4326)
-7: attributes.birthday.type: type geometry cannot be the type of a column here; store it as string (WKT)
-or binary (WKB)
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type void
 SNAPSHOT | type: date | type: void
-7: attributes.birthday.type: type void cannot be the type of a column here; give the type that the values
-have
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type varchar
 SNAPSHOT | type: date | type: varchar(10)
-7: attributes.birthday.type: type varchar cannot be the type of a column here; write string
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type decimal
 SNAPSHOT | type: date | type: 'decimal(40,2)'
-7: attributes.birthday.type: decimal(40,2) is out of range; precision is 1 to 38, and scale is 0 to
-precision
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type unclosed
 SNAPSHOT | type: date | type: array<int
-7: attributes.birthday.type: 'array<int' is not a type; write array<type>, such as array<string>
+7 | attributes.birthday.type | INVALID_TYPE
 
 # column type trailing
 SNAPSHOT | type: date | type: int not null
-7: attributes.birthday.type: 'int not null' has text after the type; remove 'not null'
+7 | attributes.birthday.type | INVALID_TYPE
 
 # flag as text
 SNAPSHOT | type: date | retired: 'yes'
-7: attributes.birthday.retired: 'yes' is not true or false; write true or false
+7 | attributes.birthday.retired | INVALID_KIND
 
 # previous
 SNAPSHOT | city: 2 | city: {scd: 2, previous: true}
-9: attributes.city.previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its
-previous value)
+9 | attributes.city.previous | NOT_APPLICABLE
 
 # retired but not missing
 SNAPSHOT | city: 2 | city: {scd: 2, retired: true, missing: not_provided}
-9: attributes.city.missing: a retired attribute is no longer read; remove either `missing` or `retired`
+9 | attributes.city.missing | CONFLICTING_OPTIONS
 
 # retired bad value
 SNAPSHOT | city: 2 | city: {scd: 2, retired: true, on_bad_value: null}
-9: attributes.city.on_bad_value: a retired attribute is no longer read; remove either `on_bad_value` or `retired`
+9 | attributes.city.on_bad_value | CONFLICTING_OPTIONS
 
 # required and NULL where missing
 SNAPSHOT | city: 2 | city: {scd: 2, required: true, missing: null}
-9: attributes.city.missing: a required attribute cannot become NULL; remove either `missing` or `required`
+9 | attributes.city.missing | CONFLICTING_OPTIONS
 
 # required and NULL where bad
 SNAPSHOT | city: 2 | city: {scd: 2, required: true, on_bad_value: null}
-9: attributes.city.on_bad_value: a required attribute cannot become NULL; remove either `on_bad_value` or `required`
+9 | attributes.city.on_bad_value | CONFLICTING_OPTIONS
 
 # missing with an unknown choice
 SNAPSHOT | city: 2 | city: {scd: 2, missing: not_there}
-9: attributes.city.missing: 'not_there' is not allowed; allowed: reject, not_provided, null
+9 | attributes.city.missing | NOT_ALLOWED
 
 # missing without a choice
 SNAPSHOT | city: 2 | city: {scd: 2, missing: }
-9: attributes.city.missing: has no value; write one of its choices, or remove the option
+9 | attributes.city.missing | MISSING_VALUE
 
 # missing as a flag
 SNAPSHOT | city: 2 | city: {scd: 2, missing: true}
-9: attributes.city.missing: 'true' is not one of its choices; write one of its choices
+9 | attributes.city.missing | INVALID_KIND
 
 # on_bad_value with an unknown choice
 SNAPSHOT | city: 2 | city: {scd: 2, on_bad_value: NULL!}
-9: attributes.city.on_bad_value: 'NULL!' is not allowed; allowed: quarantine, null
+9 | attributes.city.on_bad_value | NOT_ALLOWED
 
 # optional
 SNAPSHOT | city: 2 | city: {scd: 2, optional: true}
-9: attributes.city.optional: 'optional' is not an option here; did you mean `missing: not_provided`?
+9 | attributes.city.optional | UNKNOWN_OPTION
 
 # former name own
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: city}
-9: attributes.city.former_names: city is attribute city; name only columns
-that no longer exist
+9 | attributes.city.former_names | NAME_IN_USE
 
 # former name other
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: [town, email]}
-9: attributes.city.former_names: email is attribute email; name only columns that no longer exist
+9 | attributes.city.former_names | NAME_IN_USE
 
 # former name key
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: customer_id}
-9: attributes.city.former_names: customer_id is in the business key as customer_id; name only
-columns that no longer exist
+9 | attributes.city.former_names | NAME_IN_USE
 
 # former name shared
 SNAPSHOT | email: 1\n  city: 2 | email: {scd: 1, former_names: town}\n  city: {scd: 2, former_names: Town}
-9: attributes.city.former_names: Town is a former name of email too; leave it with one of them
+9 | attributes.city.former_names | NAME_IN_USE
 
 # former name twice
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: [town, town]}
-9: attributes.city.former_names: names town twice; name it once
+9 | attributes.city.former_names | NAMED_TWICE
 
 # former name bad
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: 'a,b'}
-9: attributes.city.former_names: 'a,b' cannot be a name; <a name's rule>
+9 | attributes.city.former_names | INVALID_NAME
 
 # former name empty
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: ''}
-9: attributes.city.former_names: is empty; give a name or a list of names, or omit it
+9 | attributes.city.former_names | MISSING_VALUE
 
 # owner none
 TWO | {scd: 2, source: crm} | 2
-11: attributes.city: has no source; write `source:` with one of crm, web
+11 | attributes.city | ATTRIBUTE_SOURCE
 
 # owner unknown
 TWO | source: crm | source: cmr
-11: attributes.city.source: 'cmr' is not a source of this dimension; did you mean crm? allowed: crm, web
+11 | attributes.city.source | UNKNOWN_NAME
 
 # owner two
 TWO |     feed: |     attributes: [city, email]\n    feed:
-12: attributes.city: is provided by crm and web; leave it with one source
+12 | attributes.city | ATTRIBUTE_SOURCE
 """
 
 
-@pytest.mark.parametrize(("text", "message"), cases(TABLE))
-def test_fault(text: str, message: str) -> None:
-    assert error_text(text) == message
+@pytest.mark.parametrize(("text", "error"), cases(TABLE))
+def test_fault(text: str, error: LocatedCode) -> None:
+    assert located_codes(lambda: parse(text, "c.yaml")) == [error]

@@ -18,7 +18,7 @@ from scd_pipeline.declaration import (
     load_dimensions,
     parse,
 )
-from scd_pipeline.errors import DeclarationError
+from scd_pipeline_tests.unit.test_yaml_faults import located_codes
 
 SHORT = """\
 dimension: dim_customer
@@ -215,25 +215,33 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert load_dimension(str(tmp_path / "b.yml")).origin == f"{tmp_path / 'b.yml'}:1"
 
 
-def error_text(path: Path) -> str:
-    with pytest.raises(DeclarationError) as caught:
-        load_dimension(path)
-    return str(caught.value)
+FILES: dict[str, tuple[dict[str, bytes], str, str, str, str]] = {
+    # the files in a folder, the path that is read, and the location in it, the field and the code of the error
+    "missing file": ({}, "c.yaml", "/c.yaml", "file", "UNREADABLE_FILE"),
+    "folder without declarations": ({}, "", "", "file", "NOTHING_DECLARED"),
+    "not UTF-8": ({"c.yaml": b"dimension: d\n\xff\xfe"}, "c.yaml", "/c.yaml:2", "file", "UNREADABLE_FILE"),
+    "two dimensions in a file": (
+        {"c.yaml": f"{SHORT}---\n{SHORT.replace('dim_customer', 'dim_client')}".encode()},
+        "c.yaml",
+        "/c.yaml",
+        "dimension",
+        "ONE_DIMENSION",
+    ),
+}
 
 
-def test_an_unreadable_file_or_folder_is_reported(tmp_path: Path) -> None:
-    file = tmp_path / "c.yaml"
-    assert (
-        error_text(file) == f"{file}: file: cannot be read (No such file or directory); name a readable file or folder"
-    )
-    folder = f"{tmp_path}: file: the folder has no declarations; put the declarations there, as <name>.yaml"
-    assert error_text(tmp_path) == folder
-    file.write_bytes(b"dimension: d\n\xff\xfe")
-    assert error_text(file) == f"{file}:2: file: is not UTF-8 text; save it as UTF-8"
-    file.write_text(SHORT + "---\n" + SHORT.replace("dim_customer", "dim_client"))
-    assert error_text(file) == (
-        f"{file}: dimension: 2 dimensions are declared where one is expected; name a file that declares one dimension"
-    )
+def load_files(folder: Path, name: str) -> Dimension:
+    """Write the files of a case into the folder, and return the dimension that they declare."""
+    files, path, *_ = FILES[name]
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+    return load_dimension(folder / path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_unreadable_file_or_folder_is_reported(tmp_path: Path, name: str) -> None:
+    _, _, location, field, code = FILES[name]
+    assert located_codes(lambda: load_files(tmp_path, name)) == [(f"{tmp_path}{location}", field, code)]
 
 
 def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
@@ -241,8 +249,8 @@ def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_bytes(b"\xff")
     (tmp_path / "c.yaml").write_text(SHORT.replace("dim_customer", "DIM_CLIENT"))
     (tmp_path / "d.yaml").write_text(SHORT.replace("dim_customer", "dim_client"))
-    assert error_text(tmp_path).splitlines() == [
-        f"{tmp_path}/a.yaml:9: attributes.city.scd: 9 is not an SCD type; write 0, 1, 2, 3 or 6",
-        f"{tmp_path}/b.yaml:1: file: is not UTF-8 text; save it as UTF-8",
-        f"{tmp_path}/d.yaml:1: dimension: DIM_CLIENT is declared at {tmp_path}/c.yaml:1 already; choose another name",
+    assert located_codes(lambda: load_dimension(tmp_path)) == [
+        (f"{tmp_path}/a.yaml:9", "attributes.city.scd", "INVALID_SCD_TYPE"),
+        (f"{tmp_path}/b.yaml:1", "file", "UNREADABLE_FILE"),
+        (f"{tmp_path}/d.yaml:1", "dimension", "NAME_IN_USE"),
     ]

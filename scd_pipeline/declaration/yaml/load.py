@@ -207,7 +207,8 @@ def _read(
         else:
             invalid.add(_dimension_name(root))
     if not has_documents and not reported:
-        report(1, "nothing is declared", "begin with `dimension: <name>`")
+        fix = "begin with `dimension: <name>`"
+        reported.append((1, ValidationError("NOTHING_DECLARED", f"{origin}:1", "syntax", "nothing is declared", fix)))
     errors += [validation_error for _, validation_error in sorted(reported, key=itemgetter(0))]
     return dimensions
 

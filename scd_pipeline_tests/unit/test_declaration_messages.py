@@ -1,0 +1,424 @@
+"""The texts of the errors of declarations, in one table; all other tests assert location, field and code (S28).
+
+Each block of the table is a code with its messages. A message is the name of a case, a colon, and the problem with its
+fix, which may continue in indented lines. The cases are those of the tests that assert their codes. Of texts that
+differ only in their values, the table has one.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline.conditions import DECLARATION_RULES
+from scd_pipeline.declaration import parse_declarations
+from scd_pipeline_tests.unit import (
+    test_yaml_faults_of_attributes,
+    test_yaml_faults_of_dimensions,
+    test_yaml_faults_of_sources,
+    test_yaml_faults_of_text,
+)
+from scd_pipeline_tests.unit.test_fact import DIMENSION, FACT
+from scd_pipeline_tests.unit.test_patterns import INVALID, dimension_with_format
+from scd_pipeline_tests.unit.test_spec_dimension import PYTHON_ONLY, customer
+from scd_pipeline_tests.unit.test_stored_declaration import DIFFERENCES, compare
+from scd_pipeline_tests.unit.test_yaml_faults import ALIAS_IN_ITSELF, WHOLE_TEXTS, cases, declaration_errors, plain
+from scd_pipeline_tests.unit.test_yaml_load import FILES, load_files
+
+MESSAGES = r"""
+# ATTRIBUTE_SOURCE
+owner none: has no source; write `source:` with one of crm, web
+owner two: is provided by crm and web; leave it with one source
+columns other's: city belongs to source crm; declare the column there, or leave the attribute to this source
+
+# CONFLICTING_OPTIONS
+retired but not missing: a retired attribute is no longer read; remove either `missing` or `retired`
+required and NULL where missing: a required attribute cannot become NULL; remove either `missing` or `required`
+deleted_at removed: the rows of deleted entities are removed; write `deleted_rows: keep`, or remove it
+column both: has both `from` and `expression`; keep one: the expression may name any column
+partition and versions: excludes `partition`; keep the one that distinguishes its deliveries
+effective_at_unit and format: excludes `effective_at_format`: a unit reads numbers, a format reads text; keep the one
+  that fits the column
+nulls: a feed with `updates: full` provides all attributes; write `updates: partial` too, or remove it
+
+# EXISTENCE_SOURCE
+existence false: the only source decides whether an entity exists; remove it, or write true
+existence none: none of the sources decides whether an entity exists; write `existence: true` at exactly one source
+existence both: crm and web each decide whether an entity exists; write `existence: true` at exactly one source
+
+# FACT_SOURCE
+fact with a snapshot: facts come by a feed; write `feed:` with its path
+fact with two sources: a fact has one source; declare a fact for each
+
+# INVALID_DEFAULT
+default text: 3 does not fit type string; give text, in quotes where YAML reads it as something else
+default date: 'soon' does not fit type date; give a date such as 2024-01-31
+
+# INVALID_KIND
+flag as text: 'yes' is not true or false; write true or false
+missing as a flag: 'true' is not one of its choices; write one of its choices
+guard text: '25%' is not a number; write a number
+guard list: is a list; expected a number; write a number
+attributes is list: is a list; expected names with values; write `name: value`
+attribute name list: is a list; expected a name; write `name: value`
+type list: is a list; expected text, a number, or true or false; write text, a number, or true or false
+former name mapping: is a mapping; expected a name or a list of names; write a name or a list of names
+source as text: is one value; expected names with values; write `name: value`
+default mapping: is a mapping; expected text, a number, or true or false; write text, a number, or true or false
+owner list: is a list; expected text; write text
+list of names: is a list; expected a declaration; begin with `dimension: <name>`
+key as a number: 5 is not a key; give a name, a list of names, or names with types
+key column as a number: 5 is not a key column; give a name, a list of names, or names with types
+attributes as a number: 5 has no attributes; give attributes by their names
+attributes as a list: 'city' is not an attribute; give attributes by their names
+source as a name: 'crm' is not a source; give a Source or a list of them
+source as a number: 5 is not a source; give a Source or a list of them
+begin as a time: '2020-01-01' is not a beginning; give `at` and `for_first_changes_until`
+snapshot as a feed: Feed(path=None, format=None, options=(), partition=None, ver... is not a snapshot; give a path or
+  a Snapshot
+reader options as a number: 5 has no options; give options by their names
+reader option as a flag: option 'header' has the value True, which is not text; options are given as text, such as
+  "true" or "1"
+columns as a list: ['city'] has no columns; give attribute or key names with their columns
+column as a number: 5 is not a column; give the column's name, or a Column
+sequence as a number: 7 is not text; give text
+retire guard as text: '0.1' is not a number; give a share, such as 0.05 for 5 percent, or a RetireGuard
+
+# INVALID_NAME
+attribute name underscore: '_email' cannot be a name; <a name's rule>
+former name bad: 'a,b' cannot be a name; <a name's rule>
+table name: 'dim-customer' cannot be the name of a table; write letters, digits and `_`, beginning with a letter, and
+  not ending with _changes, _audit or _keys
+surrogate key name: '_key' cannot be a name; <a name's rule>
+group: 'sales team' cannot be a group; write letters, digits and `_`
+source name: '_iso' cannot be a name; <a name's rule>
+source name with a slash: 'i/so' cannot name a source; write it without `/`, which separates the parts of a batch's id
+
+# INVALID_PATTERN
+effective_at_format with a text that is not quoted: 'yyyy-MM-ddTHH:mm:ss' has T, which cannot be used for reading; did
+  you mean yyyy-MM-dd'T'HH:mm:ss?
+pattern DD.MM.YYYY HH:mm: 'DD.MM.YYYY HH:mm' has Y, which cannot be used for reading; did you mean dd.MM.yyyy HH:mm?
+pattern uuuu-MM-dd: 'uuuu-MM-dd' has u, which cannot be used for reading; did you mean yyyy-MM-dd?
+pattern yyyy-MM-DD: 'yyyy-MM-DD' has D, the day of the year, together with a month or a day; did you mean yyyy-MM-dd?
+pattern yyyy-mm-dd: 'yyyy-mm-dd' has m, the minute, without an hour; did you mean yyyy-MM-dd?
+pattern yyyy-MM-dd hh:mm: 'yyyy-MM-dd hh:mm' has an hour up to 12 without a, the half of the day; did you mean
+  yyyy-MM-dd HH:mm?
+pattern %Y-%m-%d: '%Y-%m-%d' has %, which cannot be used for reading; <a pattern's form>
+pattern EEE dd MMM yyyy: 'EEE dd MMM yyyy' has E, which cannot be used for reading; <a pattern's form>
+pattern YYYY-MM-DD HH24:MI:SS: 'YYYY-MM-DD HH24:MI:SS' has Y, which cannot be used for reading; <a pattern's form>
+pattern {yyyy}: '{yyyy}' has {, which cannot be used for reading; <a pattern's form>
+pattern ddd.MM.yyyy: 'ddd.MM.yyyy' has ddd, and d comes in rows of 1 or 2; <a pattern's form>
+pattern yyyy-MM-dd HH:mm V: 'yyyy-MM-dd HH:mm V' has V, and V comes in rows of 2; <a pattern's form>
+pattern yyyy-MM-dd HH:mm OO: 'yyyy-MM-dd HH:mm OO' has OO, and O comes in rows of 1 or 4; <a pattern's form>
+pattern yyyy-MM-dd'T: "yyyy-MM-dd'T" has a quote without its other end; <a pattern's form>
+pattern yyyy[-MM: 'yyyy[-MM' has a bracket without its other end; <a pattern's form>
+pattern yyyy]-[MM: 'yyyy]-[MM' has a bracket without its other end; <a pattern's form>
+pattern HH:mm: 'HH:mm' has no year, y; <a pattern's form>
+
+# INVALID_SCD_TYPE
+type 4: type 4 is the layout of a table (closed versions in a table of their own), not an SCD type of an attribute;
+  write 2 for an attribute that opens versions
+type 5: type 5 is not supported; write 6 for an attribute with its historical and its latest value in every version
+type 7: type 7 is a query of a table as of a time, not an SCD type of an attribute; write 2 or 6, and query the
+  dimension as of a time
+type 9: 9 is not an SCD type; write 0, 1, 2, 3 or 6
+
+# INVALID_TEXT
+surrogates: has half of a surrogate pair; write whole characters
+
+# INVALID_TIME_ZONE
+timezone: 'Europe/Olso' is not a time zone; did you mean Europe/Oslo?
+timezone folder: '../UTC' is not a time zone; did you mean UTC?
+timezone local: 'localtime' is not a time zone; give a zone's name, such as UTC or Europe/Oslo
+
+# INVALID_TYPE
+column type unknown: 'dat' is not a type; did you mean date? allowed: <the types>
+column type of another system: 'datetime' is not a type; did you mean timestamp? allowed: <the types>
+column type in a type: 'str' is not a type; did you mean string? allowed: <the types>
+column type variant: type variant cannot be the type of a column here; store it as string, or as a struct of the parts
+  you compare
+column type interval: type interval cannot be the type of a column here; store it as a bigint of its smallest unit
+column type geometry: type geometry cannot be the type of a column here; store it as string (WKT) or binary (WKB)
+column type void: type void cannot be the type of a column here; give the type that the values have
+column type varchar: type varchar cannot be the type of a column here; write string
+column type decimal: decimal(40,2) is out of range; precision is 1 to 38, and scale is 0 to precision
+column type unclosed: 'array<int' is not a type; write array<type>, such as array<string>
+column type trailing: 'int not null' has text after the type; remove 'not null'
+key type: type array<int> cannot be in a key; write a type without parts, such as string
+
+# MISSING_VALUE
+scd missing: is missing; write 0, 1, 2, 3 or 6
+missing without a choice: has no value; write one of its choices, or remove the option
+former name empty: is empty; give a name or a list of names, or omit it
+no dimension: is missing; give the table's name, such as dim_customer
+no business key: is missing; name the columns that identify an entity (`whole_row`, the row itself as the entity, is
+  not supported yet)
+whole_row: `whole_row`, the row itself as the entity, is not supported yet; name the columns that identify an entity
+begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+no sources: is missing; declare at least one source, with a snapshot or a feed
+source without channel: has neither a snapshot nor a feed; declare how it delivers, with one or both
+column empty expression: is empty; give text, or omit it
+format not implied: is missing, and the ending of 'landing/customers_{date}' does not imply it; write one of parquet,
+  csv, json, delta
+null business key: has no value; add a value, or remove the option
+type null: has no value; write text, a number, or true or false, or remove the option
+null snapshot: has no value; write `{}` to pass frames, or remove the option
+effective_at null: has no value; write text, or remove the option
+role without a dimension: names no dimension; write `dimension:` with its name
+empty name: is missing; give the table's name, such as dim_customer
+
+# NAMED_TWICE
+former name twice: names town twice; name it once
+options alike: names sep twice; name it once
+attribute twice: occurs twice (line 8 has it too); remove one
+
+# NAME_IN_USE
+key is attribute: is in the business key too; a business key is not an attribute: remove it here or there
+attribute twice by case: column city is attribute City; choose another name
+technical column: column Version is a column that every dimension has; choose another name
+generated clash: column previous_city is attribute previous_city; choose another name
+type 3 clash: column name_changed_at is attribute name_changed_at; choose another name
+former name own: city is attribute city; name only columns that no longer exist
+former name key: customer_id is in the business key as customer_id; name only columns that no longer exist
+former name shared: Town is a former name of email too; leave it with one of them
+surrogate key clash: column City is attribute city; choose another name
+business key twice: column Customer_ID is in the business key as customer_id; choose another name
+business key named as a column of the audit: column Actor is one of the audit, which also has the business key; choose
+  another name
+business key named as the surrogate key in the audit: column customer_key_old is one of the audit, which also has the
+  business key; choose another name
+dimension twice: dim_customer is declared at c.yaml:1 already; choose another name
+source named twice: crm is a source already; choose another name
+
+# NOTHING_DECLARED
+empty text: nothing is declared; begin with `dimension: <name>`
+folder without declarations: the folder has no declarations; put the declarations there, as <name>.yaml
+
+# NOT_ALLOWED
+missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not_provided, null
+on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null
+deleted rows: 'drop' is not allowed; allowed: keep, remove
+unit: 'sec' is not allowed; allowed: s, ms, us
+format unknown: 'excel' is not allowed; allowed: parquet, csv, json, delta
+sequence type: 'int' is not allowed; did you mean bigint? allowed: bigint, timestamp
+ties: 'last' is not allowed; did you mean last_row? allowed: reject, delete_wins, last_row
+effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
+nulls unknown choice: 'ignore' is not allowed; allowed: value, not_provided
+updates: 'few' is not allowed; allowed: full, partial
+unreadable keys: 'retire_all' is not allowed; did you mean retire? allowed: retire_nobody, retire
+
+# NOT_APPLICABLE
+previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its previous value)
+deleted rows windows: a table with attributes of type 2 or 6 closes the version of a deleted entity; remove it: it is
+  for tables with types 0, 1 and 3 only
+begin without windows: without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already;
+  remove it
+unit of a text: a unit reads a number as a time, and city is of type string; remove it, or declare city as date or
+  timestamp or timestamp_ntz
+round of a text: a value of type string has no digits that could be rounded; remove it, or declare a number, a date or
+  a time
+format of a text: a format reads text as a date or a time, and city is of type string; remove it, or declare city as
+  date or timestamp or timestamp_ntz
+format of a key that is a number: a format reads text as a date or a time, and code is of type int; remove it, or
+  declare code as date or timestamp or timestamp_ntz
+format with a zone for a type without one: X reads a zone, and day is of type timestamp_ntz, which has none; omit it,
+  or declare day as timestamp
+versions of csv: csv has no versions; write delta, or remove `versions`
+partition of csv: csv has no partitions that can be relied on; write delta or parquet, or remove `partition`
+ties by deletes that are not declared: no row of this feed is a delete; name their condition in `deletes`, or remove
+  `ties`
+ties by deletes of a snapshot: no row of this snapshot is a delete; write reject or last_row, or remove `ties`
+ties by the order of a table: the rows of a table have no order; name a column that orders them in `sequence`, or
+  deliver files
+
+# NO_ISO_TIME
+open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+begin time: '2020-02-30' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+
+# ONE_DIMENSION
+two dimensions in a file: 2 dimensions are declared where one is expected; name a file that declares one dimension
+
+# OPTION_REQUIRED
+sequence of a snapshot: a snapshot contains each entity once unless its rows have times; name their column in
+  `effective_at`, or remove `sequence`
+versions without path: requires the `path` of a table; give the table's `path`
+sequence type alone: requires `sequence`; name the column in `sequence`
+effective_at_format alone: requires `effective_at`; name the column in `effective_at`
+
+# OUT_OF_RANGE
+guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
+guard at least: 0 is not a whole number from 1 on; give the least number of entities, such as 20
+overdue: 0 is not a waiting time; give hours, more than 0 and less than 1000000
+
+# PATH_PLACEHOLDER
+placeholder at an address: files at an address cannot be listed, so no delivery would be found for {date}; give a path
+  of this machine, such as one in a mounted folder, or pass frames
+path fixed: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put {date} or {datetime} in
+  the name, such as customers_{date}.csv
+path fixed of a feed whose rows have times: nothing in 'landing/changes.json' distinguishes one delivery from the
+  next; put {date} or {datetime} or {delivery} in the name, such as customers_{date}.csv
+path of a snapshot without a time: {delivery} is any name, and a snapshot reads a delivery's time from its name; write
+  {date} or {datetime} in its place
+path of a feed without a time: {delivery} is any name, and a feed reads a delivery's time from its name where its rows
+  have none; write {date} or {datetime} in its place, or name the column of the rows' times in `effective_at`
+path two: has 2 placeholders; keep one: {date} or {datetime}
+path unknown placeholder: {dat} is not a placeholder; did you mean date? allowed: date, datetime
+partition placeholder: `partition` distinguishes its deliveries, so {date} has no meaning; give the path of the table
+  alone
+delta fixed: nothing in 'a' distinguishes one delivery from the next; add `versions: true` or `partition: <column>`
+
+# PERSONAL_KEY
+personal attribute is key: is personal and in the business key; a key remains after an erasure: choose a key that is
+  not personal, or remove `personal`
+personal key: a business key cannot be personal; a key remains after an erasure: choose one that is not personal, and
+  write only its type
+
+# ROLE_KEY
+role with fewer columns: guest.key names 1 columns; name one for each of casino, player
+role with another type: guest is int here, and player of dim_player is string; declare guest as string
+
+# SYNTAX
+attribute name missing: expected <block end>, but found ':'; see the indentation, quotes and brackets here and just
+  before
+syntax tab: found character '\t' that cannot start any token; indent with spaces
+syntax braces: expected ',' or '}', but got '{'; put a text with braces in quotes
+syntax quote: found unexpected end of stream; see the indentation, quotes and brackets here and just before
+syntax control: character U+0000 is not allowed; remove it
+syntax alias: found undefined alias 'one'; name an anchor that is defined before it
+syntax escape: the text is not YAML (OverflowError); write it as the documentation shows
+nested too deep: the text is nested too deep; write it as the documentation shows
+
+# TABLE_DIFFERS
+other SCD type: the table was created with SCD type 1 and type string; the declaration has SCD type 3 and type string;
+  restore the earlier declaration, or load into a new table
+
+# TABLE_HAS_ATTRIBUTE
+undeclared attribute: the table has attribute city, which is not declared; keep it with `retired: true`, or name it in
+  `former_names` of the attribute that replaces it
+
+# TABLE_HAS_BOTH
+two attributes as one: the table has both city and town, each with values of its own; name neither in `former_names`
+  of the other, and keep one with `retired: true`
+
+# TABLE_WITHOUT_WINDOWS
+windows for a table without them: the table was created without windows, and type 2 needs them; declare it with type
+  0, 1 or 3, or load into a new table
+
+# TIME_ORDER
+begin late: 9999-12-31 23:59:59 is not before the open end 9999-12-31 23:59:59; give an earlier time
+begin order: 2019-12-31 00:00:00 is before the beginning 2020-01-01 00:00:00; give a time at or after `at`
+
+# UNKNOWN_NAME
+owner unknown: 'cmr' is not a source of this dimension; did you mean crm? allowed: crm, web
+owner list unknown: 'emial' is not an attribute; did you mean email? allowed: email, city
+columns unknown: 'cty' is neither an attribute nor in the business key; did you mean city? allowed: customer_id,
+  birthday, email, city
+scope: 'city' is not in the business key; allowed: customer_id
+role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you mean dim_player? allowed: dim_player;
+  or add its file to `dimensions` of the Dagster component
+
+# UNKNOWN_OPTION
+optional: 'optional' is not an option here; did you mean `missing: not_provided`?
+guard unknown option: 'shar' is not an option here; did you mean share? allowed: share, at_least
+option of the source at the channel: 'retire_guard' is not an option here; `retire_guard` is an option of the source:
+  move it to the level of `snapshot:` and `feed:`
+unknown attribute option: 'typ' is not an option here; did you mean type? allowed: <an attribute's options>
+unknown attribute option without a hint: 'colour' is not an option here; allowed: <an attribute's options>
+unknown source option: 'retire_gard' is not an option here; did you mean retire_guard? allowed: <a source's options>
+unknown option: 'busines_key' is not an option here; did you mean business_key? allowed: <a dimension's options>
+column unknown option: 'form' is not an option here; did you mean format? allowed: from, format, unit, round,
+  expression, default
+scope of feed: 'scope' is not an option here; allowed: <a feed's options>
+
+# UNQUOTED_TEXT
+column type cut off at its comma: decimal(20,12) is cut off at its comma, which ends a value in braces; quote it:
+  "decimal(20,12)"
+nested column type cut off at its comma: struct<a:int,b:map<int,int>> is cut off at its comma, which ends a value in
+  braces; quote it: "struct<a:int,b:map<int,int>>"
+table name unquoted: 2024 is read as a number, not as text; put it in quotes: "2024"
+attribute name boolean: no is read as true or false, not as a name; put it in quotes: "no"
+attribute name number: 1 is read as a number, not as a name; put it in quotes: "1"
+attribute name date: 2024-01-01 is read as a date or time, not as a name; put it in quotes: "2024-01-01"
+attribute name null: null is read as nothing, not as a name; put it in quotes: "null"
+type huge: '99999999999999999999999999999999999999999999999999999999999... looks like a number, but cannot be read as
+  such; put it in quotes if it is text
+column number: 3 is read as a number, not as a name or a list of names; put it in quotes: "3"
+options boolean: true is read as true or false, not as text; put it in quotes: "true"
+open end number: 9999 is read as a number, not as a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+bad tagged number: 'two' looks like a number, but cannot be read as such; put it in quotes if it is text
+
+# UNREADABLE_FILE
+missing file: cannot be read (No such file or directory); name a readable file or folder
+not UTF-8: is not UTF-8 text; save it as UTF-8
+
+# UNSUPPORTED_YAML
+attribute name merge: `<<` is not supported; write the options out
+tag: tag '!secret' is not supported; remove the tag
+tag on mapping: tag 'tag:yaml.org,2002:omap' is not supported; remove the tag
+alias in itself: an alias refers to its own anchor; write the part out
+
+# UNUSED_SOURCE
+source without an attribute: provides no attribute and does not decide existence; name its `attributes`, or remove the
+  source
+"""
+
+YAML_TABLES = (
+    test_yaml_faults_of_attributes.TABLE,
+    test_yaml_faults_of_dimensions.TABLE,
+    test_yaml_faults_of_sources.TABLE,
+    test_yaml_faults_of_text.TABLE,
+)
+INVALID_PATTERNS = {f"pattern {pattern}": pattern for pattern in INVALID}
+YAML_TEXTS: dict[str, str] = {
+    **{str(case.id): case.values[0] for table in YAML_TABLES for case in cases(table)},
+    **{name: text for name, (text, *_) in WHOLE_TEXTS.items()},
+    "alias in itself": ALIAS_IN_ITSELF,
+    "role of an unknown dimension": DIMENSION + FACT.replace("dim_player\n", "dim_plaier\n", 1),
+    "role without a dimension": DIMENSION + FACT.replace("player: dim_player", "player: {key: player}"),
+    "role with fewer columns": DIMENSION + FACT.replace("key: [casino, guest]", "key: guest"),
+    "role with another type": DIMENSION + FACT.replace("{play: bigint}", "{play: bigint, guest: int}"),
+    "fact with a snapshot": DIMENSION + FACT.replace("{feed: ", "{snapshot: "),
+    "fact with two sources": DIMENSION + FACT.replace("  floor:", "  other: {feed: {}}\n  floor:"),
+}
+
+
+def declare(name: str, folder: Path) -> object:
+    """Return what the case of this name declares; its files are written into the folder."""
+    if name in YAML_TEXTS:
+        return parse_declarations(YAML_TEXTS[name], "c.yaml")
+    if name in PYTHON_ONLY:
+        return customer(**PYTHON_ONLY[name][0])
+    if name in INVALID_PATTERNS:
+        return dimension_with_format(INVALID_PATTERNS[name])
+    if name in FILES:
+        return load_files(folder, name)
+    return compare(name)
+
+
+def messages() -> dict[tuple[str, str], str]:
+    """Return the messages of the table by code and name of the case."""
+    parsed = {}
+    for block in MESSAGES.strip().split("\n\n"):
+        code, entries = block.removeprefix("# ").split("\n", 1)
+        for entry in re.split(r"\n(?! )", entries):
+            name, message = re.sub(r"\n +", " ", entry).split(": ", 1)
+            parsed[code, name] = plain(message)
+    return parsed
+
+
+@pytest.mark.parametrize(("code", "name"), messages())
+def test_the_text_of_an_error(tmp_path: Path, code: str, name: str) -> None:
+    errors = declaration_errors(lambda: declare(name, tmp_path))
+    assert [f"{error.problem}; {error.fix}" for error in errors if error.code == code] == [messages()[code, name]]
+
+
+def test_every_rule_of_declarations_has_a_text() -> None:
+    assert {code for code, _ in messages()} == DECLARATION_RULES.keys()
+
+
+def test_a_name_is_that_of_one_case() -> None:
+    yaml_names = [str(case.id) for table in YAML_TABLES for case in cases(table)]
+    names = [*yaml_names, *WHOLE_TEXTS, *INVALID_PATTERNS, *PYTHON_ONLY, *FILES, *DIFFERENCES]
+    assert sorted(set(names)) == sorted(names)
