@@ -1,11 +1,14 @@
 """S32: platform capabilities are probed, not assumed."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from scd_pipeline.delta import capabilities
-from scd_pipeline.errors import UnsupportedDelta
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import SetupError, UnsupportedDelta
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.specification import feed, rule
@@ -51,6 +54,17 @@ def test_merge_gives_the_same_rows_if_rows_cannot_be_replaced_by_their_key(own_t
     result = own_tables.load(dimension, SECOND)
     assert result.rows == {"close": 1, "open": 1, "remove": 1}
     assert_same_rows(BECOMES, own_tables.rows(dimension))
+
+
+@rule("S32")
+@pytest.mark.usefixtures("each_warehouse_probes")
+def test_a_warehouse_that_spark_cannot_write_is_named(tmp_path: Path, spark: SparkSession) -> None:
+    file = tmp_path / "warehouse"
+    file.touch()
+    with pytest.raises(SetupError) as error:
+        _ = Warehouse(spark, file).capabilities
+    assert (error.value.code, error.value.location) == ("STORAGE_NOT_WRITABLE", f"warehouse {file}")
+    assert "An error occurred while calling" not in str(error.value)
 
 
 @rule("S32")

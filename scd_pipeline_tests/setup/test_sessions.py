@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.spark import launch, session
@@ -256,3 +260,46 @@ def test_a_server_that_does_not_answer_is_reported_at_once() -> None:
     with pytest.raises(SetupError) as error:
         session.connect_spark("sc://127.0.0.1:1")
     assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", "sc://127.0.0.1:1")
+
+
+@pytest.mark.slow
+def test_an_interrupted_start_ends_spark_without_a_stack_trace(tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if name not in ("SCD_REMOTE", "SPARK_REMOTE")}
+    command = [sys.executable, "-m", "scd_pipeline", "sql", "SELECT 1"]
+    with (tmp_path / "log").open("w+") as log:
+        started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
+        try:
+            _wait_for_java(started.pid)
+            os.killpg(started.pid, signal.SIGINT)
+            assert started.wait(timeout=60) == ExitCode.INTERRUPTED
+            assert _ends(started.pid)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+    output = (tmp_path / "log").read_text(encoding="utf-8")
+    assert output.strip() == "interrupted; uncommitted changes were discarded; run the same command again to continue"
+
+
+def _processes_of(session: int) -> list[str]:
+    """Return the command lines of the processes of a session."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "-s", str(session)], capture_output=True, text=True, check=False
+    )
+    return [line for line in listed.stdout.splitlines() if "defunct" not in line]
+
+
+def _wait_for_java(session: int) -> None:
+    for _ in range(300):
+        if any("java" in line and "SparkSubmit" in line for line in _processes_of(session)):
+            return
+        time.sleep(0.1)
+    pytest.fail("Java did not start")
+
+
+def _ends(session: int) -> bool:
+    """Return whether no process of a session is left within half a minute."""
+    for _ in range(300):
+        if not _processes_of(session):
+            return True
+        time.sleep(0.1)
+    return False

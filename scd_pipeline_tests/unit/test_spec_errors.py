@@ -10,7 +10,15 @@ import pytest
 
 from scd_pipeline import errors
 from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
-from scd_pipeline.errors import BatchRejected, DeclarationError, LoadError, ScdError, ValidationError, exit_code
+from scd_pipeline.errors import (
+    BatchRejected,
+    DeclarationError,
+    LoadError,
+    ScdError,
+    ValidationError,
+    exit_code,
+    first_line,
+)
 
 FAULT = ValidationError(
     "INVALID_SCD_TYPE", "c.yaml:7", "attributes.city.scd", "9 is not an SCD type", "write 0, 1, 2, 3 or 6"
@@ -73,6 +81,21 @@ def test_an_error_of_a_declaration_has_the_code_of_a_rule_that_a_check_uses() ->
     checks = "".join(file.read_text(encoding="utf-8") for file in package.rglob("*.py") if file.stem != "conditions")
     assert not [code for code in DECLARATION_RULES if f'"{code}"' not in checks]
     assert not DECLARATION_RULES.keys() & CONDITIONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("no such table\n\nin this catalog", "no such table"),
+        (
+            "An error occurred while calling o72.sql.\n: java.io.IOException: disk full\n\tat x",
+            "java.io.IOException: disk full",
+        ),
+        ("", "ValueError"),
+    ],
+)
+def test_the_first_line_of_an_error_is_its_message(text: str, line: str) -> None:
+    assert first_line(ValueError(text)) == line
 
 
 @pytest.mark.parametrize("error", [DeclarationError([FAULT]), BatchRejected("NO_TIME", "b", reason="it has no time")])
