@@ -9,18 +9,18 @@ All functions take states: one row per entity and time, with each attribute wrap
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, WindowSpec
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_AT, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension, ScdType
 from scd_pipeline.expressions import col, null_safe_equal, to_comparable, with_columns
-from scd_pipeline.history.row_windows import time_window, whole_partition
+from scd_pipeline.history.row_windows import RowWindow, RowWindows
 
 LAST_CHANGE = "_last_change"
 
 
-def with_entity_values(states: DataFrame, dimension: Dimension) -> DataFrame:
+def with_entity_values(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Add the values that all versions of an entity have in common.
 
     Returns:
@@ -28,21 +28,18 @@ def with_entity_values(states: DataFrame, dimension: Dimension) -> DataFrame:
         the last change and the value before it), and with `_last_change`: the time at which any of these values last
         changed, NULL if all are NULL and always were.
     """
-    window = time_window(dimension)
+    window = windows.by_time()
     types = attribute_types(dimension)
     values: dict[str, Column] = {}
     for attribute in dimension.attributes:
         comparable = to_comparable(col(attribute.name)["v"], types[attribute.name])
         values.update(_common_values(attribute, comparable, window))
     states = with_columns(_with_last_change(states, dimension, window), values)
-    last_runs = {
-        _run(a.name): F.last(col(_run(a.name)), ignorenulls=True).over(whole_partition(window))
-        for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)
-    }
+    last_runs = {_run(a.name): window.whole().last(col(_run(a.name))) for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)}
     return with_columns(states, last_runs)
 
 
-def version_values(dimension: Dimension, window: WindowSpec) -> dict[str, Column]:
+def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
     """Return the attribute columns of a version; needs the columns of `with_entity_values`.
 
     Args:
@@ -59,7 +56,7 @@ def version_values(dimension: Dimension, window: WindowSpec) -> dict[str, Column
         if attribute.scd is ScdType.HYBRID:
             values[f"current_{name}"] = col(_common(name))
             if attribute.previous:
-                values[f"previous_{name}"] = F.lag(col(name)).over(window)["v"]
+                values[f"previous_{name}"] = window.lag(col(name))["v"]
         if attribute.scd is ScdType.ADD_ATTRIBUTE:
             values[f"previous_{name}"] = col(run)["v"]
             values[f"{name}_changed_at"] = col(run)["at"]
@@ -74,7 +71,7 @@ def _run(name: str) -> str:
     return f"_run_{name}"
 
 
-def _common_values(attribute: Attribute, comparable: Column, window: WindowSpec) -> dict[str, Column]:
+def _common_values(attribute: Attribute, comparable: Column, window: RowWindow) -> dict[str, Column]:
     """Return the columns that an attribute adds to all states; none for type 2 (S8)."""
     match attribute.scd:
         case ScdType.RETAIN_ORIGINAL:
@@ -87,30 +84,31 @@ def _common_values(attribute: Attribute, comparable: Column, window: WindowSpec)
             return {}
 
 
-def _first_value(attribute: Attribute, window: WindowSpec) -> dict[str, Column]:
+def _first_value(attribute: Attribute, window: RowWindow) -> dict[str, Column]:
     """Return the first value that is not NULL, in business time (S6)."""
     value = F.when(col(attribute.name)["v"].isNotNull(), col(attribute.name))
-    return {_common(attribute.name): F.first(value, ignorenulls=True).over(whole_partition(window))["v"]}
+    return {_common(attribute.name): window.whole().first(value)["v"]}
 
 
-def _latest_value(attribute: Attribute, window: WindowSpec) -> dict[str, Column]:
+def _latest_value(attribute: Attribute, window: RowWindow) -> dict[str, Column]:
     """Return the latest value (S7), which is also the current value of type 6 (S10)."""
-    return {_common(attribute.name): F.last(col(attribute.name)).over(whole_partition(window))["v"]}
+    latest = window.whole().last(col(attribute.name), ignore_nulls=False)
+    return {_common(attribute.name): latest["v"]}
 
 
-def _latest_and_previous(attribute: Attribute, comparable: Column, window: WindowSpec) -> dict[str, Column]:
+def _latest_and_previous(attribute: Attribute, comparable: Column, window: RowWindow) -> dict[str, Column]:
     """Return the latest value, and for each change its time and the value before it (S9)."""
     name = attribute.name
-    before = F.lag(col(name)).over(window)
-    comparable_before = F.lag(comparable).over(window)
+    before = window.lag(col(name))
+    comparable_before = window.lag(comparable)
     changes = col(name).isNotNull() & (before.isNull() | ~comparable.eqNullSafe(comparable_before))
     return {
-        _common(name): F.last(col(name)).over(whole_partition(window))["v"],
+        _common(name): window.whole().last(col(name), ignore_nulls=False)["v"],
         _run(name): F.when(changes, F.struct(F.col(EFFECTIVE_AT).alias("at"), before["v"].alias("v"))),
     }
 
 
-def _with_last_change(states: DataFrame, dimension: Dimension, window: WindowSpec) -> DataFrame:
+def _with_last_change(states: DataFrame, dimension: Dimension, window: RowWindow) -> DataFrame:
     """Add `_last_change`: the last time at which any value that all versions have in common changed."""
     types = attribute_types(dimension)
     running: list[Column] = []
@@ -119,13 +117,14 @@ def _with_last_change(states: DataFrame, dimension: Dimension, window: WindowSpe
         if attribute.scd is ScdType.ADD_ROW:
             continue
         if attribute.scd is ScdType.RETAIN_ORIGINAL:
-            value = F.first(F.when(value.isNotNull(), value), ignorenulls=True).over(window)
+            value = window.first(value)
         running.append(to_comparable(value, types[attribute.name]).alias(f"v{len(running)}"))
     if not running:
         return states.withColumn(LAST_CHANGE, F.lit(None).cast("timestamp"))
     states = states.withColumn("_running", F.struct(*running))
-    pairs = [(F.col("_running")[f"v{i}"], F.lag("_running").over(window)[f"v{i}"]) for i in range(len(running))]
+    before = window.lag(F.col("_running"))
+    pairs = [(F.col("_running")[f"v{i}"], before[f"v{i}"]) for i in range(len(running))]
     changed = ~null_safe_equal([now for now, _ in pairs], [before for _, before in pairs])
     return states.withColumn("_change_at", F.when(changed, F.col(EFFECTIVE_AT))).withColumn(
-        LAST_CHANGE, F.max("_change_at").over(whole_partition(window))
+        LAST_CHANGE, window.whole().max(F.col("_change_at"))
     )

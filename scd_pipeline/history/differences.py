@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
@@ -55,7 +55,7 @@ from scd_pipeline.history.existence import (
     with_existence,
     with_presence,
 )
-from scd_pipeline.history.row_windows import rows_before
+from scd_pipeline.history.row_windows import RowWindows
 from scd_pipeline.history.snapshots import BatchChanges, Probe, audit_texts, covered_by, snapshots_to_probe
 
 ORIGIN = "_origin"
@@ -73,6 +73,8 @@ def records_to_store(
     batches: BatchChanges,
     dimension: Dimension,
     checkpoint: Callable[[DataFrame], DataFrame],
+    *,
+    one_record: bool = False,
 ) -> DataFrame:
     """Return the change records to append to the log.
 
@@ -83,6 +85,7 @@ def records_to_store(
         batches: The new and the removed batches, and the stored snapshots.
         dimension: The declaration.
         checkpoint: Computes a frame that several branches of the plan start from.
+        one_record: Whether each entity has exactly one record in `stored` and `raw` together, all of one batch.
 
     Returns:
         Change records with these additional columns:
@@ -99,17 +102,19 @@ def records_to_store(
     old = with_presence(stored.withColumn(ORIGIN, origin), row_timed=batches.row_timed)
     new = with_presence(raw.withColumn(ORIGIN, F.lit("raw")), row_timed=batches.row_timed)
     records = old.unionByName(new)
-    if batches.new_snapshots:
+    windows = RowWindows(dimension, one_record=one_record)
+    if batches.new_snapshots and not one_record:  # a snapshot omits no entity that only its own records have
         records = records.unionByName(_absences(spark, records, batches.new_snapshots, dimension))
     probes = snapshots_to_probe(batches)
     if not probes:
-        return _without_implied(records, batches, dimension)
+        return _without_implied(records, batches, dimension, windows)
     records = checkpoint(records)
-    keys = checkpoint(_changed_keys(records, batches, dimension))
+    keys = checkpoint(_changed_keys(records, batches, dimension, windows))
     records = records.join(F.broadcast(keys), [SOURCE, *dimension.key_names], "left_semi")
     no_probe = {name: F.lit(None).cast(ddl) for name, ddl in _PROBE_COLUMNS.items()}
     probed = records.withColumns(no_probe).unionByName(_probes(spark, records, probes, dimension))
-    return _without_implied(checkpoint(_resolve_probes(probed, batches, dimension)), batches, dimension)
+    resolved = checkpoint(_resolve_probes(probed, batches, dimension, windows))
+    return _without_implied(resolved, batches, dimension, windows)
 
 
 def affected_keys(appended: DataFrame, removed: DataFrame, dimension: Dimension) -> DataFrame:
@@ -165,16 +170,16 @@ def _as_records(rows: DataFrame, origin: str, kind: Column, dimension: Dimension
     )
 
 
-def _changed_keys(records: DataFrame, batches: BatchChanges, dimension: Dimension) -> DataFrame:
+def _changed_keys(records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Return source and key of the entities with a record that is to be stored, or that is removed."""
     names = [SOURCE, *[quote_name(n) for n in dimension.key_names]]
-    new = _without_implied(records, batches, dimension).select(*names)
+    new = _without_implied(records, batches, dimension, windows).select(*names)
     return new.unionByName(records.where(F.col(ORIGIN) == "removed").select(*names)).distinct()
 
 
-def _resolve_probes(records: DataFrame, batches: BatchChanges, dimension: Dimension) -> DataFrame:
+def _resolve_probes(records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Turn each probe into the record that its snapshot implied, derived from the log as it was before this run."""
-    state = _with_state_before(records, F.col(ORIGIN).isin("stored", "removed"), batches, dimension)
+    state = _with_state_before(records, F.col(ORIGIN).isin("stored", "removed"), batches, dimension, windows)
     is_probe = F.col(ORIGIN) == "probe"
     kind = F.when(F.col(ASSERTED_BEFORE), "upsert").when(F.col("_probe_retires"), "delete").otherwise("no_op")
     resolved = {KIND: F.when(is_probe, kind).otherwise(F.col(KIND))}
@@ -185,14 +190,14 @@ def _resolve_probes(records: DataFrame, batches: BatchChanges, dimension: Dimens
     return state.withColumns(resolved).drop(*before, EXISTED_BEFORE, ASSERTED_BEFORE, *_PROBE_COLUMNS)
 
 
-def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimension) -> DataFrame:
+def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Drop stored records, and the records of plain snapshots that repeat what their source had asserted before.
 
     The absence of an entity whose existence is not asserted is implied too. If the entity exists nevertheless, because
     of a row dated before its snapshot, its values are stored (S4).
     """
     in_effect = F.col(ORIGIN) != "removed"
-    state = _with_state_before(records, in_effect, batches, dimension)
+    state = _with_state_before(records, in_effect, batches, dimension, windows)
     types = attribute_types(dimension)
     opening = {a.name: types[a.name] for a in dimension.attributes if a.opens_versions}
     repeats = F.col(ASSERTED_BEFORE) & ~_differs(types)
@@ -207,7 +212,7 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
     flags = {
         DIFFERS: _differs(types, not_provided_is_null=True),
         VERSION_DIFFERS: _differs(opening, not_provided_is_null=True),
-        _HAS_BAD_ROW: _has_bad_row(batches, dimension),
+        _HAS_BAD_ROW: _has_bad_row(batches, windows),
     }
     before = [_before(name) for name in types]
     return state.withColumns(flags).where(~is_implied).drop(_HAS_BAD_ROW, *before)
@@ -231,15 +236,14 @@ def repeats_audit_texts(batches: BatchChanges, dimension: Dimension) -> Column:
     return result
 
 
-def _has_bad_row(batches: BatchChanges, dimension: Dimension) -> Column:
+def _has_bad_row(batches: BatchChanges, windows: RowWindows) -> Column:
     """Return whether the row's batch also has a bad row of the same entity.
 
     The bad row is stored. The snapshot is therefore never probed for this entity, so no record of it can be implied.
     """
     if not any(batch.bad_rows for batch in batches.new_snapshots):
         return F.lit(False)
-    same_batch = Window.partitionBy(SOURCE, *[col(name) for name in dimension.key_names], BATCH)
-    return F.coalesce(F.max(F.col(KIND) == "bad").over(same_batch), F.lit(False))
+    return F.coalesce(windows.same_batch().max(F.col(KIND) == "bad"), F.lit(False))
 
 
 def _before(attribute: str) -> str:
@@ -247,7 +251,9 @@ def _before(attribute: str) -> str:
     return f"_before_{attribute}"
 
 
-def _with_state_before(records: DataFrame, in_effect: Column, batches: BatchChanges, dimension: Dimension) -> DataFrame:
+def _with_state_before(
+    records: DataFrame, in_effect: Column, batches: BatchChanges, dimension: Dimension, windows: RowWindows
+) -> DataFrame:
     """Add what the source had asserted about the entity before each row, considering only rows `in_effect`.
 
     A presence row provides its values only if the entity did not exist (S4).
@@ -255,7 +261,7 @@ def _with_state_before(records: DataFrame, in_effect: Column, batches: BatchChan
     Returns:
         The records with `_asserted_before`, `_existed_before`, and `_before_<attribute>` (wrapped).
     """
-    window = rows_before(dimension)
+    window = windows.rows_before()
     is_upsert = in_effect & (F.col(KIND) == "upsert")
     if batches.row_timed:
         records = with_existence(records, window, in_effect)
@@ -264,10 +270,7 @@ def _with_state_before(records: DataFrame, in_effect: Column, batches: BatchChan
         exists = F.when(is_upsert, True).when(in_effect & (F.col(KIND) == "delete"), False)
         records = records.withColumn(EXISTED_BEFORE, last_flag(exists, window))
         records = records.withColumn(ASSERTED_BEFORE, F.col(EXISTED_BEFORE))
-    before = {
-        _before(name): F.last(F.when(is_upsert, col(name)), ignorenulls=True).over(window)
-        for name in attribute_types(dimension)
-    }
+    before = {_before(name): window.last(F.when(is_upsert, col(name))) for name in attribute_types(dimension)}
     return with_columns(records, before)
 
 

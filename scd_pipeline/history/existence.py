@@ -13,10 +13,11 @@ The values of a row-timed row make the entity exist, but they do not assert exis
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, WindowSpec
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import ASSERTED_AT, CHANNEL, EFFECTIVE_AT, KIND, ROW_AT, ROW_SEQUENCE, SEQUENCE
+from scd_pipeline.history.row_windows import RowWindow
 
 EXISTED_BEFORE = "_existed_before"
 ASSERTED_BEFORE = "_asserted_before"
@@ -50,12 +51,12 @@ def with_presence(records: DataFrame, *, row_timed: bool) -> DataFrame:
     return records.unionByName(presence)
 
 
-def with_existence(rows: DataFrame, before: WindowSpec, in_effect: Column) -> DataFrame:
+def with_existence(rows: DataFrame, before: RowWindow, in_effect: Column) -> DataFrame:
     """Add whether the existence of the entity had been asserted just before each row, and whether the entity existed.
 
     Args:
         rows: Change records with their presence rows (`with_presence`).
-        before: The window of the rows before each row (`row_windows.rows_before`).
+        before: The window of the rows before each row (`RowWindows.rows_before`).
         in_effect: Condition of the rows to consider.
 
     Returns:
@@ -76,6 +77,6 @@ def is_deletion() -> Column:
     return (F.col(KIND) == "delete") & (F.col(ASSERTED_BEFORE) | (F.col(CHANNEL) != "snapshot"))
 
 
-def last_flag(flag: Column, window: WindowSpec) -> Column:
+def last_flag(flag: Column, window: RowWindow) -> Column:
     """Return the last value of the flag that is not NULL, or false if there is none."""
-    return F.coalesce(F.last(flag, ignorenulls=True).over(window), F.lit(False))
+    return F.coalesce(window.last(flag), F.lit(False))

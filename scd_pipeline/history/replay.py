@@ -10,7 +10,7 @@ from scd_pipeline.declaration import Attribute, Dimension, ScdType
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import KeyHash, hash_64
 from scd_pipeline.history.lossless import wrapped_value
-from scd_pipeline.history.row_windows import business_key, time_window
+from scd_pipeline.history.row_windows import RowWindows, business_key
 from scd_pipeline.history.timeline import EXISTS, OPENED_BY, VISIBLE, build_versions, visible_state
 from scd_pipeline.history.transitions import (
     AUDIT_ACTOR,
@@ -39,22 +39,24 @@ def rebuild_versions(transitions: DataFrame, dimension: Dimension, *, key_hash: 
     Returns:
         The rows of the dimension, as `build_timeline` does.
     """
-    window = time_window(dimension)
+    windows = RowWindows(dimension)
+    window = windows.by_time()
     effective = transitions.where(F.col(CHANGE_TYPE) != REFUSED)
     changes = effective.groupBy(*business_key(dimension), F.col(CHANGE_TS).alias(EFFECTIVE_AT)).agg(
         F.max(_exists()).alias(EXISTS),
         F.max(F.when(_exists().isNotNull(), _origin())).alias(OPENED_BY),
         *[F.first(_new_value(a, dimension), ignorenulls=True).alias(a.name) for a in dimension.attributes],
     )
-    running = {name: F.last(col(name), ignorenulls=True).over(window) for name in dimension.attribute_names}
+    running = {name: window.last(col(name)) for name in dimension.attribute_names}
     states = changes.withColumns(
         {
-            EXISTS: F.coalesce(F.last(EXISTS, ignorenulls=True).over(window), F.lit(False)),
-            OPENED_BY: F.last(OPENED_BY, ignorenulls=True).over(window),
+            EXISTS: F.coalesce(window.last(F.col(EXISTS)), F.lit(False)),
+            OPENED_BY: window.last(F.col(OPENED_BY)),
             **running,
         }
     )
-    return build_versions(states.withColumn(VISIBLE, visible_state(dimension)), dimension, key_hash=key_hash)
+    visible = states.withColumn(VISIBLE, visible_state(dimension))
+    return build_versions(visible, dimension, windows, key_hash=key_hash)
 
 
 def _exists() -> Column:

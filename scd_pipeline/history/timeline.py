@@ -20,7 +20,7 @@ Example: an entity with the type 2 attribute `city`.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import (
@@ -56,13 +56,7 @@ from scd_pipeline.history.existence import (
     with_presence,
 )
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
-from scd_pipeline.history.row_windows import (
-    business_key,
-    position_window,
-    rows_before,
-    time_window,
-    whole_partition,
-)
+from scd_pipeline.history.row_windows import RowWindows
 from scd_pipeline.history.schema import BEGINNING, declared_time, dimension_columns, open_end, version_start
 
 EXISTS = "_exists"
@@ -72,7 +66,12 @@ _END = "_end"
 
 
 def build_timeline(
-    records: DataFrame, dimension: Dimension, *, row_timed: bool, key_hash: KeyHash = hash_64
+    records: DataFrame,
+    dimension: Dimension,
+    *,
+    row_timed: bool,
+    one_record: bool = False,
+    key_hash: KeyHash = hash_64,
 ) -> DataFrame:
     """Return the versions of every entity in `records`.
 
@@ -80,30 +79,32 @@ def build_timeline(
         records: All change records (`differences`) in effect, of every source, of each entity that occurs.
         dimension: The declaration.
         row_timed: Whether records of row-timed snapshots are among them (S4).
+        one_record: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
 
     Returns:
         The rows of the dimension with the columns of `dimension_columns`, in that order. Entities that never existed
         have no row. NULL in a type 2 attribute is a value like any other (S8).
     """
-    states = with_running_state(effective_records(records, dimension, row_timed=row_timed), dimension)
-    return build_versions(last_state_per_time(states, dimension), dimension, key_hash=key_hash)
+    windows = RowWindows(dimension, one_record=one_record)
+    states = with_running_state(effective_records(records, windows, row_timed=row_timed), dimension, windows)
+    return build_versions(last_state_per_time(states, windows), dimension, windows, key_hash=key_hash)
 
 
-def effective_records(records: DataFrame, dimension: Dimension, *, row_timed: bool) -> DataFrame:
+def effective_records(records: DataFrame, windows: RowWindows, *, row_timed: bool) -> DataFrame:
     """Return the upserts and deletes that have an effect."""
     rows = records.where(F.col(KIND).isin("upsert", "delete"))
-    return _resolve_presence(rows, dimension) if row_timed else rows
+    return _resolve_presence(rows, windows) if row_timed else rows
 
 
-def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def _resolve_presence(rows: DataFrame, windows: RowWindows) -> DataFrame:
     """Resolve the presence and the absences that row-timed snapshots assert at their own time (S4).
 
     An entity that is present but would be deleted returns with the values of its row. The absence of an entity whose
     existence had not been asserted before is dropped.
     """
     rows = with_presence(rows, row_timed=True)
-    states = with_existence(rows, rows_before(dimension), F.lit(True))
+    states = with_existence(rows, windows.rows_before(), F.lit(True))
     returns = (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE)
     return (
         states.where((F.col(KIND) == "upsert") | returns | is_deletion())
@@ -112,7 +113,7 @@ def _resolve_presence(rows: DataFrame, dimension: Dimension) -> DataFrame:
     )
 
 
-def with_running_state(rows: DataFrame, dimension: Dimension) -> DataFrame:
+def with_running_state(rows: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Add the state of the entity after each record.
 
     Only the existence source creates and deletes entities (S30). An attribute has the value that was provided last,
@@ -123,21 +124,18 @@ def with_running_state(rows: DataFrame, dimension: Dimension) -> DataFrame:
         of the last record that changed the visible state. A record that repeats the state is never that record, so
         that the result is the same whether or not the log stores it.
     """
-    window = position_window(dimension)
+    window = windows.by_position()
     is_decisive = F.col(SOURCE) == dimension.existence_source.name
     exists = F.when(is_decisive, F.col(KIND) == "upsert")
     states = rows.withColumns(
         {
-            EXISTS: F.coalesce(F.last(exists, ignorenulls=True).over(window), F.lit(False)),
-            **{
-                name: F.last(F.when(F.col(KIND) == "upsert", col(name)), True).over(window)
-                for name in dimension.attribute_names
-            },
+            EXISTS: F.coalesce(window.last(exists), F.lit(False)),
+            **{name: window.last(F.when(F.col(KIND) == "upsert", col(name))) for name in dimension.attribute_names},
         }
     ).withColumn(VISIBLE, visible_state(dimension))
-    changed = ~F.col(VISIBLE).eqNullSafe(F.lag(VISIBLE).over(window))
+    changed = ~F.col(VISIBLE).eqNullSafe(window.lag(F.col(VISIBLE)))
     return states.withColumn("_changed", changed).withColumn(
-        OPENED_BY, F.last(F.when(F.col("_changed"), record_origin()), ignorenulls=True).over(window)
+        OPENED_BY, window.last(F.when(F.col("_changed"), record_origin()))
     )
 
 
@@ -164,38 +162,41 @@ def record_origin() -> Column:
     )
 
 
-def last_state_per_time(states: DataFrame, dimension: Dimension) -> DataFrame:
+def last_state_per_time(states: DataFrame, windows: RowWindows) -> DataFrame:
     """Return the state after all records of one time; states between them have no duration (S5)."""
-    next_time = F.lead(EFFECTIVE_AT).over(position_window(dimension))
+    next_time = windows.by_position().lead(F.col(EFFECTIVE_AT))
     return states.withColumn("_next", next_time).where(F.col("_next").isNull() | (F.col("_next") > F.col(EFFECTIVE_AT)))
 
 
-def build_versions(states: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
+def build_versions(
+    states: DataFrame, dimension: Dimension, windows: RowWindows, *, key_hash: KeyHash = hash_64
+) -> DataFrame:
     """Return the versions that follow from states.
 
     Args:
         states: One row per entity and time of change: the business key, `_effective_at`, `_exists`, `_visible`,
             `_opened_by`, and each attribute, wrapped, as of that time.
         dimension: The declaration.
+        windows: The windows over them.
         key_hash: The hash of surrogate keys.
 
     Returns:
         The rows of the dimension, as `build_timeline` does.
     """
-    versions = open_and_close(with_entity_values(states, dimension), dimension)
+    versions = open_and_close(with_entity_values(states, dimension, windows), dimension, windows)
     if not dimension.has_windows:
-        versions = one_row_per_entity(versions, dimension)
+        versions = one_row_per_entity(versions, dimension, windows)
     keyed = versions.withColumn(dimension.surrogate_key, surrogate_key(dimension, key_hash))
     return keyed.select(*[col(name) for name in dimension_columns(dimension)])
 
 
-def open_and_close(states: DataFrame, dimension: Dimension) -> DataFrame:
+def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Return numbered versions with half-open windows (S2) and gaps where the entity did not exist (S18)."""
-    window = time_window(dimension)
-    changes = ~F.col(VISIBLE).eqNullSafe(F.lag(VISIBLE).over(window))
+    window = windows.by_time()
+    changes = ~F.col(VISIBLE).eqNullSafe(window.lag(F.col(VISIBLE)))
     boundaries = states.withColumn("_is_boundary", changes).where(F.col("_is_boundary"))
-    versions = boundaries.withColumn(_END, F.lead(EFFECTIVE_AT).over(window)).where(F.col(EXISTS))
-    numbered = versions.withColumn(VERSION, F.row_number().over(window).cast("int"))
+    versions = boundaries.withColumn(_END, window.lead(F.col(EFFECTIVE_AT))).where(F.col(EXISTS))
+    numbered = versions.withColumn(VERSION, window.row_number().cast("int"))
     change_time = F.col(EFFECTIVE_AT)
     return numbered.withColumns(
         {
@@ -211,17 +212,17 @@ def open_and_close(states: DataFrame, dimension: Dimension) -> DataFrame:
     )
 
 
-def one_row_per_entity(versions: DataFrame, dimension: Dimension) -> DataFrame:
+def one_row_per_entity(versions: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Return one row per entity, for a dimension without windows (S33).
 
     The row is the first version, from the beginning of time. `deleted_at` is the end of the last version.
     """
-    window = Window.partitionBy(*business_key(dimension)).orderBy(F.col(VERSION).asc())
-    first_change = F.first(EFFECTIVE_AT).over(whole_partition(window))
+    window = windows.by_version().whole()
+    first_change = window.first(F.col(EFFECTIVE_AT))
     rows = versions.withColumns(
         {
             EFFECTIVE_FROM: declared_time(BEGINNING),
-            DELETED_AT: F.last(F.struct(_END)).over(whole_partition(window))[_END],
+            DELETED_AT: window.last(F.struct(_END))[_END],
             LAST_UPDATED: F.greatest(first_change, F.col(LAST_CHANGE)),
         }
     ).where(F.col(VERSION) == 1)

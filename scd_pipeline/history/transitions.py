@@ -31,7 +31,7 @@ from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, array_where, col, to_comparable, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries
-from scd_pipeline.history.row_windows import business_key, position_window, time_window, whole_partition
+from scd_pipeline.history.row_windows import RowWindows, business_key
 from scd_pipeline.history.schema import BEGINNING, declared_begin, version_start
 from scd_pipeline.history.timeline import (
     EXISTS,
@@ -79,7 +79,12 @@ def transition_schema(dimension: Dimension) -> list[tuple[str, str]]:
 
 
 def build_transitions(
-    records: DataFrame, dimension: Dimension, *, row_timed: bool, key_hash: KeyHash = hash_64
+    records: DataFrame,
+    dimension: Dimension,
+    *,
+    row_timed: bool,
+    one_record: bool = False,
+    key_hash: KeyHash = hash_64,
 ) -> DataFrame:
     """Return the transitions of every entity in `records` that ever existed.
 
@@ -87,6 +92,7 @@ def build_transitions(
         records: As for `build_timeline`.
         dimension: The declaration.
         row_timed: Whether records of row-timed snapshots are among them (S4).
+        one_record: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
 
     Returns:
@@ -94,10 +100,11 @@ def build_transitions(
         batch is named without its revision. Without a declared actor, `actor` is the pipeline. The maps of old and new
         values do not contain attributes that were not provided.
     """
-    states = with_running_state(effective_records(records, dimension, row_timed=row_timed), dimension)
-    states = with_columns(states, _value_origins(dimension))
-    moments = _with_changes(last_state_per_time(states, dimension), dimension)
-    moments = _with_keys(moments, dimension, key_hash)
+    windows = RowWindows(dimension, one_record=one_record)
+    states = with_running_state(effective_records(records, windows, row_timed=row_timed), dimension, windows)
+    states = with_columns(states, _value_origins(dimension, windows))
+    moments = _with_changes(last_state_per_time(states, windows), dimension, windows)
+    moments = _with_keys(moments, dimension, windows, key_hash)
     candidates: list[Column | None] = [_row_transition(dimension)]
     for source in dimension.sources:
         candidates += [_latest_overwrite(dimension, source), _first_value_overwrite(dimension, source)]
@@ -151,16 +158,16 @@ def _origin(group: str, source: Source) -> str:
     return f"_{group}_origin_{source.name}"
 
 
-def _value_origins(dimension: Dimension) -> dict[str, Column]:
+def _value_origins(dimension: Dimension, windows: RowWindows) -> dict[str, Column]:
     """Return for each source the origin of the last record that changed a latest value, or a type 0 attribute."""
-    window = position_window(dimension)
+    window = windows.by_position()
     origins: dict[str, Column] = {}
     for source in dimension.sources:
         for group, attributes in (("latest", _latest(dimension, source)), ("type_0", _type_0(dimension, source))):
-            changes = [_differs(a, dimension, F.lag(col(a.name)).over(window)) for a in attributes]
+            changes = [_differs(a, dimension, window.lag(col(a.name))) for a in attributes]
             if changes:
                 changed = F.when(any_of(changes), record_origin())
-                origins[_origin(group, source)] = F.last(changed, ignorenulls=True).over(window)
+                origins[_origin(group, source)] = window.last(changed)
     return origins
 
 
@@ -186,19 +193,19 @@ def _changed(name: str) -> str:
     return f"_changed_{name}"
 
 
-def _with_changes(moments: DataFrame, dimension: Dimension) -> DataFrame:
+def _with_changes(moments: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Add the state before each moment, what differs from it, and how the row of the entity changes.
 
     Returns:
         The moments of entities that ever existed, with `_before_<name>`, `_changed_<attribute>`, `_row_change` (INSERT,
         UPDATE, LOGICAL_DELETE or NULL), and for type 0 `_first_<attribute>`: the first value that is not NULL.
     """
-    window = time_window(dimension)
-    before = {_before(n): F.lag(col(n)).over(window) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
+    window = windows.by_time()
+    before = {_before(n): window.lag(col(n)) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
     type_0 = [a.name for s in dimension.sources for a in _type_0(dimension, s)]
-    first = {_first(n): F.first(F.when(col(n)["v"].isNotNull(), col(n)), ignorenulls=True).over(window) for n in type_0}
+    first = {_first(n): window.first(F.when(col(n)["v"].isNotNull(), col(n))) for n in type_0}
     moments = moments.withColumns({**before, **first})
-    moments = with_columns(moments, {_before(_first(n)): F.lag(col(_first(n))).over(window) for n in type_0})
+    moments = with_columns(moments, {_before(_first(n)): window.lag(col(_first(n))) for n in type_0})
     changed = {_changed(a.name): _differs(a, dimension, col(_before(a.name))) for a in dimension.attributes}
     existed_before = F.coalesce(col(_before(EXISTS)), F.lit(False))
     row_change = (
@@ -206,24 +213,24 @@ def _with_changes(moments: DataFrame, dimension: Dimension) -> DataFrame:
         .when(existed_before & ~F.col(EXISTS), LOGICAL_DELETE)
         .when(F.col(EXISTS) & ~F.col(VISIBLE).eqNullSafe(col(_before(VISIBLE))), UPDATE)
     )
-    ever_existed = F.max(EXISTS).over(whole_partition(window))
+    ever_existed = window.whole().max(F.col(EXISTS))
     return moments.withColumns({**changed, _ROW_CHANGE: row_change, "_ever_existed": ever_existed}).where(
         "_ever_existed"
     )
 
 
-def _with_keys(moments: DataFrame, dimension: Dimension, key_hash: KeyHash) -> DataFrame:
+def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, key_hash: KeyHash) -> DataFrame:
     """Add the surrogate key of the version that began last, and of the one before this moment (S14, S29, S33)."""
-    window = time_window(dimension)
+    window = windows.by_time()
     opens = F.col(_ROW_CHANGE).isin(INSERT, UPDATE)
-    numbered = moments.withColumn(VERSION, F.sum(opens.cast("int")).over(window))
+    numbered = moments.withColumn(VERSION, window.sum(opens.cast("int")))
     start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:
         start = F.lit(BEGINNING).cast("timestamp")
     keyed = numbered.withColumn(EFFECTIVE_FROM, start)
-    key = F.last(F.when(opens, surrogate_key(dimension, key_hash)), ignorenulls=True).over(window)
+    key = window.last(F.when(opens, surrogate_key(dimension, key_hash)))
     keyed = keyed.withColumn(_KEY, key)
-    return keyed.withColumn(_before(_KEY), F.lag(_KEY).over(window))
+    return keyed.withColumn(_before(_KEY), window.lag(F.col(_KEY)))
 
 
 @dataclass(frozen=True, slots=True)

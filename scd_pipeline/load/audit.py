@@ -130,6 +130,7 @@ class StepRecords:
         since: No transition before this time differs from the recorded ones; None if any may.
         is_newest: Whether every recorded transition is before `since`.
         entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
+        one_record: Whether every entity has exactly one record in effect.
         new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the list of
             keys has; None if they follow from the rows of the step.
     """
@@ -140,6 +141,7 @@ class StepRecords:
     since: datetime | None
     is_newest: bool = False
     entity_limit: int | None = None
+    one_record: bool = False
     new_keys: DataFrame | None = None
 
 
@@ -304,7 +306,13 @@ def _step_rows(
         causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
         recorded = Recorded(audit.where(may_differ).join(causes, names, "left_semi"), causes)
         in_effect = in_effect.join(causes, names, "left_semi")
-    transitions = build_transitions(in_effect, dimension, row_timed=records.row_timed, key_hash=warehouse.key_hash)
+    transitions = build_transitions(
+        in_effect,
+        dimension,
+        row_timed=records.row_timed,
+        one_record=records.one_record,
+        key_hash=warehouse.key_hash,
+    )
     rows = audit_rows(
         transitions.where(may_differ),
         dimension,

@@ -47,6 +47,7 @@ class Comparison:
         log_rows: The rows of the log of every entity with such a record, and of every removed record.
         entity_limit: As many entities or more have such a record.
         appended: The number of records with a key that the log gets.
+        one_record: Whether every entity has exactly one record, as in a first load.
     """
 
     intake: IntakeResult
@@ -54,6 +55,7 @@ class Comparison:
     log_rows: DataFrame
     entity_limit: int = 0
     appended: int = 0
+    one_record: bool = False
 
     def removed_records(self) -> DataFrame:
         """Return the stored records of batches that are replaced or withdrawn."""
@@ -73,7 +75,8 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
             limit = record_count + sum(batch.rows for batch in compared.removed)
-            return Comparison(compared, records, log_rows, limit, appended)
+            one_record = _has_one_record_per_entity(state, compared)
+            return Comparison(compared, records, log_rows, limit, appended, one_record)
         intake = compared.without(rejections)
     return Comparison(intake, None, state.log.rows())
 
@@ -111,8 +114,24 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
         if batches.new_snapshots and intake.narrowed is None:
             delivered = delivered.join(entities, names, "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
-    records = records_to_store(warehouse.spark, stored, delivered, batches, state.dimension, checkpoint)
+    one_record = _has_one_record_per_entity(state, intake)
+    records = records_to_store(
+        warehouse.spark, stored, delivered, batches, state.dimension, checkpoint, one_record=one_record
+    )
     return checkpoint(records), log_rows
+
+
+def _has_one_record_per_entity(state: StoredState, intake: IntakeResult) -> bool:
+    """Return whether one batch is loaded into an empty log, with one row for each entity, by its counts.
+
+    All its rows have the time of their delivery and no sequence, so that only rows of one entity are at one position.
+    """
+    if state.batches or len(intake.accepted) != 1:
+        return False
+    (batch,) = intake.accepted
+    channel = state.dimension.source(batch.source).channel(batch.channel)
+    has_one_position = channel.effective_at is None and channel.sequence is None
+    return has_one_position and not batch.withdrawn and batch.entities == batch.rows
 
 
 def _entities_that_may_change(

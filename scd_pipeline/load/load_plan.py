@@ -218,5 +218,6 @@ def _step_records(state: StoredState, comparison: Comparison, actions: RowAction
         since=since,
         is_newest=is_newest(since, state.batches),
         entity_limit=comparison.entity_limit,
+        one_record=comparison.one_record,
         new_keys=actions.new_keys,
     )

@@ -104,7 +104,13 @@ def plan_row_actions(
         before = stored.join(keys, names, "left_semi") if state.rows is not None else stored
         records = _records_of(state, comparison, keys)
         row_timed = comparison.intake.is_row_timed
-        after = build_timeline(records, dimension, row_timed=row_timed, key_hash=warehouse.key_hash)
+        after = build_timeline(
+            records,
+            dimension,
+            row_timed=row_timed,
+            one_record=comparison.one_record,
+            key_hash=warehouse.key_hash,
+        )
     if recomputed is not None:
         others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
         others = checkpoint(others)
