@@ -72,24 +72,25 @@ def checkpoint(frame: DataFrame) -> DataFrame:
 
 
 def checkpoint_with_counts(
-    frame: DataFrame, counts: Mapping[str, Column], where: Column
+    frame: DataFrame, counts: Mapping[str, Column], where: Column | None = None
 ) -> tuple[DataFrame, dict[str, int]]:
     """Compute a frame once, return those of its rows for which `where` is true, and counts over all of its rows.
 
-    The counts are exact if the rows of `frame` come from a shuffle: Spark counts the rows of a task that is repeated
-    after a loss twice only before a shuffle.
+    The counts are exact if no shuffle follows the rows of `frame` in the plan: Spark counts the rows of a task that is
+    repeated after a loss twice only before a shuffle.
 
     Args:
         frame: Any rows.
         counts: Aggregates that are integers or NULL, by name.
-        where: The condition of the returned rows.
+        where: The condition of the returned rows; by default all.
 
     Returns:
         The checkpoint, and the aggregates; 0 for NULL.
     """
     name = uuid.uuid4().hex
     observation = Observation(name)
-    selected = frame.observe(observation, *[value.alias(key) for key, value in counts.items()]).where(where)
+    observed = frame.observe(observation, *[value.alias(key) for key, value in counts.items()])
+    selected = observed if where is None else observed.where(where)
     computed = checkpoint(selected)
     # Over Spark Connect, a checkpoint reports its counts to the frame alone.
     executed = selected.executionInfo if is_remote() else None

@@ -13,6 +13,7 @@ from scd_pipeline.history.schema import dimension_columns, dimension_schema
 
 ACTION = "_action"
 OPEN, CLOSE, OVERWRITE, REMOVE = "open", "close", "overwrite", "remove"
+ACTIONS = (OPEN, CLOSE, OVERWRITE, REMOVE)
 
 
 def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:

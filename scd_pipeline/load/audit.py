@@ -133,6 +133,7 @@ class StepRecords:
         one_record: Whether every entity has exactly one record in effect.
         new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the list of
             keys has; None if they follow from the rows of the step.
+        new_key_count: The number of `new_keys`.
     """
 
     changed: DataFrame
@@ -143,6 +144,7 @@ class StepRecords:
     entity_limit: int | None = None
     one_record: bool = False
     new_keys: DataFrame | None = None
+    new_key_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +221,12 @@ def record_from(
         # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
         opened = sum(counts[change_type] for change_type in _OPENING)
         if opened:
-            new = records.new_keys
+            new, count = records.new_keys, records.new_key_count
             if new is None:
-                new = keys_to_append(keys, last_keys, _opened_keys(rows, dimension), opened, dimension)
-            last_keys = append_keys(keys, last_keys, new, dimension, run_id)
+                assigned = _opened_keys(rows, dimension)
+                assigned = assigned if records.one_record else assigned.distinct()
+                new, count = keys_to_append(keys, last_keys, assigned, opened, dimension)
+            last_keys = append_keys(keys, last_keys, new, dimension, run_id, count=count)
         marks = {
             **log_mark(log_commit, step.log_commit),
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
@@ -325,7 +329,7 @@ def _step_rows(
 
 
 def _opened_keys(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the surrogate keys of the versions that audit rows with `effective_from` open, with their versions."""
+    """Return the surrogate key of each version that audit rows with `effective_from` open, and the version."""
     opens = rows.where(F.col(CHANGE_TYPE).isin(*_OPENING))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
-    return opens.select(new_key, *[col(name) for name in dimension.key_names], EFFECTIVE_FROM).distinct()
+    return opens.select(new_key, *[col(name) for name in dimension.key_names], EFFECTIVE_FROM)

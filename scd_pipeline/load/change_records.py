@@ -16,7 +16,7 @@ from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, key_text
-from scd_pipeline.frames import checkpoint, with_broadcast
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
@@ -25,6 +25,9 @@ from scd_pipeline.history.snapshots import BatchChanges
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
+_OBSERVED_BATCHES = 4
+"""Up to how many batches are counted by the query that computes their records: each has eight counts of its own."""
+_RECORDS, _APPENDED = "_records", "_appended"
 _COMPARISON_COLUMNS = (
     ORIGIN,
     EXISTED_BEFORE,
@@ -70,7 +73,7 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     """
     while intake.accepted or intake.removed:
         records, log_rows = _compare_once(warehouse, state, intake)
-        counts, record_count, appended = _count_changes(records, intake.accepted, state.dimension)
+        records, counts, record_count, appended = _with_counts(records, intake.accepted, state.dimension)
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
@@ -95,7 +98,7 @@ def applied_state(state: StoredState) -> AppliedState | None:
 
 
 def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> tuple[DataFrame, DataFrame]:
-    """Return the change records to append, and the rows of the log of the entities that were compared."""
+    """Return the change records to append, not computed yet, and the rows of the log of the compared entities."""
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
     removed_ids = {batch.records_batch_id for batch in intake.removed}
     in_effect = batches_in_effect(list(state.batches))
@@ -118,7 +121,7 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
     records = records_to_store(
         warehouse.spark, stored, delivered, batches, state.dimension, checkpoint, one_record=one_record
     )
-    return checkpoint(records), log_rows
+    return records, log_rows
 
 
 def _has_one_record_per_entity(state: StoredState, intake: IntakeResult) -> bool:
@@ -163,14 +166,39 @@ def _entities_that_may_change(
     return with_broadcast(entities, entities.count())
 
 
-def _count_changes(
+def _with_counts(
     records: DataFrame, batches: Sequence[Batch], dimension: Dimension
-) -> tuple[dict[str, ChangeCounts], int, int]:
-    """Return the counts of each batch by its id (`ChangeCounts`), the number of all records, and of those to append."""
+) -> tuple[DataFrame, dict[str, ChangeCounts], int, int]:
+    """Compute change records and count them: by the query that computes them, if that is possible.
+
+    Returns:
+        The records, the counts of each batch by its id, the number of all records, and of those to append.
+    """
+    names = [field.name for field in fields(ChangeCounts)]
+    if len(batches) > _OBSERVED_BATCHES or any(batch.row_times or batch.bad_rows for batch in batches):
+        records = checkpoint(records)
+        rows = _counts_of_entities(records, batches, dimension).collect()
+        by_batch = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
+        record_count, appended = (sum(row[name] for row in rows) for name in (_RECORDS, _APPENDED))
+        return records, by_batch, record_count, appended
+    counts = {_RECORDS: F.count(F.lit(1)), _APPENDED: F.count_if(_is_appended())}
+    for number, batch in enumerate(batches):
+        is_of_batch = F.col(BATCH) == batch.id
+        counts |= {f"{number} {name}": F.count_if(is_of_batch & flag) for name, flag in _row_flags().items()}
+    records, observed = checkpoint_with_counts(records, counts)
+    by_batch = {
+        batch.id: ChangeCounts(**{name: observed.get(f"{number} {name}", 0) for name in names})
+        for number, batch in enumerate(batches)
+    }
+    return records, by_batch, observed[_RECORDS], observed[_APPENDED]
+
+
+def _row_flags() -> dict[str, Column]:
+    """Return the conditions of the rows that are counted, by the name of the count."""
     delivered = F.col(ORIGIN) == "raw"
     existed, asserted = F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
     upserts, deletes = delivered & (F.col(KIND) == "upsert"), F.col(KIND) == "delete"
-    flags = {
+    return {
         "new": upserts & ~existed,
         "changed": upserts & existed & F.col(DIFFERS),
         "closed": deletes & existed & F.col(ORIGIN).isin("raw", "absent"),
@@ -178,28 +206,28 @@ def _count_changes(
         "retired": deletes & (F.col(ORIGIN) == "absent"),
         "unasserted": upserts & ~asserted,
     }
+
+
+def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension: Dimension) -> DataFrame:
+    """Return the counts of each batch, also those of entities with rows of presence or bad rows."""
+    delivered, asserted = F.col(ORIGIN) == "raw", F.col(ASSERTED_BEFORE)
     # Of several rows of an entity, the presence of the first one asserts the existence for the next ones.
     present = F.min(F.when(delivered & (F.col(KIND) == "presence"), asserted))
     bad = F.max(F.when(delivered & (F.col(KIND) == "bad") & _is_in_scope(batches), asserted))
+    flags = {**_row_flags(), _RECORDS: F.lit(True), _APPENDED: _is_appended()}
     entities = records.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
-        *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],
-        F.max(upserts).alias("_upserts"),
+        *[F.sum(flag.cast("int")).alias(name) for name, flag in flags.items()],
+        F.max(delivered & (F.col(KIND) == "upsert")).alias("_upserts"),
         F.coalesce(present, F.lit(False)).alias("_present"),
         F.coalesce(bad, F.lit(False)).alias("_bad"),
-        F.count("*").alias("_records"),
-        F.count_if(_is_appended()).alias("_appended"),
     )
     by_entity = {
         "asserted_present": F.col("_present"),
         "asserted_bad": F.col("_bad") & ~F.col("_upserts"),
     }
-    sums = [F.sum(f"_{name}").cast("bigint").alias(name) for name in flags]
-    sums += [F.sum(flag.cast("int")).cast("bigint").alias(name) for name, flag in by_entity.items()]
-    names = [field.name for field in fields(ChangeCounts)]
-    sums += [F.sum(name).alias(name) for name in ("_records", "_appended")]
-    rows = entities.groupBy(BATCH).agg(*sums).collect()
-    counts = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
-    return counts, sum(row["_records"] for row in rows), sum(row["_appended"] for row in rows)
+    sums = [F.sum(name).alias(name) for name in flags]
+    sums += [F.sum(flag.cast("int")).alias(name) for name, flag in by_entity.items()]
+    return entities.groupBy(BATCH).agg(*sums)
 
 
 def _is_in_scope(batches: Sequence[Batch]) -> Column:

@@ -104,8 +104,10 @@ def _append_missing(
 
 def keys_to_append(
     keys: Table, last: PipelineCommit, assigned: DataFrame, row_limit: int, dimension: Dimension
-) -> DataFrame:
-    """Return the assigned keys that the list lacks; the cost is a scan of one column of a list that has commits.
+) -> tuple[DataFrame, int]:
+    """Return the assigned keys that the list lacks, and an upper bound of their number that is 0 if there are none.
+
+    The cost is a scan of one column of a list that has commits.
 
     Args:
         keys: The list of keys.
@@ -115,22 +117,26 @@ def keys_to_append(
         dimension: The declaration.
     """
     if not last.number:
-        return assigned
+        return assigned, row_limit
     names = [dimension.surrogate_key]
     stored = keys.read(last.newest).select(col(dimension.surrogate_key))
     existing = with_broadcast(stored.join(with_broadcast(assigned, row_limit), names, "left_semi"), row_limit)
-    return checkpoint(assigned.join(existing, names, "left_anti"))
+    new = checkpoint(assigned.join(existing, names, "left_anti"))
+    return new, new.count()
 
 
-def append_keys(keys: Table, last: PipelineCommit, new: DataFrame, dimension: Dimension, run_id: str) -> PipelineCommit:
+def append_keys(
+    keys: Table, last: PipelineCommit, new: DataFrame, dimension: Dimension, run_id: str, *, count: int
+) -> PipelineCommit:
     """Append keys that the list lacks, and return its last commit.
 
     This precedes the commit of the audit, so that a step of a killed run is repeated (S14).
 
     Args:
         new: The columns of `keys_schema`, one row for each key.
+        count: An upper bound of the number of its rows; 0 if it has none.
     """
-    if new.isEmpty():
+    if not count:
         return last
     return keys.append(new.select(*[col(name) for name, _ in keys_schema(dimension)]), last.next(run_id=run_id))
 

@@ -220,4 +220,5 @@ def _step_records(state: StoredState, comparison: Comparison, actions: RowAction
         entity_limit=comparison.entity_limit,
         one_record=comparison.one_record,
         new_keys=actions.new_keys,
+        new_key_count=actions.new_key_count,
     )

@@ -17,8 +17,8 @@ from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint, empty_frame, union_all, with_broadcast
-from scd_pipeline.history.actions import ACTION, OPEN, REMOVE, row_actions
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, empty_frame, union_all, with_broadcast
+from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, row_actions
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -69,7 +69,8 @@ class RowActions:
 
     `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact. `records`
     are the change records in effect of the affected entities; None if the log affects none. `new_keys` are the opened
-    versions that the list of surrogate keys lacks, with its columns; None if the list was not read.
+    versions that the list of surrogate keys lacks, with its columns; None if the list was not read. `new_key_count` is
+    their number.
     """
 
     rows: DataFrame
@@ -77,6 +78,7 @@ class RowActions:
     unknown_members: Mapping[str, int]
     records: DataFrame | None = None
     new_keys: DataFrame | None = None
+    new_key_count: int = 0
 
 
 def plan_row_actions(
@@ -116,8 +118,7 @@ def plan_row_actions(
         others = checkpoint(others)
         before, after = before.unionByName(others), after.unionByName(others)
     after = checkpoint(extension.add_columns(after) if extension else after)
-    actions = checkpoint(row_actions(before, after, dimension))
-    counts, unknown_members = _counts(actions, key_columns)
+    actions, counts, unknown_members = _counted(row_actions(before, after, dimension), key_columns)
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
     assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
@@ -125,16 +126,20 @@ def plan_row_actions(
     new_keys = None
     if state.keys_are_listed and assigned is not None:
         new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti") if assigned_count else opened
-    return RowActions(actions, counts, unknown_members, records, new_keys)
+    new_key_count = counts.get(OPEN, 0) - assigned_count
+    return RowActions(actions, counts, unknown_members, records, new_keys, new_key_count)
 
 
-def _counts(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the number of rows by action, and of the written ones with the key of the unknown member by role."""
-    unknown = [F.count_if(col(name) == UNKNOWN_KEY) for name in key_columns.values()]
-    groups = [tuple(row) for row in actions.groupBy(ACTION).agg(F.count("*"), *unknown).collect()]
-    written = [numbers for action, _, *numbers in groups if action != REMOVE]
-    sums = {role: sum(numbers[n] for numbers in written) for n, role in enumerate(key_columns)}
-    return {action: count for action, count, *_ in groups}, sums
+def _counted(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
+    """Compute row actions, and count the rows by action, and the written ones with an unknown member by role."""
+    is_written = F.col(ACTION) != REMOVE
+    unknown = {role: F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()}
+    roles = {f"role {role}": count for role, count in unknown.items()}
+    computed, counts = checkpoint_with_counts(
+        actions, {**{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}, **roles}
+    )
+    by_action = {action: counts[action] for action in ACTIONS if counts[action]}
+    return computed, by_action, {role: counts[f"role {role}"] for role in key_columns}
 
 
 def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
@@ -21,6 +21,7 @@ from scd_pipeline.spark.remote import require_server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_FUNCTION_CLASSES = ("functions", "org.apache.spark.sql.functions", "PythonUtils")
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
 
 
@@ -63,6 +64,7 @@ def local_spark(
     _disable_query_logs()
     with _process_environment(launch_environment(os.environ, java_home)), _deferred_interrupt():
         spark = builder.getOrCreate()
+    _cache_java_functions(spark)
     if DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise SetupError("SESSION_WITHOUT_DELTA")
     return spark
@@ -113,6 +115,29 @@ def open_spark(
     installed = installation or find_installation(environment)
     scratch = environment.cache_folder / "spark-warehouse"
     return local_spark(scratch, jars=installed.jars, java_home=installed.java_home, quick=quick, extra=extra)
+
+
+class _CachedClass:
+    """A class of Java whose static functions are looked up once."""
+
+    def __init__(self, java_class: Any) -> None:
+        self._java_class = java_class
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._java_class, name)
+        setattr(self, name, function)
+        return function
+
+
+def _cache_java_functions(spark: SparkSession) -> None:
+    """Make PySpark look up Java's functions for columns once, instead of asking Java at each call.
+
+    A load builds its plans by thousands of such calls, of which the two lookups take more time than the call itself.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    for name in _FUNCTION_CLASSES:
+        if name not in vars(jvm):
+            setattr(jvm, name, _CachedClass(getattr(jvm, name)))
 
 
 def _disable_query_logs() -> None:

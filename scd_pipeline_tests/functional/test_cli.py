@@ -155,7 +155,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
         (["as-of", "dim_legislator", "2016-13-01"], 2, "[INVALID_TIME] 2016-13-01"),
         (["as-of", "dim_legislator", "20160101"], 2, "[INVALID_TIME] 20160101"),
         (["as-of", "dim_legislater", "2016-01-01"], 2, "did you mean dim_legislator?"),
-        (["as-of", "dim_senator_of_rome", "2016-01-01"], 5, "dim_senator_of_rome"),
+        (["as-of", "planets", "2016-01-01"], 5, "planets"),
         (["history", "dim_legislator", "bioguid=x"], 2, "did you mean bioguide?"),
         (["history", "dim_legislator", "bioguide"], 2, "[INVALID_CONDITION] bioguide"),
         (["audit", "fct_committee_seat"], 5, "fct_committee_seat_batches"),
