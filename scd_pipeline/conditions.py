@@ -207,7 +207,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "compute the load again from the new state of the table",
     ),
     "STORAGE_NOT_WRITABLE": Condition(
-        "Spark cannot create a table in it ({reason}); expected a folder or bucket that Spark can write",
+        "Spark cannot use it ({reason}); expected a folder or bucket that Spark can read and write",
         "correct the address or the permissions; a bucket also needs the jars of its file system in Spark",
     ),
     "NO_WAY_TO_WRITE": Condition(

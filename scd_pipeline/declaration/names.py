@@ -73,7 +73,7 @@ def counted(count: int, noun: str) -> str:
     """Return a number of things as text, such as `1 row` or `2 deliveries`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{count} {noun}s"
 
 
 def did_you_mean(option: object, options: Iterable[str]) -> str:

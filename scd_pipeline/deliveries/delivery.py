@@ -141,7 +141,8 @@ class Delivery:
         channel = self.declared_channel(dimension)
         if self.at is not None:
             return to_utc(self.at)
-        has_other_time = self.sealed or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at)
+        is_discovered = self.sealed or self.partition is not None
+        has_other_time = is_discovered or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at)
         return None if has_other_time else to_instant(self.name)
 
     def missing_time(self, dimension: Dimension) -> str:

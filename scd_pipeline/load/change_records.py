@@ -26,7 +26,7 @@ from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
 _OBSERVED_BATCHES = 4
-"""Up to how many batches are counted by the query that computes their records: each has eight counts of its own."""
+"""Up to how many batches are counted by the query that computes their records: each has six counts of its own."""
 _RECORDS, _APPENDED = "_records", "_appended"
 _COMPARISON_COLUMNS = (
     ORIGIN,
@@ -216,7 +216,7 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
     bad = F.max(F.when(delivered & (F.col(KIND) == "bad") & _is_in_scope(batches), asserted))
     flags = {**_row_flags(), _RECORDS: F.lit(True), _APPENDED: _is_appended()}
     entities = records.groupBy(BATCH, *[col(name) for name in dimension.key_names]).agg(
-        *[F.sum(flag.cast("int")).alias(name) for name, flag in flags.items()],
+        *[F.sum(flag.cast("int")).alias(f"_{name}") for name, flag in flags.items()],  # no key begins with `_`
         F.max(delivered & (F.col(KIND) == "upsert")).alias("_upserts"),
         F.coalesce(present, F.lit(False)).alias("_present"),
         F.coalesce(bad, F.lit(False)).alias("_bad"),
@@ -225,7 +225,7 @@ def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension:
         "asserted_present": F.col("_present"),
         "asserted_bad": F.col("_bad") & ~F.col("_upserts"),
     }
-    sums = [F.sum(name).alias(name) for name in flags]
+    sums = [F.sum(f"_{name}").alias(name) for name in flags]
     sums += [F.sum(flag.cast("int")).alias(name) for name, flag in by_entity.items()]
     return entities.groupBy(BATCH).agg(*sums)
 

@@ -134,7 +134,7 @@ def append_keys(
 
     Args:
         new: The columns of `keys_schema`, one row for each key.
-        count: An upper bound of the number of its rows; 0 if it has none.
+        count: The number of its rows or more; 0 if it has none.
     """
     if not count:
         return last

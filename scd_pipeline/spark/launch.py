@@ -10,7 +10,14 @@ from pathlib import Path
 
 from scd_pipeline.errors import SetupError
 
-_REDIRECTING_VARIABLES = {"SPARK_REMOTE", "SPARK_MASTER", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_SUBMIT_ARGS"}
+_REDIRECTING_VARIABLES = {
+    "SPARK_REMOTE",
+    "SPARK_MASTER",
+    "SPARK_API_MODE",
+    "SPARK_CONNECT_MODE",
+    "SPARK_CONNECT_MODE_ENABLED",
+    "PYSPARK_SUBMIT_ARGS",
+}
 """Variables that would start another Spark, connect to a remote one, or add arguments."""
 
 

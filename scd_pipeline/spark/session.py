@@ -172,7 +172,8 @@ def _deferred_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is remember:  # else PySpark has set its own, which cancels running queries
+        is_own = signal.getsignal(signal.SIGINT) is remember  # else PySpark has set its own, which cancels queries
+        if is_own and before is not None:
             signal.signal(signal.SIGINT, before)
     if interrupts:
         raise KeyboardInterrupt

@@ -204,7 +204,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     def fail(own: Settings, **_: object) -> None:
         settings.append(own)
-        raise SetupError("TABLE_NOT_FOUND", "dim_x", warehouse="w", nearest="dim_y")
+        raise SetupError("TABLE_NOT_LOADED", "dim_x", table="dim_x", warehouse="w")
 
     monkeypatch.setattr(Settings, "open", fail)
     return settings

@@ -652,3 +652,12 @@ def test_a_scope_may_be_empty() -> None:
     """Such a snapshot covers no entity, like one without rows whose scope is derived from its rows."""
     delivery = Delivery("pos", "d1", "snapshot", at=utc(2024, 1, 1), scope=[])
     assert delivery.batch(BY_REGION).scope_columns == ("region",)
+
+
+@pytest.mark.parametrize("key", ["closed", "New", "changed"])
+def test_a_key_may_have_the_name_of_a_count(spark: SparkSession, tmp_path: Path, key: str) -> None:
+    """The counts of a batch with a bad row are aggregated by the business key."""
+    dimension = Dimension("dim_x", {key: "int"}, {"a": 2}, Source("s", snapshot=Snapshot(), bad_row_limit=1.0))
+    rows = [{key: "1", "a": "x"}, {key: "2", "a": "y"}, {key: "none", "a": "z"}]
+    load_plan = planned(spark, tmp_path, dimension, [Delivery("s", "2024-01-01", frame=rows)])
+    assert [(batch.outcome, batch.bad_rows, batch.new) for batch in load_plan.results] == [("accepted", 1, 2)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scd_pipeline.components.load_metadata import log_counts, table_counts
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult
@@ -44,3 +47,11 @@ def test_bad_values_that_were_set_to_null_are_counted() -> None:
     batch = BatchResult("crm/snapshot/1/1", "crm", "snapshot", "1", "accepted", rows=3, nulled_values=2)
     assert str(batch) == "crm/snapshot/1/1: accepted, 3 rows: 0 new, 0 changed, 0 closed, 2 bad values set to NULL"
     assert log_counts(LoadResult("dim_player", (batch,), {}, 2, 1, 0.1))["values_set_to_null"] == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [(0, "row", "0 rows"), (1, "delivery", "1 delivery"), (2, "delivery", "2 deliveries"), (3, "day", "3 days")],
+)
+def test_a_count_and_its_noun_agree(count: int, noun: str, text: str) -> None:
+    assert counted(count, noun) == text
