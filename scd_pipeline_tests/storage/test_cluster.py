@@ -49,7 +49,11 @@ def daemon(folder: Path, java_home: Path | None, *command: str) -> Iterator[Path
         yield log
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # a worker whose executors were killed may wait for them
+            process.kill()
+            process.wait()
 
 
 def logged(log: Path, pattern: str) -> str:
