@@ -72,13 +72,13 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     with, so the others are compared again without it.
     """
     while intake.accepted or intake.removed:
-        records, log_rows = _compare_once(warehouse, state, intake)
+        one_record = _has_one_record_per_entity(state, intake)
+        records, log_rows = _compare_once(warehouse, state, intake, one_record=one_record)
         records, counts, record_count, appended = _with_counts(records, intake.accepted, state.dimension)
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
             limit = record_count + sum(batch.rows for batch in compared.removed)
-            one_record = _has_one_record_per_entity(state, compared)
             return Comparison(compared, records, log_rows, limit, appended, one_record)
         intake = compared.without(rejections)
     return Comparison(intake, None, state.log.rows())
@@ -97,7 +97,9 @@ def applied_state(state: StoredState) -> AppliedState | None:
     return AppliedState(rows, state.log.rows(), tuple(batches_in_effect(list(state.batches))))
 
 
-def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> tuple[DataFrame, DataFrame]:
+def _compare_once(
+    warehouse: Warehouse, state: StoredState, intake: IntakeResult, *, one_record: bool
+) -> tuple[DataFrame, DataFrame]:
     """Return the change records to append, not computed yet, and the rows of the log of the compared entities."""
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
     removed_ids = {batch.records_batch_id for batch in intake.removed}
@@ -117,7 +119,6 @@ def _compare_once(warehouse: Warehouse, state: StoredState, intake: IntakeResult
         if batches.new_snapshots and intake.narrowed is None:
             delivered = delivered.join(entities, names, "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
-    one_record = _has_one_record_per_entity(state, intake)
     records = records_to_store(
         warehouse.spark, stored, delivered, batches, state.dimension, checkpoint, one_record=one_record
     )
@@ -181,10 +182,10 @@ def _with_counts(
         by_batch = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
         record_count, appended = (sum(row[name] for row in rows) for name in (_RECORDS, _APPENDED))
         return records, by_batch, record_count, appended
-    counts = {_RECORDS: F.count(F.lit(1)), _APPENDED: F.count_if(_is_appended())}
+    counts, flags = {_RECORDS: F.count(F.lit(1)), _APPENDED: F.count_if(_is_appended())}, _row_flags()
     for number, batch in enumerate(batches):
         is_of_batch = F.col(BATCH) == batch.id
-        counts |= {f"{number} {name}": F.count_if(is_of_batch & flag) for name, flag in _row_flags().items()}
+        counts |= {f"{number} {name}": F.count_if(is_of_batch & flag) for name, flag in flags.items()}
     records, observed = checkpoint_with_counts(records, counts)
     by_batch = {
         batch.id: ChangeCounts(**{name: observed.get(f"{number} {name}", 0) for name in names})

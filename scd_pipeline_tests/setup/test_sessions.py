@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -269,10 +270,10 @@ def test_an_interrupted_start_ends_spark_without_a_stack_trace(tmp_path: Path) -
     with (tmp_path / "log").open("w+") as log:
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
         try:
-            _wait_for_java(started.pid)
+            assert _becomes_true(lambda: any("SparkSubmit" in line for line in _processes_of(started.pid)))
             os.killpg(started.pid, signal.SIGINT)
             assert started.wait(timeout=60) == ExitCode.INTERRUPTED
-            assert _ends(started.pid)
+            assert _becomes_true(lambda: not _processes_of(started.pid))
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(started.pid, signal.SIGKILL)
@@ -288,18 +289,10 @@ def _processes_of(session: int) -> list[str]:
     return [line for line in listed.stdout.splitlines() if "defunct" not in line]
 
 
-def _wait_for_java(session: int) -> None:
+def _becomes_true(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition is true within half a minute."""
     for _ in range(300):
-        if any("java" in line and "SparkSubmit" in line for line in _processes_of(session)):
-            return
-        time.sleep(0.1)
-    pytest.fail("Java did not start")
-
-
-def _ends(session: int) -> bool:
-    """Return whether no process of a session is left within half a minute."""
-    for _ in range(300):
-        if not _processes_of(session):
+        if condition():
             return True
         time.sleep(0.1)
     return False
