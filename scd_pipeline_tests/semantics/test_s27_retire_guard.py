@@ -730,7 +730,9 @@ def test_consecutive_snapshots_without_common_entities_are_all_rejected(
     comparisons: list[int] = []
     compare_once = change_records._compare_once
     monkeypatch.setattr(
-        change_records, "_compare_once", lambda *arguments: comparisons.append(1) or compare_once(*arguments)
+        change_records,
+        "_compare_once",
+        lambda *arguments, **options: comparisons.append(1) or compare_once(*arguments, **options),
     )
     deliveries = snapshots(
         """
