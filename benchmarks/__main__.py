@@ -13,8 +13,10 @@ from pathlib import Path
 
 import scd_pipeline
 from benchmarks.catalog import WORK
+from benchmarks.commands import are_measured, run_commands
 from benchmarks.contestants.registry import CONTESTANTS
-from benchmarks.report import table, write_report
+from benchmarks.layouts import Bench
+from benchmarks.report import layout_table, seconds_table, table, write_report
 from benchmarks.results import read_results
 from benchmarks.runner import Runner
 from benchmarks.session import environment, start_session
@@ -25,6 +27,8 @@ REPORT = Path(__file__).parent / "results"
 WARM_UP_SIZE = 50_000
 QUICK_SIZE = 100_000
 HOURS = 2.0
+COMMAND_ROUNDS = 3
+LAYOUT_SIZES = (1_000_000, 5_000_000, 20_000_000)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -55,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     short = commands.add_parser("quick", parents=[shared], help="run a few work items once; fail unless rows are equal")
     short.set_defaults(command=_quick)
     short.add_argument("--size", type=_number, default=QUICK_SIZE, help="number of customers [100000]")
+
+    processes = commands.add_parser("commands", parents=[shared], help="run commands and Dagster's runs as processes")
+    processes.set_defaults(command=_commands)
+    processes.add_argument("--rounds", type=int, default=COMMAND_ROUNDS, help=f"number of rounds [{COMMAND_ROUNDS}]")
+
+    layouts = commands.add_parser("layouts", parents=[shared], help="compare table layouts of a dimension")
+    layouts.set_defaults(command=_layouts)
+    layouts.add_argument("--size", type=_number, action="append", help="number of versions; repeatable [1, 5, 20 M]")
+    layouts.add_argument("--rounds", type=int, default=3, help="number of measured rounds [3]")
 
     full = commands.add_parser("full", parents=[shared], help="run everything, or go on with a run that was ended")
     full.set_defaults(command=_full)
@@ -97,11 +110,45 @@ def _quick(options: argparse.Namespace) -> None:
         sys.exit(1)
 
 
+def _commands(options: argparse.Namespace) -> None:
+    folder: Path = options.folder.absolute()
+    results = folder / "results" / f"commands-{time.time_ns()}.jsonl"
+    _run_commands(options, results, options.rounds)
+    print(seconds_table(read_results(results)))
+    print(f"results: {results}")
+
+
+def _run_commands(options: argparse.Namespace, results: Path, rounds: int = COMMAND_ROUNDS) -> None:
+    run_commands(
+        options.folder.absolute(),
+        results,
+        rounds=rounds,
+        cores=options.cores,
+        memory=options.memory,
+        report=lambda line: print(line, flush=True),
+    )
+
+
+def _layouts(options: argparse.Namespace) -> None:
+    folder: Path = options.folder.absolute()
+    results = folder / "results" / f"layouts-{time.time_ns()}.jsonl"
+    spark = start_session(folder, cores=options.cores, memory=options.memory)
+    try:
+        for size in options.size or LAYOUT_SIZES:
+            Bench(spark, folder, results, size, lambda line: print(line, flush=True)).run(options.rounds)
+    finally:
+        spark.stop()
+    print(layout_table(read_results(results)))
+    print(f"results: {results}")
+
+
 def _full(options: argparse.Namespace) -> None:
     tag = _package_digest()
     results = options.folder.absolute() / "results" / f"full-{tag}.jsonl"
     described = results.with_suffix(".environment.json")
     deadline = time.monotonic() + options.hours * 3600
+    if not are_measured(results, COMMAND_ROUNDS):
+        _run_commands(options, results)
     with _runner(options, results, tag=tag, deadline=deadline) as runner:
         described.parent.mkdir(parents=True, exist_ok=True)
         described.write_text(json.dumps(environment(cores=options.cores, memory=options.memory)))

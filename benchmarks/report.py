@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.plots import draw_plots
 from benchmarks.results import Result, Summary, summarize
-from benchmarks.targets import ratios
+from benchmarks.targets import ratios, seconds
 
 _COLUMNS = "work,contestant,runs,result,seconds,spread,ratio,CPU s,others' CPU s,peak MiB,written MiB"
 _HEADER = tuple(_COLUMNS.split(","))
@@ -25,6 +25,10 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
         "ratios": [
             {"target": target.description, "limit": target.limit, "ratio": ratio} for target, ratio in ratios(results)
         ],
+        "seconds": [
+            {"command": limit.description, "limit": limit.seconds, "seconds": value}
+            for limit, value in seconds(results)
+        ],
         "summaries": [asdict(summary) for summary in summaries],
         "runs": [asdict(result) for result in results],
     }
@@ -32,7 +36,14 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
     plots = draw_plots(summaries, folder)
     machine = "\n".join(f"- {name}: {value}" for name, value in environment.items())
     pictures = "\n".join(f"![{plot.stem}]({plot.name})" for plot in plots)
-    parts = ("# Results of the benchmark", machine, ratio_table(results), table(results), pictures)
+    parts = (
+        "# Results of the benchmark",
+        machine,
+        ratio_table(results),
+        seconds_table(results),
+        table(results),
+        pictures,
+    )
     (folder / "report.md").write_text("\n\n".join(parts) + "\n")
 
 
@@ -49,16 +60,32 @@ def table(results: Sequence[Result]) -> str:
 
 def ratio_table(results: Sequence[Result]) -> str:
     """Return the ratios of the targets as a Markdown table."""
-    rows = [
-        (
-            target.description,
-            f"{target.limit:.2f}",
-            "not measured" if ratio is None else f"{ratio:.2f}",
-            "" if ratio is None else "met" if ratio <= target.limit else "missed",
-        )
-        for target, ratio in ratios(results)
-    ]
+    rows = [_compared(target.description, ratio, target.limit) for target, ratio in ratios(results)]
     return _markdown(("ratio of medians", "at most", "measured", ""), rows)
+
+
+def seconds_table(results: Sequence[Result]) -> str:
+    """Return the seconds of the commands as a Markdown table; unlike ratios they depend on the machine."""
+    rows = [_compared(limit.description, value, limit.seconds) for limit, value in seconds(results)]
+    return _markdown(("seconds of a command", "at most", "measured", ""), rows)
+
+
+def layout_table(results: Sequence[Result]) -> str:
+    """Return the median seconds of each operation on a table, with one column for each layout, as a Markdown table."""
+    summaries = summarize(results)
+    layouts = list(dict.fromkeys(summary.contestant for summary in summaries))
+    medians = {(_work(summary), summary.contestant): f"{summary.seconds:.2f}" for summary in summaries}
+    rows = [
+        (f"{work[1]:,}", work[0].removeprefix("layout_"), *[medians.get((work, layout), "") for layout in layouts])
+        for work in dict.fromkeys(_work(summary) for summary in summaries)
+    ]
+    return _markdown(("rows", "seconds", *layouts), rows)
+
+
+def _compared(description: str, value: float | None, limit: float) -> tuple[str, ...]:
+    if value is None:
+        return description, f"{limit:.2f}", "not measured", ""
+    return description, f"{limit:.2f}", f"{value:.2f}", "met" if value <= limit else "missed"
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -69,6 +69,9 @@ TARGETS = (
         *_against(replace(_A, contestant="scd_pipeline_dimension"), "documented_merge"),
         0.45,
     ),
+    Target(
+        "(a) `scd load` / dbt snapshot", replace(_A, contestant="scd_load"), replace(_A, contestant="dbt_snapshot"), 1.3
+    ),
     Target("first load / plain write", *_against(Figure("first", MILLION), "plain_write"), 4.0),
     Target("(b) 10 M / (a) 1 M", replace(_A, size=10 * MILLION), _A, 11.0),
     Target("(c) all / pre-filtered MERGE", *_against(_FEED, "prefiltered_merge"), 0.8),
@@ -86,6 +89,35 @@ TARGETS = (
     Target("(i) last ten / first ten loads", replace(_BATCHES, part=_last_ten), _BATCHES, 1.3),
     Target("(i) after 5,000 deliveries / first ten", Figure("i-after", 100_000, 5_000), _BATCHES, 1.3),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The largest number of seconds of a command that is acceptable on a machine with two cores."""
+
+    description: str
+    figure: Figure
+    seconds: float
+
+
+LIMITS = (
+    Limit("`scd load` of 100 rows, warm server", Figure("scd_load", 100, contestant="warm_server"), 4.0),
+    Limit("Dagster: dimension and fact", Figure("run", 100, contestant="dagster"), 8.0),
+    Limit("Dagster: the first run of `scd dev`", Figure("first_run", 100, contestant="dagster"), 20.0),
+    *[
+        Limit(f"`scd {name}`, {label}", Figure(f"scd_{name.replace('-', '_')}", 0, contestant=contestant), seconds)
+        for name in ("sql", "history", "as-of")
+        for contestant, label, seconds in (("warm_server", "warm server", 1.5), ("embedded", "embedded", 9.0))
+    ],
+    Limit("the demo again, embedded", Figure("demo_again", 0, contestant="embedded"), 15.0),
+    Limit("the demo again, warm server", Figure("demo_again", 0, contestant="warm_server"), 15.0),
+)
+
+
+def seconds(results: Iterable[Result]) -> list[tuple[Limit, float | None]]:
+    """Return each limit with the measured median, None if it was not measured."""
+    summaries = summarize(results)
+    return [(limit, limit.figure.value(summaries)) for limit in LIMITS]
 
 
 def ratios(results: Iterable[Result]) -> list[tuple[Target, float | None]]:

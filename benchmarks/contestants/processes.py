@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar
@@ -52,7 +52,7 @@ class _Program(Contestant):
             "threads": site.spark.sparkContext.defaultParallelism,
         }
         python = site.environments / self.environment / "bin" / "python"
-        _run([str(python), "-m", f"benchmarks.programs.{self.program}", json.dumps(request)], site.state)
+        run_program([str(python), "-m", f"benchmarks.programs.{self.program}", json.dumps(request)], site.state)
 
 
 class DuckDbSql(_Program):
@@ -117,19 +117,19 @@ def create_environment(folder: Path, name: str) -> None:
         return
     shutil.rmtree(target, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    _run([sys.executable, "-m", "venv", str(target)], folder)
+    run_program([sys.executable, "-m", "venv", str(target)], folder)
     pip = [str(target / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "-r", str(requirements)], folder)
+    run_program([*pip, "-r", str(requirements)], folder)
     shutil.copyfile(requirements, installed)
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
-    """Run a program from the folder of its state.
+def run_program(command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None) -> None:
+    """Run a program from the folder of its state, with further environment variables.
 
     Raises:
         RuntimeError: The program failed; the last lines of its output are the message.
     """
-    variables = {**os.environ, "PYTHONPATH": str(_FOLDER.parent), "TZ": "UTC", "DO_NOT_TRACK": "1"}
+    variables = {**os.environ, "PYTHONPATH": str(_FOLDER.parent), "TZ": "UTC", "DO_NOT_TRACK": "1", **(environ or {})}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()

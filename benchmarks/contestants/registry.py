@@ -7,6 +7,7 @@ from benchmarks.contestants.floors import Comparison, EmptyAppend, KeyScan, Plai
 from benchmarks.contestants.joins import PlainJoin, UnionWindow
 from benchmarks.contestants.merges import DocumentedMerge, PrefilteredMerge, TwoPassMerge
 from benchmarks.contestants.pipeline import Pipeline, PipelineDimension, PipelineReload
+from benchmarks.contestants.pipeline_process import PipelineProcess
 from benchmarks.contestants.processes import DbtSnapshot, DeltaRsMerge, DltScd2, DuckDbSql, SqlMeshScd2
 
 CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
@@ -23,6 +24,7 @@ CONTESTANTS: dict[str, tuple[type[Contestant], ...]] = {
         SqlMeshScd2,
         Pipeline,
         PipelineDimension,
+        PipelineProcess,
     ),
     "c": (DocumentedMerge, PrefilteredMerge, KeyScan, EmptyAppend, Pipeline, PipelineDimension),
     "d": (Pipeline, PipelineDimension),
