@@ -25,7 +25,13 @@ from scd_pipeline_tests import servers
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.environ.get("SCD_TEST_SPARK") == "embedded",
+        reason="a process with a session of Connect cannot have an embedded Spark for the other tests",
+    ),
+]
 MASTER, WORKER = (f"org.apache.spark.deploy.{name}" for name in ("master.Master", "worker.Worker"))
 WORKERS = 2
 SETTINGS = {
