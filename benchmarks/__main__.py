@@ -16,8 +16,8 @@ from benchmarks.catalog import WORK
 from benchmarks.commands import are_measured, run_commands
 from benchmarks.contestants.registry import CONTESTANTS
 from benchmarks.layouts import Bench
-from benchmarks.report import layout_table, seconds_table, table, write_report
-from benchmarks.results import read_results
+from benchmarks.report import layout_table, seconds_table, stored_runs, table, write_report
+from benchmarks.results import append_result, read_results
 from benchmarks.runner import Runner
 from benchmarks.session import environment, start_session
 from benchmarks.suites import FULL, Step, quick
@@ -147,6 +147,9 @@ def _full(options: argparse.Namespace) -> None:
     results = options.folder.absolute() / "results" / f"full-{tag}.jsonl"
     described = results.with_suffix(".environment.json")
     deadline = time.monotonic() + options.hours * 3600
+    if not results.exists():
+        for run in stored_runs(options.report, tag):
+            append_result(results, run)
     if not are_measured(results, COMMAND_ROUNDS):
         _run_commands(options, results)
     with _runner(options, results, tag=tag, deadline=deadline) as runner:
@@ -155,9 +158,11 @@ def _full(options: argparse.Namespace) -> None:
         if any(runner.open_runs(step.entries(), step.rounds) for step in FULL):
             for step in quick(WARM_UP_SIZE):
                 runner.warm_up(step.entries(), 2)
-        for step in FULL:
-            runner.run(step.entries(), step.rounds)
-    write_report(read_results(results), json.loads(described.read_text()), options.report)
+        # The first round of all steps comes first: if the time is up, most is measured once.
+        for rounds in range(1, max(step.rounds for step in FULL) + 1):
+            for step in FULL:
+                runner.run(step.entries(), min(rounds, step.rounds))
+    write_report(read_results(results), json.loads(described.read_text()), options.report, tag)
     print((options.report / "report.md").read_text())
 
 

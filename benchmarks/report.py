@@ -14,13 +14,22 @@ from benchmarks.targets import ratios, seconds
 _COLUMNS = "work,contestant,runs,result,seconds,spread,ratio,CPU s,others' CPU s,peak MiB,written MiB"
 _HEADER = tuple(_COLUMNS.split(","))
 _ERROR_LENGTH = 60
+_JSON = "report.json"
 
 
-def write_report(results: Sequence[Result], environment: Mapping[str, str], folder: Path) -> None:
-    """Write `report.md`, `report.json` and the plots into a folder."""
+def stored_runs(folder: Path, code: str) -> list[Result]:
+    """Return the runs of the report in a folder; none if it does not exist, or is of other code of the package."""
+    file = folder / _JSON
+    content = json.loads(file.read_text()) if file.exists() else {}
+    return [Result(**run) for run in content["runs"]] if content.get("code") == code else []
+
+
+def write_report(results: Sequence[Result], environment: Mapping[str, str], folder: Path, code: str) -> None:
+    """Write `report.md`, `report.json` and the plots into a folder; `code` is a digest of the package's code."""
     folder.mkdir(parents=True, exist_ok=True)
     summaries = summarize(results)
     content = {
+        "code": code,
         "environment": dict(environment),
         "ratios": [
             {"target": target.description, "limit": target.limit, "ratio": ratio} for target, ratio in ratios(results)
@@ -32,7 +41,7 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
         "summaries": [asdict(summary) for summary in summaries],
         "runs": [asdict(result) for result in results],
     }
-    (folder / "report.json").write_text(json.dumps(content, indent=1) + "\n")
+    (folder / _JSON).write_text(json.dumps(content, indent=1) + "\n")
     plots = draw_plots(summaries, folder)
     machine = "\n".join(f"- {name}: {value}" for name, value in environment.items())
     pictures = "\n".join(f"![{plot.stem}]({plot.name})" for plot in plots)
