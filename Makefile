@@ -19,7 +19,7 @@ ENGINE_TESTS := $(addprefix scd_pipeline_tests/,semantics storage generative fac
 
 .PHONY: help
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(STAMP) ## Set up: Python environment from the lock file, Java, Delta's jars, Spark's class archive
@@ -91,6 +91,14 @@ lint: setup ## Check style, types and import layers
 .PHONY: demo
 demo: setup ## Load a small warehouse and show its history
 	$(PY) examples/congress/demo.py
+
+.PHONY: demo-casino
+demo-casino: setup ## Load a casino's faulty deliveries, and compare the answers with the correct ones
+	$(PY) -m examples.casino.demo $(ARGS)
+
+.PHONY: demo-federal
+demo-federal: setup ## The same for federal grants
+	$(PY) -m examples.federal.demo $(ARGS)
 
 .PHONY: dev
 dev: setup ## Serve Dagster's web interface, with a Spark Connect server

@@ -47,6 +47,7 @@ from scd_pipeline_tests.text_tables import header
 from scd_pipeline_tests.text_tables import parse as parse_table
 
 rule = pytest.mark.rule
+requirement = pytest.mark.requirement
 
 CASE = "case"
 """The key column that lets many cases share the tables of one declaration."""

@@ -1,0 +1,1 @@
+"""Examples of declarations, each with a demo."""

@@ -1,0 +1,74 @@
+"""The demo of the casino: load faulty deliveries, and answer what compliance officers and analysts ask.
+
+`make demo-casino` runs it. All answers are compared with the correct ones, which are computed without Spark.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+from examples.casino.world import Casino, player_id
+from examples.demonstration import Demonstration, Options, Report
+from scd_pipeline import Declarations, Fact, Pipeline, ScdError
+
+DECLARATIONS = Path(__file__).parent / "declarations"
+FOLDER = Path("build/casino")
+
+REPORT_OF_DAY = """
+    SELECT event_id, player_id, CAST(cash_in_amount AS INT) AS amount, CAST(threshold_ctr_threshold AS INT) AS threshold
+    FROM fct_cash_transactions_joined
+    WHERE CAST(event_ts AS DATE) = DATE'{day}' AND cash_in_amount >= threshold_ctr_threshold
+    ORDER BY event_id"""
+COIN_IN_BY_TIER = """
+    SELECT play.player_tier AS tier_at_play, player.tier AS tier_today, count(*) AS plays, sum(play.coin_in) AS coin_in
+    FROM fct_slot_play_joined play LEFT JOIN dim_player_current player ON player.player_id = play.player_id
+    GROUP BY 1, 2 ORDER BY 1, 2"""
+MANAGERS = "SELECT account_id, account_manager, previous_account_manager FROM dim_account ORDER BY account_id"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo and return its exit code: 1 if an answer is not the correct one."""
+    options = Options.parse(str(__doc__).splitlines()[0], FOLDER, arguments)
+    try:
+        return run(options, lambda line: print(line, flush=True))
+    except ScdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def run(options: Options, report: Report) -> int:
+    """Write and load the deliveries, and report the answers."""
+    casino = Casino.of_size(options.rows, options.seed)
+    demo = Demonstration(options, report)
+    report(f"A casino with {casino.players:,} players and {casino.machines:,} slot machines, over {casino.days} days.")
+    arrivals, declared = demo.prepare(DECLARATIONS, casino.batches(), casino.days)
+    with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
+        demo.step("loading the deliveries that have arrived")
+        demo.load(pipeline, declared)
+        demo.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
+        demo.load(pipeline, declared)
+        _answer(demo, pipeline, declared, casino)
+    demo.suggest(f"history dim_player player_id={player_id(1)}")
+    return 1 if demo.different else 0
+
+
+def _answer(demo: Demonstration, pipeline: Pipeline, declared: Declarations, casino: Casino) -> None:
+    facts: tuple[Fact, ...] = declared.facts
+    for day in (date(2026, 12, 31), date(2027, 1, 1)):
+        question = f"Which cash transactions of {day} are reported? The threshold rises on 2027-01-01."
+        rows = pipeline.sql(REPORT_OF_DAY.format(day=day), facts=facts)
+        demo.answer(question, rows, casino.reportable_cash(day))
+    totals = casino.coin_in_by_tier()
+    correct = [(*tiers, plays, Decimal(cents).scaleb(-2)) for tiers, (plays, cents) in totals.items()]
+    rows = pipeline.sql(COIN_IN_BY_TIER, facts=facts)
+    demo.answer("What did players of each tier play? By their tier at the play, and today.", rows, correct, 20)
+    managers = [(account, *names) for account, names in casino.previous_managers().items()]
+    demo.answer("Who manages each account, and who did before?", pipeline.sql(MANAGERS), managers, 5)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""Demos of the generated examples: write deliveries, load them in two parts, and compare answers."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from examples.arrivals import FAULTS, Arrivals, Batch
+from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, load_declarations
+from scd_pipeline.cli.render import table
+from scd_pipeline.cli.rows import collect
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a demo.
+
+    Attributes:
+        rows: About how many rows are delivered.
+        seed: Decides everything that happens.
+        faults: The faults of the deliveries.
+        folder: The folder of deliveries, declarations and tables; an earlier one is replaced.
+        remote: The address of a Spark Connect server; empty for an embedded Spark.
+    """
+
+    rows: int
+    seed: int
+    faults: frozenset[str]
+    folder: Path
+    remote: str = ""
+
+    @classmethod
+    def parse(cls, description: str, folder: Path, arguments: Sequence[str] | None = None) -> Options:
+        """Return the options of a command line."""
+        parser = argparse.ArgumentParser(description=description)
+        parser.add_argument("--rows", type=int, default=20_000, help="about how many rows are delivered [20000]")
+        parser.add_argument("--seed", type=int, default=1, help="decides everything that happens [1]")
+        parser.add_argument("--folder", type=Path, default=folder, help=f"folder of the example [{folder}]")
+        parser.add_argument("--remote", default="", help="Spark Connect server, sc://host:port [embedded Spark]")
+        names = ", ".join(FAULTS)
+        parser.add_argument("--faults", default="all", help=f"all, none, or some of {names}, with commas [all]")
+        parsed = parser.parse_args(arguments)
+        faults = {"all": list(FAULTS), "none": []}.get(parsed.faults, parsed.faults.split(","))
+        if unknown := sorted(set(faults) - set(FAULTS)):
+            parser.error(f"unknown faults: {', '.join(unknown)}; expected all, none, or some of {names}")
+        return cls(parsed.rows, parsed.seed, frozenset(faults), parsed.folder, parsed.remote)
+
+
+@dataclass(slots=True)
+class Demonstration:
+    """A warehouse that is filled by the deliveries of a generated example.
+
+    Attributes:
+        options: The options of the demo.
+        report: Receives each line.
+        different: The questions whose answers differed from the correct ones.
+    """
+
+    options: Options
+    report: Report
+    different: list[str] = field(default_factory=list)
+    _start: float = field(default_factory=time.monotonic)
+
+    @property
+    def declarations(self) -> Path:
+        """The folder of the declarations."""
+        return self.options.folder / "declarations"
+
+    @property
+    def warehouse(self) -> Path:
+        """The folder of the tables."""
+        return self.options.folder / "warehouse"
+
+    def prepare(self, declarations: Path, batches: Iterable[Batch], files: int) -> tuple[Arrivals, Declarations]:
+        """Copy the declarations and write the deliveries.
+
+        Args:
+            declarations: The folder of the declarations.
+            batches: The deliveries.
+            files: The number of the files of each source.
+        """
+        for folder in (self.declarations, self.warehouse):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(declarations, self.declarations)
+        arrivals = Arrivals.create(self.options.folder, self.options.faults, files, self.options.seed)
+        arrivals.write(batches)
+        self.step(f"wrote deliveries into {arrivals.landing}")
+        for fault in FAULTS:
+            if fault in self.options.faults:
+                self.report(f"         {fault}: {FAULTS[fault]}")
+        return arrivals, load_declarations(self.declarations)
+
+    def load(self, pipeline: Pipeline, declared: Declarations) -> None:
+        """Load all new deliveries of the dimensions, and then of the facts."""
+        tables: list[Dimension | Fact] = [*declared.dimensions, *declared.facts]
+        for declaration in tables:
+            result = pipeline.load(declaration)
+            self.step(f"{declaration.name:26} {_summary(result)}")
+
+    def step(self, message: str) -> None:
+        """Report a message with the seconds so far."""
+        self.report(f"{time.monotonic() - self._start:5.0f} s  {message}")
+
+    def answer(self, question: str, rows: DataFrame, correct: Collection[tuple[object, ...]], limit: int = 12) -> None:
+        """Report the answer to a question, and whether it equals the correct one.
+
+        Args:
+            question: The question.
+            rows: The answer by Spark, in the order in which it is shown.
+            correct: The correct answer: the same rows in any order, with values of the same types.
+            limit: How many rows are shown.
+        """
+        answered = [tuple(row) for row in rows.collect()]
+        is_equal = sorted(map(repr, answered)) == sorted(map(repr, correct))
+        self.report("")
+        self.report(question)
+        self.report(table(collect(rows.limit(limit)), "  "))
+        if len(answered) > limit:
+            self.report(f"  ... and {len(answered) - limit} more rows")
+        if is_equal:
+            self.report(f"  {len(answered)} rows; equal to the correct answer, which is computed without Spark")
+        else:
+            self.report(f"  DIFFERENT from the correct answer, which has {len(correct)} rows")
+            self.different.append(question)
+
+    def suggest(self, *commands: str, program: str = ".venv/bin/scd") -> None:
+        """Report commands to type next, and those that are of use for every warehouse."""
+        self.report("")
+        self.report("What to type next")
+        self.report(f"  export SCD_WAREHOUSE={self.warehouse} SCD_DECLARATIONS={self.declarations}")
+        for command in (*commands, "check", "status", "dev"):
+            self.report(f"  {program} {command}")
+
+
+def _summary(result: LoadResult) -> str:
+    loaded = sum(batch.outcome == "accepted" for batch in result.batches)
+    actions = ", ".join(f"{count:,} {action}" for action, count in result.rows.items()) or "no changes"
+    return f"{loaded:3} deliveries; rows: {actions}"

@@ -1,0 +1,64 @@
+"""The demo of federal grants: load faulty deliveries, and answer what an inspector general asks.
+
+`make demo-federal` runs it. All answers are compared with the correct ones, which are computed without Spark.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from examples.demonstration import Demonstration, Options, Report
+from examples.federal.world import DEBARRED, WEEKS, Grants, recipient_id
+from scd_pipeline import Pipeline, ScdError
+
+DECLARATIONS = Path(__file__).parent / "declarations"
+FOLDER = Path("build/federal")
+
+AWARDS_TO_DEBARRED = """
+    SELECT award_id, recipient_id, CAST(CAST(awarded_on AS DATE) AS STRING) AS awarded_on, CAST(amount_usd AS INT)
+        AS amount_usd
+    FROM fct_award_joined WHERE recipient_status = 'debarred'
+    ORDER BY awarded_on, award_id"""
+AWARDS_OVER_CAP = """
+    SELECT award_id, program_id, CAST(amount_usd AS INT) AS amount_usd,
+        CAST(program_funding_cap_usd AS INT) AS cap_then, CAST(program_current_funding_cap_usd AS INT) AS cap_now
+    FROM fct_award_joined
+    WHERE amount_usd > program_funding_cap_usd AND amount_usd <= program_current_funding_cap_usd
+    ORDER BY award_id"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo and return its exit code: 1 if an answer is not the correct one."""
+    options = Options.parse(str(__doc__).splitlines()[0], FOLDER, arguments)
+    try:
+        return run(options, lambda line: print(line, flush=True))
+    except ScdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def run(options: Options, report: Report) -> int:
+    """Write and load the deliveries, and report the answers."""
+    grants = Grants.of_size(options.rows, options.seed)
+    demo = Demonstration(options, report)
+    report(f"Grants of {grants.programs:,} programs to {grants.recipients:,} recipients, over {WEEKS} weeks.")
+    arrivals, declared = demo.prepare(DECLARATIONS, grants.batches(), WEEKS)
+    with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
+        demo.step("loading the deliveries that have arrived")
+        demo.load(pipeline, declared)
+        demo.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
+        demo.load(pipeline, declared)
+        rows = pipeline.sql(AWARDS_TO_DEBARRED, facts=declared.facts)
+        demo.answer(
+            "Which awards went to recipients that were debarred on that day?", rows, grants.awards_to_debarred()
+        )
+        question = "Which awards exceeded the cap in force, though the cap of today allows them?"
+        demo.answer(question, pipeline.sql(AWARDS_OVER_CAP, facts=declared.facts), grants.awards_over_cap())
+    demo.suggest(f"history dim_grant_recipient recipient_id={recipient_id(DEBARRED)}")
+    return 1 if demo.different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""F15, F19, F53, F57: what the audit and the queries show of a player who rises, leaves and returns."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from scd_pipeline import reading
+from scd_pipeline.load.run import load
+from scd_pipeline_tests.semantics.engine import OwnTables, records
+from scd_pipeline_tests.semantics.requirements.test_f_types import PLAYER, WALK, walk
+from scd_pipeline_tests.semantics.specification import by_files, requirement
+from scd_pipeline_tests.text_tables import assert_same_rows, parse
+
+DIMENSION = by_files(PLAYER.dimension)
+
+
+@pytest.fixture
+def walked(own_tables: OwnTables) -> OwnTables:
+    """The walk, loaded with its audit."""
+    load(own_tables.warehouse, DIMENSION, own_tables.deliveries(DIMENSION, walk(*WALK)))
+    return own_tables
+
+
+@requirement("F53", "F57", "F15")
+def test_the_walk_of_a_player_has_five_transitions_and_three_versions(walked: OwnTables) -> None:
+    """One test, because each load takes seconds: the audit, the bounds of the windows, and the same load again."""
+    warehouse = walked.warehouse
+    versions = {row["version"]: row["player_key"] for row in records(reading.history(warehouse, DIMENSION))}
+    k1, k2, k3 = (versions[number] for number in (1, 2, 3))
+    transitions = [_transition(row) for row in records(reading.audit(warehouse, DIMENSION))]
+    assert_same_rows(
+        [
+            {"type": "INSERT", "old": None, "new": k1, "columns": None, "change": None},
+            {"type": "UPDATE", "old": k1, "new": k2, "columns": "tier", "change": "Bronze to Silver"},
+            {"type": "OVERWRITE", "old": k2, "new": k2, "columns": "email", "change": "a to b"},
+            {"type": "LOGICAL_DELETE", "old": k2, "new": None, "columns": None, "change": None},
+            {"type": "INSERT", "old": None, "new": k3, "columns": None, "change": None},
+        ],
+        transitions,
+        ("type", "old", "new", "columns", "change"),
+    )
+    in_force = """
+    | at                         | version |
+    | 2024-03-05                 | 1       |
+    | 2024-05-31 23:59:59.999999 | 1       |
+    | 2024-06-01                 | 2       |
+    | 2024-08-01                 | 2       |
+    | 2024-10-01                 | NULL    |
+    | 2024-12-01                 | 3       |
+    """
+    for row in parse(in_force):
+        at = datetime.fromisoformat(str(row["at"])).replace(tzinfo=timezone.utc)
+        rows = records(reading.as_of(warehouse, DIMENSION, at))
+        assert [version["version"] for version in rows] == [row["version"]] * (row["version"] is not None), row["at"]
+    before = [warehouse.table(name).last_commit().newest for name in warehouse.tables()]
+    load(warehouse, DIMENSION, walked.deliveries(DIMENSION, walk(*WALK)))
+    assert [warehouse.table(name).last_commit().newest for name in warehouse.tables()] == before
+
+
+def _transition(row: dict[str, Any]) -> dict[str, Any]:
+    is_row_change = row["change_type"] in ("INSERT", "LOGICAL_DELETE")
+    changed = None if is_row_change else row["changed_columns"]
+    old, new = (dict(row[name] or ()) for name in ("old_values", "new_values"))
+    return {
+        "type": row["change_type"],
+        "old": row["player_key_old"],
+        "new": row["player_key_new"],
+        "columns": ", ".join(changed) if changed else None,
+        "change": ", ".join(f"{old[name]} to {new[name]}" for name in changed) if changed else None,
+    }

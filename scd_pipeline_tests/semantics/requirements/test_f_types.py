@@ -1,0 +1,417 @@
+"""F3, F8 to F42: the SCD types of a casino and of federal grants, in business time."""
+
+from __future__ import annotations
+
+from scd_pipeline_tests.semantics.specification import Case, DeliveryTable, case, declare, feed, requirement, snapshots
+
+PLAYER = declare(
+    """
+    dimension: dim_player
+    business_key: player_id
+    sources:
+      loyalty:
+        snapshot: {}
+        feed: {effective_at: time, deletes: "op = 'D'"}
+    attributes:
+      birth_date: {scd: 0, type: date, missing: not_provided}
+      email: {scd: 1, missing: not_provided}
+      tier: {scd: 2, missing: not_provided}
+      home_property: {scd: 2, missing: not_provided}
+      risk_score: {scd: 2, type: int, missing: not_provided}
+      marketing_consent: {scd: 3, missing: not_provided}
+    """
+)
+COUNTRY = declare(
+    """
+    dimension: dim_country_by_code
+    business_key: country_code
+    sources: {iso: {snapshot: {}}}
+    attributes: {country_name: 1, region: 1}
+    """
+)
+ACCOUNT = declare(
+    """
+    dimension: dim_managed_account
+    business_key: account_id
+    sources: {hosts: {feed: {effective_at: time}}}
+    attributes: {account_manager: 3}
+    """
+)
+PROGRAM = declare(
+    """
+    dimension: dim_program
+    business_key: program_id
+    sources: {registry: {feed: {effective_at: time}}}
+    attributes:
+      eligibility_threshold: {scd: 6, type: int, previous: true}
+      funding_cap_usd: {scd: 6, type: int}
+      current_program_name: 1
+    """
+)
+RECIPIENT = declare(
+    """
+    dimension: dim_grant_recipient
+    business_key: recipient_id
+    sources: {registry: {feed: {effective_at: time}}}
+    attributes: {legal_name: 2, status: 2, risk_tier: 2}
+    """
+)
+WALK = (
+    "| 1 | P1 | 2024-01-01 |   | Bronze | North | 10 | a |",
+    "| 2 | P1 | 2024-06-01 |   | Silver | North | 10 | a |",
+    "| 3 | P1 | 2024-07-01 |   | Silver | North | 10 | b |",
+    "| 4 | P1 | 2024-09-01 | D |        |       |    |   |",
+    "| 5 | P1 | 2024-11-01 |   | Silver | North | 10 | b |",
+)
+"""A player who rises, changes the email address, leaves, and returns with the same values."""
+
+
+def walk(*lines: str) -> DeliveryTable:
+    """Return lines of the walk as deliveries of the loyalty feed."""
+    header = "| delivery | player_id | time | op | tier | home_property | risk_score | email |"
+    return feed("\n".join([header, *lines]), "loyalty")
+
+
+@requirement("F17")
+@case
+def test_a_version_ends_exactly_where_the_next_one_starts() -> Case:
+    return Case(
+        PLAYER,
+        walk(*WALK[:2]),
+        becomes="""
+        | tier   | email | effective_from | effective_to | current_flag | version |
+        | Bronze | a     | 2024-01-01     | 2024-06-01   | false        | 1       |
+        | Silver | a     | 2024-06-01     | OPEN         | true         | 2       |
+        """,
+    )
+
+
+@requirement("F18")
+@case
+def test_a_new_email_address_opens_no_version_and_is_in_all_versions() -> Case:
+    return Case(
+        PLAYER,
+        walk(*WALK[:3]),
+        becomes="""
+        | tier   | email | effective_from | effective_to | version |
+        | Bronze | b     | 2024-01-01     | 2024-06-01   | 1       |
+        | Silver | b     | 2024-06-01     | OPEN         | 2       |
+        """,
+    )
+
+
+@requirement("F20", "F23", "F24")
+@case
+def test_a_player_who_returns_has_a_gap_and_the_next_version_number() -> Case:
+    return Case(
+        PLAYER,
+        walk(*WALK),
+        becomes="""
+        | tier   | email | effective_from | effective_to | current_flag | version |
+        | Bronze | b     | 2024-01-01     | 2024-06-01   | false        | 1       |
+        | Silver | b     | 2024-06-01     | 2024-09-01   | false        | 2       |
+        | Silver | b     | 2024-11-01     | OPEN         | true         | 3       |
+        """,
+    )
+
+
+@requirement("F21")
+@case
+def test_a_late_change_splits_a_version() -> Case:
+    return Case(
+        PLAYER,
+        walk(*WALK, "| 6 | P1 | 2024-03-01 | | Gold | North | 10 | a |"),
+        becomes="""
+        | tier   | email | effective_from | effective_to | version |
+        | Bronze | b     | 2024-01-01     | 2024-03-01   | 1       |
+        | Gold   | b     | 2024-03-01     | 2024-06-01   | 2       |
+        | Silver | b     | 2024-06-01     | 2024-09-01   | 3       |
+        | Silver | b     | 2024-11-01     | OPEN         | 4       |
+        """,
+    )
+
+
+@requirement("F21")
+@case
+def test_a_late_change_to_the_next_value_moves_the_start_of_a_version() -> Case:
+    return Case(
+        PLAYER,
+        walk(*WALK, "| 6 | P1 | 2024-05-01 | | Silver | North | 10 | a |"),
+        becomes="""
+        | tier   | effective_from | effective_to | version |
+        | Bronze | 2024-01-01     | 2024-05-01   | 1       |
+        | Silver | 2024-05-01     | 2024-09-01   | 2       |
+        | Silver | 2024-11-01     | OPEN         | 3       |
+        """,
+    )
+
+
+@requirement("F3", "F12")
+@case
+def test_types_0_to_3_are_in_one_row_and_a_date_of_birth_stays() -> Case:
+    return Case(
+        PLAYER,
+        feed(
+            """
+            | delivery | player_id | time       | birth_date | email | tier   | marketing_consent |
+            | 1        | P1        | 2024-01-01 | 1990-01-01 | a     | Bronze | yes               |
+            | 2        | P1        | 2024-02-01 | 1991-02-02 | b     | Silver | no                |
+            """,
+            "loyalty",
+        ),
+        becomes="""
+        | birth_date | email | tier   | marketing_consent | previous_marketing_consent | effective_from | effective_to |
+        | 1990-01-01 | b     | Bronze | no                | yes                        | 2024-01-01     | 2024-02-01   |
+        | 1990-01-01 | b     | Silver | no                | yes                        | 2024-02-01     | OPEN         |
+        """,
+    )
+
+
+@requirement("F12")
+@case
+def test_a_date_of_birth_that_was_unknown_is_filled_once() -> Case:
+    return Case(
+        PLAYER,
+        feed(
+            """
+            | delivery | player_id | time       | birth_date |
+            | 1        | P1        | 2024-01-01 | NULL       |
+            | 2        | P1        | 2024-02-01 | 1990-01-01 |
+            | 3        | P1        | 2024-03-01 | 1991-02-02 |
+            """,
+            "loyalty",
+        ),
+        becomes="""
+        | birth_date | effective_from | effective_to |
+        | 1990-01-01 | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@requirement("F13")
+@case
+def test_a_corrected_region_changes_one_row_and_no_other_country() -> Case:
+    return Case(
+        COUNTRY,
+        snapshots(
+            """
+            | delivery | at         | country_code | country_name | region |
+            | 1        | 2024-01-01 | DE           | Germany      | Europe |
+            | 1        | 2024-01-01 | FR           | France       | Europe |
+            | 2        | 2024-02-01 | DE           | Germany      | EU     |
+            | 2        | 2024-02-01 | FR           | France       | Europe |
+            """,
+            "iso",
+        ),
+        becomes="""
+        | country_code | country_name | region | last_updated |
+        | DE           | Germany      | EU     | 2024-02-01   |
+        | FR           | France       | Europe | 2024-01-01   |
+        """,
+    )
+
+
+@requirement("F14")
+@case
+def test_null_is_a_change_of_type_1_in_both_directions() -> Case:
+    return Case(
+        COUNTRY,
+        snapshots(
+            """
+            | delivery | at         | country_code | country_name | region |
+            | 1        | 2024-01-01 | DE           | Germany      | NULL   |
+            | 1        | 2024-01-01 | FR           | France       | EU     |
+            | 2        | 2024-02-01 | DE           | Germany      | EU     |
+            | 2        | 2024-02-01 | FR           | France       | NULL   |
+            """,
+            "iso",
+        ),
+        becomes="""
+        | country_code | region | last_updated |
+        | DE           | EU     | 2024-02-01   |
+        | FR           | NULL   | 2024-02-01   |
+        """,
+    )
+
+
+@requirement("F14")
+@case
+def test_null_is_a_change_of_type_3_in_both_directions() -> Case:
+    return Case(
+        ACCOUNT,
+        feed(
+            """
+            | delivery | account_id | time       | account_manager |
+            | 1        | A1         | 2024-01-01 | NULL            |
+            | 1        | A2         | 2024-01-01 | m1              |
+            | 2        | A1         | 2024-02-01 | m1              |
+            | 2        | A2         | 2024-02-01 | NULL            |
+            """,
+            "hosts",
+        ),
+        becomes="""
+        | account_id | account_manager | previous_account_manager | account_manager_changed_at |
+        | A1         | m1              | NULL                     | 2024-02-01                 |
+        | A2         | NULL            | m1                       | 2024-02-01                 |
+        """,
+    )
+
+
+@requirement("F34")
+@case
+def test_a_row_has_the_manager_and_the_one_before() -> Case:
+    return Case(
+        ACCOUNT,
+        feed(
+            """
+            | delivery | account_id | time       | account_manager |
+            | 1        | A1         | 2024-01-01 | m1              |
+            | 2        | A1         | 2024-02-01 | m2              |
+            | 3        | A1         | 2024-03-01 | m3              |
+            """,
+            "hosts",
+        ),
+        becomes="""
+        | account_id | account_manager | previous_account_manager | account_manager_changed_at |
+        | A1         | m3              | m2                       | 2024-03-01                 |
+        """,
+    )
+
+
+@requirement("F40")
+@case
+def test_a_program_has_its_limits_then_now_and_before() -> Case:
+    """The amended name opens no version and is in all of them."""
+    return Case(
+        PROGRAM,
+        feed(
+            """
+            | delivery | program_id | time       | eligibility_threshold | funding_cap_usd | current_program_name |
+            | 1        | PR1        | 2024-01-01 | 100                   | 5000            | n1                   |
+            | 2        | PR1        | 2024-02-01 | 150                   | 5000            | n1                   |
+            | 3        | PR1        | 2024-03-01 | 150                   | 5000            | n2                   |
+            | 4        | PR1        | 2024-04-01 | 150                   | 6000            | n2                   |
+            """,
+            "registry",
+        ),
+        becomes="""
+        | eligibility_threshold | previous_eligibility_threshold | funding_cap_usd | current_program_name | version |
+        | 100                   | NULL                           | 5000            | n2                   | 1       |
+        | 150                   | 100                            | 5000            | n2                   | 2       |
+        | 150                   | 150                            | 6000            | n2                   | 3       |
+        """,
+    )
+
+
+@requirement("F42")
+@case
+def test_a_player_that_a_snapshot_omits_is_closed() -> Case:
+    return Case(
+        PLAYER,
+        snapshots(
+            """
+            | delivery | at         | player_id | tier   |
+            | 1        | 2024-01-01 | P1        | Bronze |
+            | 1        | 2024-01-01 | P2        | Bronze |
+            | 2        | 2024-02-01 | P1        | Bronze |
+            """,
+            "loyalty",
+        ),
+        becomes="""
+        | player_id | effective_from | effective_to |
+        | P1        | 2024-01-01     | OPEN         |
+        | P2        | 2024-01-01     | 2024-02-01   |
+        """,
+    )
+
+
+@requirement("F42")
+@case
+def test_a_player_that_a_feed_omits_is_not_closed() -> Case:
+    return Case(
+        PLAYER,
+        feed(
+            """
+            | delivery | time       | player_id | tier   |
+            | 1        | 2024-01-01 | P1        | Bronze |
+            | 1        | 2024-01-01 | P2        | Bronze |
+            | 2        | 2024-02-01 | P1        | Bronze |
+            """,
+            "loyalty",
+        ),
+        becomes="""
+        | player_id | effective_from | effective_to |
+        | P1        | 2024-01-01     | OPEN         |
+        | P2        | 2024-01-01     | OPEN         |
+        """,
+    )
+
+
+@requirement("F8")
+@case
+def test_a_recipient_is_debarred_from_a_day_on() -> Case:
+    return Case(
+        RECIPIENT,
+        feed(
+            """
+            | delivery | recipient_id | time       | legal_name | status   | risk_tier |
+            | 1        | R1           | 2023-10-02 | Harbor     | active   | low       |
+            | 2        | R1           | 2024-03-01 | Harbor     | debarred | low       |
+            """,
+            "registry",
+        ),
+        becomes="""
+        | status   | effective_from | effective_to |
+        | active   | 2023-10-02     | 2024-03-01   |
+        | debarred | 2024-03-01     | OPEN         |
+        """,
+    )
+
+
+@requirement("F27")
+@case
+def test_several_changes_of_a_player_in_one_batch_are_versions() -> Case:
+    return Case(
+        PLAYER,
+        feed(
+            """
+            | delivery | player_id | time       | tier   |
+            | 1        | P1        | 2024-01-01 | Bronze |
+            | 1        | P1        | 2024-01-02 | Silver |
+            | 1        | P1        | 2024-01-03 | Gold   |
+            """,
+            "loyalty",
+        ),
+        becomes="""
+        | tier   | effective_from | effective_to | version |
+        | Bronze | 2024-01-01     | 2024-01-02   | 1       |
+        | Silver | 2024-01-02     | 2024-01-03   | 2       |
+        | Gold   | 2024-01-03     | OPEN         | 3       |
+        """,
+    )
+
+
+@requirement("F27")
+@case
+def test_different_changes_of_a_player_at_one_time_are_rejected() -> Case:
+    return Case(
+        PLAYER,
+        feed(
+            """
+            | delivery | player_id | time       | tier   |
+            | 1        | P1        | 2024-01-01 | Bronze |
+            | 2        | P1        | 2024-02-01 | Silver |
+            | 2        | P1        | 2024-02-01 | Gold   |
+            """,
+            "loyalty",
+        ),
+        becomes="""
+        | tier   | effective_from | effective_to |
+        | Bronze | 2024-01-01     | OPEN         |
+        """,
+        results="""
+        | arrives | batch            | outcome  | code              |
+        | 1       | loyalty/feed/1/1 | accepted | ''                |
+        | 2       | loyalty/feed/2/1 | rejected | UNORDERED_CHANGES |
+        """,
+    )
