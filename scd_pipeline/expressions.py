@@ -49,6 +49,28 @@ def timestamp_literal(time: datetime | None) -> Column:
     return F.timestamp_micros(F.lit(to_micros(time)))
 
 
+def constant_number(number: int, anchor: Column) -> Column:
+    """Return a number that is the same in every row and differs from load to load, such as that of a commit.
+
+    Spark writes numbers and times as literals into the code that it generates, so that it would compile the code again
+    in each load, and Java would run it uncompiled at first. Texts are parameters of the code. The text of this number
+    is computed in each row, because Spark replaces an expression of constants by its value.
+
+    Args:
+        number: The number.
+        anchor: A column that may be NULL. Its value has no effect.
+    """
+    nothing = F.substring(anchor.isNull().cast("string"), 1, 0)
+    return F.concat(F.lit(str(number)), nothing).cast("bigint")
+
+
+def constant_time(time: datetime | None, anchor: Column) -> Column:
+    """Return a time that is the same in every row and differs from load to load, as `constant_number`; may be NULL."""
+    if time is None:
+        return timestamp_literal(None)
+    return F.timestamp_micros(constant_number(to_micros(time), anchor))
+
+
 def to_comparable(value: Column, data_type: DataType) -> Column:
     """Return the value in a form that `<=>` compares as S8 demands: maps at any depth become sorted entries.
 

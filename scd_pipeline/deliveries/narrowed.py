@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, CHANNEL, DELIVERY_RANK, EFFECTIVE_AT, REVISION_RANK, SOURCE
+from scd_pipeline.columns import BATCH, CHANNEL, CORRELATION_ID, DELIVERY_RANK, EFFECTIVE_AT, REVISION_RANK, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.row_columns import HASH, NULLED
-from scd_pipeline.expressions import col, timestamp_literal
+from scd_pipeline.expressions import col, constant_time
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.history.narrowing import (
@@ -147,7 +147,8 @@ def _constant_columns(batch: Batch) -> dict[str, Column]:
         DELIVERY_RANK: rank(batch.delivery),
         REVISION_RANK: rank(batch.revision),
     }
-    return {**{name: F.lit(text) for name, text in texts.items()}, EFFECTIVE_AT: timestamp_literal(batch.at)}
+    time = constant_time(batch.at, F.col(CORRELATION_ID))
+    return {**{name: F.lit(text) for name, text in texts.items()}, EFFECTIVE_AT: time}
 
 
 def _with_refusals(compared: DataFrame, state: AppliedState, changes: BatchChanges, dimension: Dimension) -> DataFrame:

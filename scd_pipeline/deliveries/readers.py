@@ -16,7 +16,7 @@ from scd_pipeline.deliveries.json_files import infer_json_fields, read_json
 from scd_pipeline.deliveries.paths import normalize_path, owning_path
 from scd_pipeline.deliveries.row_columns import DELIVERY, FILE
 from scd_pipeline.errors import SourceDataError
-from scd_pipeline.expressions import col, timestamp_literal
+from scd_pipeline.expressions import col, constant_time
 from scd_pipeline.frames import local_frame
 from scd_pipeline.history.batch import Batch, rank
 
@@ -96,7 +96,8 @@ def with_batch_columns(
         files: The files of several deliveries, as Spark names them: each is a delivery's file, or in its folder.
     """
     if files is None:
-        return frame.withColumn(DELIVERY, _batch_column(*entries[0]))
+        anchor = col(frame.columns[0]) if frame.columns else F.lit(None)
+        return frame.withColumn(DELIVERY, _batch_column(*entries[0], anchor=anchor))
     by_path = {normalize_path(str(entry[0].path)): entry for entry in entries}
     owners = {file: owning_path(file, {path: path for path in by_path}) for file in files}
     rows = [(file, _batch_values(*by_path[path])) for file, path in owners.items() if path is not None]
@@ -110,14 +111,14 @@ def _batch_values(delivery: Delivery, batch: Batch, tag: str) -> tuple[object, .
     return (tag, batch.at, *ranks, delivery.reason, delivery.actor, delivery.correlation_id, scope)
 
 
-def _batch_column(delivery: Delivery, batch: Batch, tag: str) -> Column:
+def _batch_column(delivery: Delivery, batch: Batch, tag: str, *, anchor: Column) -> Column:
     def text(value: str | None) -> Column:
         return F.lit(value).cast("string")
 
     scope = F.lit(None) if batch.scope is None else F.array(*[F.lit(value) for value in batch.scope])
     return F.struct(
         text(tag).alias("batch"),
-        timestamp_literal(batch.at).alias("at"),
+        constant_time(batch.at, anchor).alias("at"),
         text(rank(batch.delivery)).alias("delivery_rank"),
         text(rank(batch.revision)).alias("revision_rank"),
         text(delivery.reason).alias("reason"),

@@ -108,7 +108,7 @@ def audit_rows(
         rows = rows.withColumn(WITHDRAWS, F.lit(None).cast("bigint"))
     else:
         rows = _differing_rows(rows, recorded, dimension)
-    number = F.xxhash64(key_text(names), F.lit(step), F.col(CHANGE_TYPE), F.col(_CONTENT))
+    number = F.xxhash64(key_text(names), F.lit(str(step)), F.col(CHANGE_TYPE), F.col(_CONTENT))
     numbered = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
     return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)], EFFECTIVE_FROM)
 

@@ -37,7 +37,7 @@ from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
 from scd_pipeline.delta.table import Table
-from scd_pipeline.expressions import col, to_current_names, unwrap, wrap
+from scd_pipeline.expressions import col, constant_number, to_current_names, unwrap, wrap
 from scd_pipeline.frames import checkpoint, empty_frame, local_frame
 from scd_pipeline.history.batch import Batch, rank
 from scd_pipeline.instants import from_micros_or_none
@@ -158,7 +158,7 @@ class ChangeLog:
                 _DELIVERY: F.lit(None).cast("string"),
                 _REVISION: F.lit(None).cast("string"),
                 INFO: F.lit(None).cast(dict(log_schema(self.dimension))[INFO]),
-                COMMIT: F.lit(commit.number).cast("bigint"),
+                COMMIT: constant_number(commit.number, F.col(CORRELATION_ID)),
             }
         )
         rows = record_rows.select(*[col(n) for n in names]).unionByName(self._batch_rows(batches, commit), True)

@@ -26,13 +26,14 @@ from scd_pipeline.delta.schema import FORMAT
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import col, timestamp_literal
+from scd_pipeline.expressions import col, constant_number, constant_time, timestamp_literal
 from scd_pipeline.frames import checkpoint, with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.snapshots import business_times, last_business_time
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
+    CORRELATION,
     INSERT,
     LOGICAL_DELETE,
     SOURCE_BATCH,
@@ -302,12 +303,13 @@ def _step_rows(
 
     If every recorded transition is earlier than what changed, none is read, and all later ones are new.
     """
-    may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
     in_effect, recorded = records.in_effect, None
     if not records.is_newest:
         names = list(dimension.key_names)
         causes = checkpoint(changed_entities(records.changed, dimension))
         causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
+        # A literal, so that files whose transitions are all earlier are not read.
+        may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
         recorded = Recorded(audit.where(may_differ).join(causes, names, "left_semi"), causes)
         in_effect = in_effect.join(causes, names, "left_semi")
     transitions = build_transitions(
@@ -317,13 +319,16 @@ def _step_rows(
         one_record=records.one_record,
         key_hash=warehouse.key_hash,
     )
+    anchor = F.col(CORRELATION)
+    if records.since is not None:
+        transitions = transitions.where(F.col(CHANGE_TS) >= constant_time(records.since, anchor))
     rows = audit_rows(
-        transitions.where(may_differ),
+        transitions,
         dimension,
         recorded=recorded,
         step=step.log_commit,
-        at=timestamp_literal(step.at),
-        version=F.lit(step.version if step.version >= 0 else None),
+        at=constant_time(step.at, anchor),
+        version=constant_number(step.version, anchor) if step.version >= 0 else F.lit(None),
     )
     return checkpoint(rows)
 

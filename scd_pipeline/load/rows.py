@@ -34,8 +34,8 @@ from scd_pipeline.load.state import StoredState
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """Invariants that a result violates if its surrogate keys are not distinct."""
 _SHOWN_VIOLATIONS = 20
-_ASSIGNED = "assigned"
-"""The name of the row that has the number of surrogate keys that were assigned before."""
+_VIOLATIONS, _ASSIGNED = "violations", "assigned"
+"""The names of what is counted: violations, and the surrogate keys that were assigned before."""
 
 
 class Extension(Protocol):
@@ -246,15 +246,20 @@ def _check(
         violating = violating.unionByName(extension.violations(after))
     if assigned is not None:
         violating = violating.unionByName(collisions(opened, assigned, dimension))
-    rows_to_show = violating.limit(_SHOWN_VIOLATIONS)
+    counted = _with_count(violating, _VIOLATIONS)
     if assigned is not None:
-        count = F.count(F.lit(1)).cast("string").alias(KEY)
-        rows_to_show = rows_to_show.unionByName(assigned.agg(count).select(F.lit(_ASSIGNED).alias(RULE), KEY))
-    rows = rows_to_show.collect()
-    broken = [row for row in rows if row[RULE] != _ASSIGNED]
-    if not broken:
-        return sum(int(row[KEY]) for row in rows)
+        counted = counted.unionByName(_with_count(assigned, _ASSIGNED))
+    counts = {row["name"]: row["rows"] for row in counted.collect()}
+    if not counts[_VIOLATIONS]:
+        return int(counts.get(_ASSIGNED, 0))
+    # Spark numbers the limits of a process, and so compiles the code of a query with a limit each time.
+    broken = violating.limit(_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
     if any(row[RULE] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)
+
+
+def _with_count(rows: DataFrame, name: str) -> DataFrame:
+    """Return a row with a name and the number of `rows`."""
+    return rows.agg(F.count(F.lit(1)).alias("rows")).select(F.lit(name).alias("name"), "rows")
