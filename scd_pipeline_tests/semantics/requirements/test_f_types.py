@@ -102,7 +102,7 @@ def test_a_new_email_address_opens_no_version_and_is_in_all_versions() -> Case:
 
 @requirement("F20", "F23", "F24")
 @case
-def test_a_player_who_returns_has_a_gap_and_the_next_version_number() -> Case:
+def test_a_return_leaves_a_gap_and_has_the_next_version_number() -> Case:
     return Case(
         PLAYER,
         walk(*WALK),
