@@ -92,9 +92,7 @@ class Arrivals:
         Raises:
             ValueError: A fault is unknown.
         """
-        if unknown := sorted(set(faults) - set(FAULTS)):
-            raise ValueError(f"unknown faults: {', '.join(unknown)}; expected: {', '.join(FAULTS)}")
-        arrivals = cls(folder / "landing", folder / "second_part", frozenset(faults), files, seed)
+        arrivals = cls(folder / "landing", folder / "second_part", known_faults(faults), files, seed)
         for part in (arrivals.landing, arrivals.second):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
@@ -181,6 +179,25 @@ class Arrivals:
             writer = csv.writer(output, lineterminator="\n")
             writer.writerow(header)
             writer.writerows(rows)
+
+
+def known_faults(names: Collection[str]) -> frozenset[str]:
+    """Return the faults of these names.
+
+    Raises:
+        ValueError: A fault is unknown.
+    """
+    if unknown := sorted(set(names) - set(FAULTS)):
+        raise ValueError(f"unknown faults: {', '.join(unknown)}; expected: {', '.join(FAULTS)}")
+    return frozenset(names)
+
+
+def rows_by_file(rows: Iterable[tuple[int, Row]], files: int) -> list[list[Row]]:
+    """Return the rows of each file of a source; each row comes with the number of its file."""
+    by_file: list[list[Row]] = [[] for _ in range(files)]
+    for number, row in rows:
+        by_file[number].append(row)
+    return by_file
 
 
 def chance(*label: object) -> float:

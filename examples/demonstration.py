@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from examples.arrivals import FAULTS, Arrivals, Batch
-from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, load_declarations
+from examples.arrivals import FAULTS, Arrivals, Batch, known_faults
+from scd_pipeline import Declarations, Dimension, Fact, LoadResult, Pipeline, ScdError, load_declarations
 from scd_pipeline.cli.render import table
 from scd_pipeline.cli.rows import collect
+from scd_pipeline.frames import checkpoint
 
 Report = Callable[[str], None]
 
@@ -48,10 +50,12 @@ class Options:
         names = ", ".join(FAULTS)
         parser.add_argument("--faults", default="all", help=f"all, none, or some of {names}, with commas [all]")
         parsed = parser.parse_args(arguments)
-        faults = {"all": list(FAULTS), "none": []}.get(parsed.faults, parsed.faults.split(","))
-        if unknown := sorted(set(faults) - set(FAULTS)):
-            parser.error(f"unknown faults: {', '.join(unknown)}; expected all, none, or some of {names}")
-        return cls(parsed.rows, parsed.seed, frozenset(faults), parsed.folder, parsed.remote)
+        named = {"all": list(FAULTS), "none": []}.get(parsed.faults, parsed.faults.split(","))
+        try:
+            faults = known_faults(named)
+        except ValueError as error:
+            parser.error(f"{error}; or all, or none")
+        return cls(parsed.rows, parsed.seed, faults, parsed.folder, parsed.remote)
 
 
 @dataclass(slots=True)
@@ -98,7 +102,14 @@ class Demonstration:
                 self.report(f"         {fault}: {FAULTS[fault]}")
         return arrivals, load_declarations(self.declarations)
 
-    def load(self, pipeline: Pipeline, declared: Declarations) -> None:
+    def load_in_two_parts(self, pipeline: Pipeline, declared: Declarations, arrivals: Arrivals) -> None:
+        """Load the deliveries of the first part, and then those of the second."""
+        self.step("loading the deliveries that have arrived")
+        self._load(pipeline, declared)
+        self.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
+        self._load(pipeline, declared)
+
+    def _load(self, pipeline: Pipeline, declared: Declarations) -> None:
         """Load all new deliveries of the dimensions, and then of the facts."""
         tables: list[Dimension | Fact] = [*declared.dimensions, *declared.facts]
         for declaration in tables:
@@ -118,6 +129,7 @@ class Demonstration:
             correct: The correct answer: the same rows in any order, with values of the same types.
             limit: How many rows are shown.
         """
+        rows = checkpoint(rows)  # read twice: as values to compare, and as texts to show
         answered = [tuple(row) for row in rows.collect()]
         is_equal = sorted(map(repr, answered)) == sorted(map(repr, correct))
         self.report("")
@@ -138,6 +150,25 @@ class Demonstration:
         self.report(f"  export SCD_WAREHOUSE={self.warehouse} SCD_DECLARATIONS={self.declarations}")
         for command in (*commands, "check", "status", "dev"):
             self.report(f"  {program} {command}")
+
+
+def run_demo(
+    description: str, folder: Path, run: Callable[[Options, Report], int], arguments: Sequence[str] | None = None
+) -> int:
+    """Run a demo with the options of the command line, and return its exit code.
+
+    Args:
+        description: What the demo does, in one line.
+        folder: The default folder of the example.
+        run: Runs the demo; returns 1 if an answer is not the correct one.
+        arguments: The arguments of the command line; by default those of this process.
+    """
+    options = Options.parse(description, folder, arguments)
+    try:
+        return run(options, lambda line: print(line, flush=True))
+    except ScdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
 
 
 def _summary(result: LoadResult) -> str:

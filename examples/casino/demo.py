@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 from examples.casino.world import Casino, player_id
-from examples.demonstration import Demonstration, Options, Report
-from scd_pipeline import Declarations, Fact, Pipeline, ScdError
+from examples.demonstration import Demonstration, Options, Report, run_demo
+from scd_pipeline import Declarations, Fact, Pipeline
 
 DECLARATIONS = Path(__file__).parent / "declarations"
 FOLDER = Path("build/casino")
@@ -30,27 +29,14 @@ COIN_IN_BY_TIER = """
 MANAGERS = "SELECT account_id, account_manager, previous_account_manager FROM dim_account ORDER BY account_id"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo and return its exit code: 1 if an answer is not the correct one."""
-    options = Options.parse(str(__doc__).splitlines()[0], FOLDER, arguments)
-    try:
-        return run(options, lambda line: print(line, flush=True))
-    except ScdError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-
-
 def run(options: Options, report: Report) -> int:
-    """Write and load the deliveries, and report the answers."""
+    """Write and load the deliveries, and report the answers; return 1 if one is not the correct one."""
     casino = Casino.of_size(options.rows, options.seed)
     demo = Demonstration(options, report)
     report(f"A casino with {casino.players:,} players and {casino.machines:,} slot machines, over {casino.days} days.")
     arrivals, declared = demo.prepare(DECLARATIONS, casino.batches(), casino.days)
     with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
-        demo.step("loading the deliveries that have arrived")
-        demo.load(pipeline, declared)
-        demo.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
-        demo.load(pipeline, declared)
+        demo.load_in_two_parts(pipeline, declared, arrivals)
         _answer(demo, pipeline, declared, casino)
     demo.suggest(f"history dim_player player_id={player_id(1)}")
     return 1 if demo.different else 0
@@ -71,4 +57,4 @@ def _answer(demo: Demonstration, pipeline: Pipeline, declared: Declarations, cas
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_demo(str(__doc__).splitlines()[0], FOLDER, run))

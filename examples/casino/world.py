@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 
-from examples.arrivals import Batch, Row, chance
+from examples.arrivals import Batch, Row, chance, rows_by_file
 
 FIRST_DAY = date(2026, 12, 1)
 THRESHOLDS = ((datetime(2024, 1, 1), 10_000), (datetime(2027, 1, 1), 12_000))
@@ -41,8 +41,6 @@ _DENOMINATIONS = ("0.01", "0.25", "1.00", "5.00")
 _MAKERS = ("Aldgate", "Brightwater", "Corvus")
 _LEAVES, _REMOVED, _MOVED = 0.04, 0.05, 0.01
 _MANAGERS = ("Ines Moreau", "Jonas Adler", "Kaori Sato", "Luis Prado")
-
-
 _LARGE_AMOUNTS, _LARGE_PER_DAY = (9_500, 10_000, 11_000, 12_000), 12
 _HEADERS = {
     "loyalty": ("player_id", "changed_at", "operation", "tier", "home_property", "marketing_consent", "birth_date"),
@@ -109,11 +107,6 @@ class Casino:
         return cls(max(20, rows // (EVENTS_PER_PLAYER + 8)), seed=seed)
 
     @property
-    def last_day(self) -> date:
-        """The day after which nothing happens."""
-        return FIRST_DAY + timedelta(days=self.days - 1)
-
-    @property
     def machines(self) -> int:
         """The number of slot machines."""
         return max(5, int(self.players * MACHINES_PER_PLAYER))
@@ -125,7 +118,7 @@ class Casino:
     @property
     def end(self) -> datetime:
         """The last moment of the last day."""
-        return datetime.combine(self.last_day, time.max)
+        return datetime.combine(self.day(self.days - 1), time.max)
 
     # What is true
 
@@ -268,12 +261,12 @@ class Casino:
         self, numbers: Iterable[int], changes: Callable[[int], list[Change]], name: Callable[[int], str]
     ) -> list[list[Row]]:
         """Return the rows of a change feed for each day: a name, a time, and the values."""
-        days: list[list[Row]] = [[] for _ in range(self.days)]
-        for number in numbers:
-            for change in changes(number):
-                row = (name(number), _text(change.at), *(change.values or ()))
-                days[(change.at.date() - FIRST_DAY).days].append(row)
-        return days
+        rows = (
+            ((change.at.date() - FIRST_DAY).days, (name(number), _text(change.at), *(change.values or ())))
+            for number in numbers
+            for change in changes(number)
+        )
+        return rows_by_file(rows, self.days)
 
     def _reference_batches(self, day: int) -> Iterator[Batch]:
         """Yield the snapshots of a day, and on the first day the thresholds, some of them for the future."""

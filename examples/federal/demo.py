@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from examples.demonstration import Demonstration, Options, Report
+from examples.demonstration import Demonstration, Options, Report, run_demo
 from examples.federal.world import DEBARRED, WEEKS, Grants, recipient_id
-from scd_pipeline import Pipeline, ScdError
+from scd_pipeline import Pipeline
 
 DECLARATIONS = Path(__file__).parent / "declarations"
 FOLDER = Path("build/federal")
@@ -29,27 +28,14 @@ AWARDS_OVER_CAP = """
     ORDER BY award_id"""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo and return its exit code: 1 if an answer is not the correct one."""
-    options = Options.parse(str(__doc__).splitlines()[0], FOLDER, arguments)
-    try:
-        return run(options, lambda line: print(line, flush=True))
-    except ScdError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-
-
 def run(options: Options, report: Report) -> int:
-    """Write and load the deliveries, and report the answers."""
+    """Write and load the deliveries, and report the answers; return 1 if one is not the correct one."""
     grants = Grants.of_size(options.rows, options.seed)
     demo = Demonstration(options, report)
     report(f"Grants of {grants.programs:,} programs to {grants.recipients:,} recipients, over {WEEKS} weeks.")
     arrivals, declared = demo.prepare(DECLARATIONS, grants.batches(), WEEKS)
     with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
-        demo.step("loading the deliveries that have arrived")
-        demo.load(pipeline, declared)
-        demo.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
-        demo.load(pipeline, declared)
+        demo.load_in_two_parts(pipeline, declared, arrivals)
         rows = pipeline.sql(AWARDS_TO_DEBARRED, facts=declared.facts)
         demo.answer(
             "Which awards went to recipients that were debarred on that day?", rows, grants.awards_to_debarred()
@@ -61,4 +47,4 @@ def run(options: Options, report: Report) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_demo(str(__doc__).splitlines()[0], FOLDER, run))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from examples.arrivals import Batch, Row
+from examples.arrivals import Batch, Row, rows_by_file
 
 FIRST_DAY = date(2023, 10, 2)
 WEEKS = 40
@@ -80,11 +80,6 @@ class Grants:
     def programs(self) -> int:
         """The number of programs."""
         return max(10, self.recipients // 50)
-
-    @property
-    def last_day(self) -> date:
-        """The day after which nothing happens."""
-        return FIRST_DAY + timedelta(days=7 * WEEKS - 1)
 
     # What is true
 
@@ -175,11 +170,12 @@ class Grants:
         self, numbers: Iterable[int], changes: Callable[[int], list[Change]], name: Callable[[int], str]
     ) -> list[list[Row]]:
         """Return the rows of a change feed for each week: a name, a day, and the values."""
-        weeks: list[list[Row]] = [[] for _ in range(WEEKS)]
-        for number in numbers:
-            for change in changes(number):
-                weeks[(change.day - FIRST_DAY).days // 7].append((name(number), str(change.day), *change.values))
-        return weeks
+        rows = (
+            ((change.day - FIRST_DAY).days // 7, (name(number), str(change.day), *change.values))
+            for number in numbers
+            for change in changes(number)
+        )
+        return rows_by_file(rows, WEEKS)
 
 
 @lru_cache(maxsize=100_000)
