@@ -125,7 +125,7 @@ def _run_commands(options: argparse.Namespace, results: Path, rounds: int = COMM
         rounds=rounds,
         cores=options.cores,
         memory=options.memory,
-        report=lambda line: print(line, flush=True),
+        report=_report,
     )
 
 
@@ -135,7 +135,7 @@ def _layouts(options: argparse.Namespace) -> None:
     spark = start_session(folder, cores=options.cores, memory=options.memory)
     try:
         for size in options.size or LAYOUT_SIZES:
-            Bench(spark, folder, results, size, lambda line: print(line, flush=True)).run(options.rounds)
+            Bench(spark, folder, results, size, _report).run(options.rounds)
     finally:
         spark.stop()
     print(layout_table(read_results(results)))
@@ -166,6 +166,10 @@ def _full(options: argparse.Namespace) -> None:
     print((options.report / "report.md").read_text())
 
 
+def _report(line: str) -> None:
+    print(line, flush=True)
+
+
 def _package_digest() -> str:
     """Return a digest of the package's code: results of other code are not continued."""
     digest = hashlib.sha256()
@@ -179,7 +183,7 @@ def _runner(
 ) -> Runner:
     folder = options.folder.absolute()
     spark = start_session(folder, cores=options.cores, memory=options.memory)
-    return Runner(spark, folder, results, tag, lambda line: print(line, flush=True), deadline)
+    return Runner(spark, folder, results, tag, _report, deadline)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import benchmarks
+from benchmarks.contestants.processes import run_program
 from benchmarks.dagster_client import DagsterClient
 from benchmarks.measure import measure
 from benchmarks.results import Result, append_result, read_results
 from scd_pipeline.environment import Environment
 from scd_pipeline.spark.configuration import spark_conf
 from scd_pipeline.spark.installation import install
-from scd_pipeline.spark.server import connect_server
+from scd_pipeline.spark.server import connect_server, free_port
 
 EMBEDDED, SERVER, DAGSTER = "embedded", "warm_server", "dagster"
 """The contestants: a process with its own Spark, one with a warm Spark Connect server, and a run in `scd dev`."""
@@ -85,18 +85,7 @@ class Project:
             RuntimeError: It failed; the last lines of its output are the message.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            [sys.executable, *command],
-            cwd=self.folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PROCESS_SECONDS,
-        )
-        if done.returncode:
-            lines = (done.stdout + done.stderr).strip().splitlines()
-            raise RuntimeError(f"{' '.join(command[:4])}: {' / '.join(lines[-3:])}")
+        run_program([sys.executable, *command], self.folder, self.environ, _PROCESS_SECONDS)
 
     def scd(self, *arguments: str) -> None:
         """Run `scd` with these arguments."""
@@ -104,14 +93,14 @@ class Project:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of its commands."""
-        own = {
+        """The environment variables of its commands, in addition to those of this process."""
+        return {
             "SCD_WAREHOUSE": str(self.warehouse),
             "SCD_DECLARATIONS": str(self.declarations),
             "SCD_REMOTE": self.remote,
+            "DAGSTER_HOME": "",
             "PYTHONPATH": str(_ROOT),
         }
-        return {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"} | own
 
     def deliver(self) -> None:
         """Write the next delivery of the dimension and of the fact: half of the customers are new."""
@@ -256,14 +245,17 @@ def _measure_dagster(project: Project, number: int, stopwatch: Stopwatch) -> Non
 @contextmanager
 def _served(project: Project) -> Iterator[DagsterClient]:
     """Start `scd dev` in the folder of the project, and end it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
     log: Any
     with (project.folder / "log").open("w") as log:
         process = subprocess.Popen(
-            command, cwd=project.folder, env=project.environ, stdout=log, stderr=log, start_new_session=True
+            command,
+            cwd=project.folder,
+            env={**os.environ, **project.environ},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     client = DagsterClient(port)
     try:

@@ -31,7 +31,7 @@ class DagsterClient:
         """Its address."""
         return f"http://127.0.0.1:{self.port}"
 
-    def wait(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def wait(self, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
         """Wait until the webserver answers.
 
         Raises:
@@ -47,6 +47,10 @@ class DagsterClient:
                 return
         raise RuntimeError(f"nothing answers at {self.url}")
 
+    def add_partition(self, partitions: str, key: str) -> None:
+        """Add a key to dynamic partitions."""
+        self.execute(_ADD, repo=_LOCATION, name=partitions, key=key)
+
     def run_job(self, job: str, *, partitions: str) -> None:
         """Run a job for all deliveries, and wait until it ends.
 
@@ -57,23 +61,28 @@ class DagsterClient:
         Raises:
             RuntimeError: The run could not be launched, or failed.
         """
-        self._execute(_ADD, repo=_LOCATION, name=partitions, key=_PARTITION)
+        self.add_partition(partitions, _PARTITION)
         params = {
             "selector": {**_LOCATION, "jobName": job},
             "runConfigData": "{}",
             "mode": "default",
             "executionMetadata": {"tags": [{"key": "dagster/partition", "value": _PARTITION}]},
         }
-        launched = self._execute(_LAUNCH, params=params)
+        launched = self.execute(_LAUNCH, params=params)
         if launched["__typename"] != "LaunchRunSuccess":
             raise RuntimeError(f"{job}: {launched}")
         run_id = launched["run"]["runId"]
-        while (status := self._execute(_STATUS, id=run_id)["status"]) in _RUNNING:
+        while (status := self.execute(_STATUS, id=run_id)["status"]) in _RUNNING:
             time.sleep(_POLL_SECONDS)
         if status != "SUCCESS":
             raise RuntimeError(f"{job}: run {run_id} ended as {status}")
 
-    def _execute(self, query: str, **variables: Any) -> Any:
+    def execute(self, query: str, **variables: Any) -> Any:
+        """Return the only value of a query or mutation.
+
+        Raises:
+            RuntimeError: The webserver reports errors.
+        """
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as response:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.data import KEY, OPEN_END, timestamp, with_attributes
 from benchmarks.measure import measure
-from benchmarks.results import Result, append_result, read_results
+from benchmarks.results import Result, append_result
 from benchmarks.session import collect_garbage
 from benchmarks.tables import SURROGATE_KEY, as_dimension, copy_folder, identifier, read_table, table_properties
 
@@ -39,7 +39,7 @@ _LAYOUTS = {
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Measures the operations on tables of one size of table; runs that the results have are skipped."""
+    """Measures the operations on tables of one size."""
 
     spark: SparkSession
     folder: Path
@@ -97,9 +97,6 @@ class Bench:
 
     def _measure(self, operation: str, layout: str, number: int, call: Callable[[], object]) -> None:
         result = Result(f"layout_{operation}", self.size, 0, layout, number, "none")
-        if result.key in {stored.key for stored in read_results(self.results)}:
-            call()
-            return
         collect_garbage(self.spark)
         result = replace(result, **asdict(measure(call)))
         append_result(self.results, result)

@@ -83,7 +83,8 @@ def installation() -> Installation:
         pytest.exit(f"{error}", returncode=error.exit_code)
 
 
-def _kind() -> str:
+def spark_kind() -> str:
+    """Return which session the tests use: `connect` or `embedded`."""
     kind = os.environ.get("SCD_TEST_SPARK", "connect")
     if kind not in ("connect", "embedded"):
         pytest.exit(f"SCD_TEST_SPARK is {kind!r}; expected 'embedded' or 'connect'", returncode=5)
@@ -93,14 +94,14 @@ def _kind() -> str:
 @pytest.fixture(scope="session")
 def spark(installation: Installation) -> Iterator[SparkSession]:
     """The Spark session of all tests."""
-    yield from _embedded(installation) if _kind() == "embedded" else _connected(installation)
+    yield from _embedded(installation) if spark_kind() == "embedded" else _connected(installation)
 
 
 @pytest.fixture(scope="session")
 def remote(spark: SparkSession, installation: Installation) -> str:
     """The address of the tests' Spark Connect server; empty where Spark is embedded in this process."""
     assert spark
-    if _kind() == "embedded":
+    if spark_kind() == "embedded":
         return ""
     running = servers.find_server(servers.folder(), servers.settings(installation))
     assert running is not None

@@ -7,11 +7,9 @@ until it is stopped, so that no test run is its last user.
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,30 +101,6 @@ def several_partitions(spark: SparkSession) -> Iterator[None]:
     finally:
         for name, number in before.items():
             spark.conf.set(name, number) if number else spark.conf.unset(name)
-
-
-def free_port() -> int:
-    """Return a port on which no process listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
-    """Wait until a server answers at the address.
-
-    Raises:
-        AssertionError: the process ended, or the time is over.
-    """
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except OSError:
-            time.sleep(0.5)
-        else:
-            return
-    raise AssertionError(f"nothing answers at {url}")
 
 
 def start() -> int:

@@ -123,14 +123,19 @@ def create_environment(folder: Path, name: str) -> None:
     shutil.copyfile(requirements, installed)
 
 
-def run_program(command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Run a program from the folder of its state, with further environment variables.
+def run_program(
+    command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None, seconds: float | None = None
+) -> None:
+    """Run a program from a folder, with further environment variables, for some seconds at most.
 
     Raises:
+        TimeoutExpired: It took longer.
         RuntimeError: The program failed; the last lines of its output are the message.
     """
     variables = {**os.environ, "PYTHONPATH": str(_FOLDER.parent), "TZ": "UTC", "DO_NOT_TRACK": "1", **(environ or {})}
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=seconds
+    )
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         raise RuntimeError(f"{Path(command[0]).name} {' '.join(command[1:3])}: {' / '.join(lines[-3:])}")

@@ -107,7 +107,7 @@ def _launch(state: Path, conf: Mapping[str, str], java_home: Path | None, wait_s
     log = state / "server.log"
     deadline = time.monotonic() + wait_seconds
     for _ in range(_PORT_ATTEMPTS):
-        port = _free_port()
+        port = free_port()
         server = Server(_spawn(state, conf, java_home, port, log), f"sc://{LOOPBACK}:{port}", str(log))
         if _wait_until_ready(server, deadline):
             return server
@@ -162,7 +162,8 @@ def _restore_termination() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this machine on which no process listens."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])

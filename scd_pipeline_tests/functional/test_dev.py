@@ -12,11 +12,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from benchmarks.dagster_client import DagsterClient
 from scd_pipeline.cli import dev
 from scd_pipeline.cli.context import Settings
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
-from scd_pipeline_tests import servers
+from scd_pipeline.spark.server import free_port
 
 
 def settings(folder: Path, **environ: str) -> Settings:
@@ -89,7 +90,7 @@ def test_an_unreachable_server_is_reported_before_anything_starts(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP])
 def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(tmp_path: Path, end: signal.Signals) -> None:
-    port = servers.free_port()
+    port = free_port()
     command = [sys.executable, "-m", "scd_pipeline", "dev", "--port", str(port)]
     # A configured server is not started; a listening socket is enough, because no run needs Spark.
     with (tmp_path / "log").open("w") as log, socket.create_server(("127.0.0.1", 0)) as spark:
@@ -97,7 +98,7 @@ def test_it_serves_until_it_is_interrupted_or_its_terminal_closes(tmp_path: Path
         environ = {**os.environ, "SCD_REMOTE": remote, "DAGSTER_HOME": str(tmp_path)}
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
         try:
-            servers.wait_for(f"http://127.0.0.1:{port}/server_info", started)
+            DagsterClient(port).wait(started)
             started.send_signal(end)
             assert started.wait(timeout=150) == 0  # Dagster gives each of its processes a minute
         finally:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.dagster_client import DagsterClient
 from scd_pipeline import reading
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline_tests import servers
+from scd_pipeline.spark.server import free_port
 
 ROOT = Path(__file__).parents[2]
 DECLARATION = """\
@@ -38,9 +36,6 @@ SALES = ["2024-01-10", "2024-05-10"]
 """Days of the fact's deliveries; the dimension has none on these days."""
 DAYS = [f"2024-0{month}-01" for month in range(1, 7)]
 REQUESTED, BROKEN = [DAYS[0], DAYS[1], DAYS[3], DAYS[5]], DAYS[1]
-REPOSITORY = {"repositoryLocationName": "scd_pipeline.definitions", "repositoryName": "__repository__"}
-ADD = """mutation($repo: RepositorySelector!, $name: String!, $key: String!) {
-  addDynamicPartition(repositorySelector: $repo, partitionsDefName: $name, partitionKey: $key) { __typename } }"""
 LAUNCH = """mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
 STATUS = """query($id: String!) { partitionBackfillOrError(backfillId: $id) {
@@ -51,20 +46,8 @@ PARTITIONS = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) {
   assetPartitionStatuses { ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } } }"""
 
 
-class Dagster:
-    """The webserver, by GraphQL."""
-
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-
-    def execute(self, query: str, **variables: Any) -> Any:
-        body = json.dumps({"query": query, "variables": variables}).encode()
-        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as response:
-            content = json.loads(response.read())
-        assert "errors" not in content, content["errors"]
-        (value,) = content["data"].values()
-        return value
+class Dagster(DagsterClient):
+    """The webserver, with the partitions of its assets."""
 
     def partitions(self, asset: str) -> tuple[set[str], set[str]]:
         """Return the materialized partitions and the failed ones."""
@@ -88,7 +71,7 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
     home = tmp_path / "home"
     home.mkdir()
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    port = servers.free_port()
+    port = free_port()
     environ = {
         **os.environ,
         "DAGSTER_HOME": str(home),
@@ -102,7 +85,7 @@ def dagster(tmp_path: Path, remote: str, warehouse: Path) -> Iterator[Dagster]:
         started = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
     served = Dagster(port)
     try:
-        servers.wait_for(f"{served.url}/server_info", started)
+        served.wait(started)
         yield served
     finally:
         started.send_signal(signal.SIGINT)
@@ -144,7 +127,7 @@ def _run_backfill(
 ) -> str:
     """Add partitions, backfill the requested ones, expect a number of runs, and return the final status."""
     for day in partitions:
-        dagster.execute(ADD, repo=REPOSITORY, name=f"{assets[1]}_deliveries", key=day)
+        dagster.add_partition(f"{assets[1]}_deliveries", day)
     params = {"assetSelection": [{"path": [asset]} for asset in assets], "partitionNames": requested}
     launched = dagster.execute(LAUNCH, params=params)
     assert launched["__typename"] == "LaunchBackfillSuccess", launched

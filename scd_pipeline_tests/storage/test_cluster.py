@@ -22,13 +22,14 @@ from scd_pipeline.operations import check
 from scd_pipeline.spark.installation import Installation
 from scd_pipeline.spark.launch import launch_environment, spark_home
 from scd_pipeline_tests import servers
+from scd_pipeline_tests.conftest import spark_kind
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        os.environ.get("SCD_TEST_SPARK") == "embedded",
+        spark_kind() == "embedded",
         reason="a process with a session of Connect cannot have an embedded Spark for the other tests",
     ),
 ]
