@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import ConflictError, UnsupportedDelta
 from scd_pipeline.frames import local_frame
 
 TABLE_NAME = "_scd_capabilities"
+_PROPERTY = "scd_pipeline.capabilities."
+"""The beginning of the names of the properties, one for each server and engine; they are read without a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +47,13 @@ def server_name(spark: SparkSession) -> str:
 
 
 def stored_capabilities(store: Table, server: str, engine: str = "") -> Capabilities | None:
-    """Return the capabilities last stored for this server (and engine, if one is named); None if none are stored."""
-    if not store.exists():
-        return None
-    rows = store.read().where(F.col("server") == server)
-    if engine:
-        rows = rows.where(F.col("engine") == engine)
-    stored = [Capabilities(**row.asDict()) for row in rows.collect()]
-    return stored[-1] if stored else None
+    """Return the capabilities stored for this server (and engine, if one is named); None if none are stored.
+
+    Of several engines of a server, those of any one are returned.
+    """
+    properties = sorted(store.properties().items())
+    stored = [Capabilities(**json.loads(value)) for name, value in properties if name.startswith(_PROPERTY)]
+    return next((one for one in stored if one.server == server and engine in ("", one.engine)), None)
 
 
 def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
@@ -72,20 +74,10 @@ def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, e
     if stored is not None:
         return stored.checked()
     probed = probe(spark, server, scratch_path).checked()
-    store.create(
-        [
-            ("server", "string", False),
-            ("engine", "string", True),
-            ("replaces", "boolean", False),
-            ("merges", "boolean", False),
-        ],
-        {},
-        "Platform capabilities of each server",
-    )
-    values = [(probed.server, probed.engine, probed.replaces, probed.merges)]
-    rows = local_frame(spark, values, "server string, engine string, replaces boolean, merges boolean")
+    name = _PROPERTY + hashlib.sha256(f"{probed.server} {probed.engine}".encode()).hexdigest()[:16]
+    store.create([("server", "string", True)], {}, "Platform capabilities of each server, in the table's properties")
     with contextlib.suppress(ConflictError):  # another run has just stored the same
-        store.append(rows, store.last_commit().next())
+        store.set_properties({name: json.dumps(asdict(probed))})
     return probed
 
 

@@ -144,6 +144,7 @@ def test_the_capabilities_of_delta_are_probed_once_and_stored(spark: SparkSessio
     assert capabilities.replaces == (os.environ.get("SCD_TEST_WRITES", "replace") == "replace")
     table = Warehouse(spark, warehouse).table("_scd_capabilities")
     before = table.last_commit()
+    assert before.newest > 0
     assert Warehouse(spark, warehouse).capabilities == capabilities
     assert table.last_commit() == before
 
