@@ -8,6 +8,7 @@ snapshot is read by this one query.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -129,8 +130,10 @@ def narrow_snapshot(
     is_repeated = F.col(IS_DELIVERED) & ~F.col(IS_NEW) & ~F.col(_REFUSES)
     is_omitted = ~F.col(IS_DELIVERED) & (covering_snapshots(changes) > 0)
     remains = is_omitted | (F.col(IS_DELIVERED) & ~is_repeated)
-    remaining, figures = checkpoint_with_counts(compared, _counts(is_repeated), remains)
-    if figures["matched"] != current.count() - figures["omitted"]:
+    with ThreadPoolExecutor(max_workers=1) as background:
+        current_count = background.submit(current.count)
+        remaining, figures = checkpoint_with_counts(compared, _counts(is_repeated), remains)
+    if figures["matched"] != current_count.result() - figures["omitted"]:
         return None
     restored = remaining.where(IS_DELIVERED).withColumns(constants).select(*[col(name) for name in rows.columns])
     repeated = RepeatedRows(figures["rows"], (figures["high"] << 32) + figures["low"], figures["nulled"])
