@@ -14,10 +14,17 @@ from scd_pipeline.history.schema import dimension_columns, dimension_schema
 ACTION = "_action"
 OPEN, CLOSE, OVERWRITE, REMOVE = "open", "close", "overwrite", "remove"
 ACTIONS = (OPEN, CLOSE, OVERWRITE, REMOVE)
+KEEP = "keep"
+"""What `compare_rows` returns for a row that does not differ."""
 
 
 def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the rows that differ, matched by surrogate key, with the action that each one needs.
+    """Return the rows that differ, with the action that each one needs; arguments and columns of `compare_rows`."""
+    return compare_rows(before, after, dimension).where(F.col(ACTION) != KEEP)
+
+
+def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return all rows, matched by surrogate key, with the action that each one needs.
 
     Args:
         before: The existing rows of the affected entities.
@@ -30,7 +37,8 @@ def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> Da
         - "open": a new key, with the new values;
         - "close": the version was current and no longer is, with the new values;
         - "overwrite": any other difference (NULL equals NULL), with the new values;
-        - "remove": a key that no longer exists, with the old values.
+        - "remove": a key that no longer exists, with the old values;
+        - "keep": no difference.
     """
     key = quote_name(dimension.surrogate_key)
     names = dimension_columns(dimension)
@@ -42,14 +50,10 @@ def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> Da
         .when(F.col("_new_key").isNull(), REMOVE)
         .when(_is_closed(dimension), CLOSE)
         .when(~_is_unchanged(dimension), OVERWRITE)
+        .otherwise(KEEP)
     )
     row = F.coalesce(F.col("_new"), F.col("_old"))
-    return (
-        pairs.withColumn(ACTION, action)
-        .where(F.col(ACTION).isNotNull())
-        .select(ACTION, row.alias("_row"))
-        .select(ACTION, "_row.*")
-    )
+    return pairs.select(action.alias(ACTION), row.alias("_row")).select(ACTION, "_row.*")
 
 
 def _is_closed(dimension: Dimension) -> Column:

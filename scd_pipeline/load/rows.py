@@ -18,7 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, empty_frame, union_all, with_broadcast
-from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, row_actions
+from scd_pipeline.history.actions import ACTION, ACTIONS, KEEP, OPEN, REMOVE, compare_rows
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -117,8 +117,9 @@ def plan_row_actions(
         others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
         others = checkpoint(others)
         before, after = before.unionByName(others), after.unionByName(others)
-    after = checkpoint(extension.add_columns(after) if extension else after)
-    actions, counts, unknown_members = _counted(row_actions(before, after, dimension), key_columns)
+    after = extension.add_columns(after) if extension else after
+    compared, counts, unknown_members = _counted(compare_rows(before, after, dimension), key_columns)
+    after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, KEEP))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
     assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
@@ -130,13 +131,13 @@ def plan_row_actions(
     return RowActions(actions, counts, unknown_members, records, new_keys, new_key_count)
 
 
-def _counted(actions: DataFrame, key_columns: Mapping[str, str]) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
-    """Compute row actions, and count the rows by action, and the written ones with an unknown member by role."""
-    is_written = F.col(ACTION) != REMOVE
+def _counted(compared: DataFrame, key_columns: Mapping[str, str]) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
+    """Compute compared rows, and count them by action, and the written ones with an unknown member by role."""
+    is_written = ~F.col(ACTION).isin(REMOVE, KEEP)
     unknown = {role: F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()}
     roles = {f"role {role}": count for role, count in unknown.items()}
     computed, counts = checkpoint_with_counts(
-        actions, {**{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}, **roles}
+        compared, {**{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}, **roles}
     )
     by_action = {action: counts[action] for action in ACTIONS if counts[action]}
     return computed, by_action, {role: counts[f"role {role}"] for role in key_columns}
@@ -231,7 +232,7 @@ def _check(
     """Check the invariants of the recomputed rows before anything is written, by one query.
 
     Args:
-        after: The recomputed rows.
+        after: The recomputed rows, with their row action.
         opened: Those of them that open a version.
         assigned: The surrogate keys of opened versions that were ever assigned, with their versions; None if none can
             be assigned twice.
