@@ -82,22 +82,18 @@ def recorded_until(audit: DataFrame, moment: Column) -> DataFrame:
     return audit.where(F.col(RECORDED_AT) <= moment)
 
 
-def audit_rows(
-    current: DataFrame, dimension: Dimension, *, recorded: Recorded | None, step: int, at: Column, version: Column
-) -> DataFrame:
-    """Return the rows to append to the audit, so that its transitions become the current ones.
+def audit_changes(current: DataFrame, dimension: Dimension, *, recorded: Recorded | None, step: int) -> DataFrame:
+    """Return what to append to the audit, so that its transitions become the current ones.
 
     Args:
         current: The transitions of the present history: business key, `transition_schema`, `effective_from`.
         dimension: The declaration.
         recorded: What the audit has of the same entities; None if it has no transition that they may differ from.
         step: The number of the commit that records the rows.
-        at: The system time.
-        version: The version of the dimension's table that has the current history.
 
     Returns:
-        `audit_schema`, with a WITHDRAWN row for each recorded transition that is not current; and `effective_from` of
-        the version that the new key identifies, NULL for a WITHDRAWN row.
+        `audit_schema` without `recorded_at` and `recorded_version`, with a WITHDRAWN row for each recorded transition
+        that is not current; and `effective_from` of the version that the new key identifies, NULL for a WITHDRAWN row.
     """
     names = list(dimension.key_names)
     transition_columns = [col(name) for name, _ in transition_schema(dimension)]
@@ -109,8 +105,23 @@ def audit_rows(
     else:
         rows = _differing_rows(rows, recorded, dimension)
     number = F.xxhash64(key_text(names), F.lit(str(step)), F.col(CHANGE_TYPE), F.col(_CONTENT))
-    numbered = rows.withColumns({AUDIT_ID: number, RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
-    return numbered.select(*[col(name) for name, _, _ in audit_schema(dimension)], EFFECTIVE_FROM)
+    return rows.withColumn(AUDIT_ID, number).drop(_CONTENT, _RECORDED_TS, _CAUSE)
+
+
+def recorded_rows(changes: DataFrame, dimension: Dimension, *, at: Column, version: Column) -> DataFrame:
+    """Return the rows to append to the audit.
+
+    Args:
+        changes: What to append (`audit_changes`).
+        dimension: The declaration.
+        at: The system time.
+        version: The version of the dimension's table that has the current history.
+
+    Returns:
+        `audit_schema`.
+    """
+    rows = changes.withColumns({RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
+    return rows.select(*[col(name) for name, _, _ in audit_schema(dimension)])
 
 
 def _differing_rows(current: DataFrame, recorded: Recorded, dimension: Dimension) -> DataFrame:

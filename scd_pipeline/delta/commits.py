@@ -131,6 +131,11 @@ class PipelineCommit:
         """Return how far the table has applied an upstream table; commit 0 if it has not."""
         return self.high_water_marks.get(upstream, HighWaterMark())
 
+    @property
+    def stored_records(self) -> int | None:
+        """In a change log, an upper bound of the number of its change records; None if unknown."""
+        return self.records if self.number else 0
+
     def next(
         self,
         *,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -19,7 +20,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.delta.audit_table import Recorded, audit_properties, audit_rows, audit_schema
+from scd_pipeline.delta.audit_table import Recorded, audit_changes, audit_properties, audit_schema, recorded_rows
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import FORMAT
@@ -157,12 +158,15 @@ class LoadedStep:
         log_commit: The last commit of the log.
         dimension: The declaration, with every name that its attributes ever had.
         records: What the rows of the step are computed from; None if they have to be read from the log.
+        changes: The changes that the recording appends, which are computed while the load commits; None if the
+            recording has to compute them.
     """
 
     commit: PipelineCommit
     log_commit: PipelineCommit
     dimension: Dimension
     records: StepRecords | None
+    changes: Future[DataFrame] | None = None
 
 
 def earliest_change(changed: Collection[Batch], dimension: Dimension) -> datetime | None:
@@ -214,7 +218,10 @@ def record_from(
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step, records in steps:
-        rows = _step_rows(warehouse, audit.read(last.newest), dimension, step, records)
+        if loaded is not None and loaded.records is records and loaded.changes is not None:
+            rows = loaded.changes.result()
+        else:
+            rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, records)
         counts: Counter[str] = Counter()
         for delivery, change_type, count in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
             changes[delivery][change_type] += count
@@ -233,7 +240,7 @@ def record_from(
             dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
             **table_mark(last_keys),
         }
-        last = audit.append(rows.drop(EFFECTIVE_FROM), last.next(high_water_marks=marks, run_id=run_id))
+        last = audit.append(_at_step(rows, dimension, step), last.next(high_water_marks=marks, run_id=run_id))
     result = AuditResult(dimension.name, dict(changes), last.newest)
     progress(f"{audit.name}: appended {counted(sum(result.rows.values()), 'row')}")
     return result
@@ -296,15 +303,15 @@ def _open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit
     return audit
 
 
-def _step_rows(
-    warehouse: Warehouse, audit: DataFrame, dimension: Dimension, step: Step, records: StepRecords
+def step_changes(
+    warehouse: Warehouse, audit: DataFrame | None, dimension: Dimension, log_commit: int, records: StepRecords
 ) -> DataFrame:
-    """Return the audit rows of a step, each with the `effective_from` of the version that it opens.
+    """Compute what a step appends to the audit (`audit_changes`).
 
     If every recorded transition is earlier than what changed, none is read, and all later ones are new.
     """
     in_effect, recorded = records.in_effect, None
-    if not records.is_newest:
+    if not records.is_newest and audit is not None:
         names = list(dimension.key_names)
         causes = checkpoint(changed_entities(records.changed, dimension))
         causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
@@ -319,18 +326,16 @@ def _step_rows(
         one_record=records.one_record,
         key_hash=warehouse.key_hash,
     )
-    anchor = F.col(CORRELATION)
     if records.since is not None:
-        transitions = transitions.where(F.col(CHANGE_TS) >= constant_time(records.since, anchor))
-    rows = audit_rows(
-        transitions,
-        dimension,
-        recorded=recorded,
-        step=step.log_commit,
-        at=constant_time(step.at, anchor),
-        version=constant_number(step.version, anchor) if step.version >= 0 else F.lit(None),
-    )
-    return checkpoint(rows)
+        transitions = transitions.where(F.col(CHANGE_TS) >= constant_time(records.since, F.col(CORRELATION)))
+    return checkpoint(audit_changes(transitions, dimension, recorded=recorded, step=log_commit))
+
+
+def _at_step(changes: DataFrame, dimension: Dimension, step: Step) -> DataFrame:
+    """Return the rows to append to the audit, as they became readable at a step."""
+    anchor = F.col(CORRELATION)
+    version = constant_number(step.version, anchor) if step.version >= 0 else F.lit(None)
+    return recorded_rows(changes, dimension, at=constant_time(step.at, anchor), version=version)
 
 
 def _opened_keys(rows: DataFrame, dimension: Dimension) -> DataFrame:

@@ -166,6 +166,10 @@ class FactKeys:
         return {name: mark for dimension in self.pinned.values() for name, mark in dimension.high_water_marks.items()}
 
     @property
+    def log_sizes(self) -> list[int | None]:
+        return [dimension.log.stored_records for dimension in self.pinned.values()]
+
+    @property
     def roles(self) -> int:
         """The checksum of the roles."""
         return roles_checksum(self.fact)

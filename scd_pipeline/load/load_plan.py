@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD_REASON, BAD_ROW, BATCH, KIND
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.deliveries.accept import accept
+from scd_pipeline.deliveries.accept import IntakeResult, accept
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
@@ -24,6 +24,7 @@ from scd_pipeline.load.change_records import Comparison, applied_state, compare_
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
 from scd_pipeline.load.schema_steps import execute, schema_steps
+from scd_pipeline.load.session_settings import RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
 
 
@@ -159,12 +160,14 @@ def build_plan(
     progress: Progress = ignore_progress,
     extension: Extension | None = None,
     downstream: Sequence[PipelineCommit] = (),
+    load: RunningLoad | None = None,
 ) -> LoadPlan:
     """Read the stored state and the deliveries, and plan their load; write nothing.
 
     Args:
         extension: The columns that the rows get in addition to those of the log.
         downstream: The last commits of other tables that apply the log, read before this call.
+        load: The load that the plan is for, if it is executed.
 
     Raises:
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
@@ -179,6 +182,8 @@ def build_plan(
         progress=progress,
         applied=applied_state(state),
     )
+    if load is not None:
+        load.expect_records(_record_limit(state, intake, extension))
     comparison = compare_with_log(warehouse, state, intake)
     actions = plan_row_actions(warehouse, state, comparison, extension)
     intake = comparison.intake
@@ -202,6 +207,13 @@ def build_plan(
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
         properties=state.properties,
     )
+
+
+def _record_limit(state: StoredState, intake: IntakeResult, extension: Extension | None) -> int | None:
+    """Return an upper bound of the records that the load reads of a table or writes to it; None if unknown."""
+    sizes = [state.log.commit.stored_records, *(extension.log_sizes if extension else ())]
+    known = [size for size in sizes if size is not None]
+    return max(known) + intake.row_count if len(known) == len(sizes) else None
 
 
 def _step_records(state: StoredState, comparison: Comparison, actions: RowActions) -> StepRecords | None:

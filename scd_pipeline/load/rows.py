@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +44,10 @@ class Extension(Protocol):
     @property
     def high_water_marks(self) -> Mapping[str, HighWaterMark]:
         """How far the columns have applied other tables."""
+
+    @property
+    def log_sizes(self) -> Sequence[int | None]:
+        """The number of change records that each of those tables comes from; None if unknown."""
 
     @property
     def roles(self) -> int:

@@ -18,7 +18,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.names import counted
@@ -31,12 +35,13 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
-from scd_pipeline.load.audit import AuditResult, LoadedStep, record_from
+from scd_pipeline.load.audit import AuditResult, LoadedStep, StepRecords, record_from, step_changes
 from scd_pipeline.load.facts import add_reserved_member, fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
+from scd_pipeline.load.session_settings import RunningLoad, running_load
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +149,11 @@ def load(
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
     retry = retry or Retry()
-    if isinstance(table, Fact):
-        result = _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples)
-    else:
-        result = _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples)
+    with running_load(warehouse.spark) as running:
+        if isinstance(table, Fact):
+            result = _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples, running)
+        else:
+            result = _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples, running)
     # A result that callers store would keep the computed rows of the step in Spark's memory.
     return replace(result, step=None)
 
@@ -160,6 +166,7 @@ def _load_dimension(
     retry: Retry,
     progress: Progress,
     examples: int,
+    running: RunningLoad,
 ) -> LoadResult:
     """Ingest, apply and record. A lost list of surrogate keys is rebuilt first, from the audit."""
     keys_name = dimension.name + KEYS_SUFFIX
@@ -174,7 +181,8 @@ def _load_dimension(
         retry=retry,
         progress=progress,
         examples=examples,
-        downstream=[recorded.audit],
+        audit=recorded.audit,
+        running=running,
     )
     return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, recorded, result.step))
 
@@ -224,6 +232,7 @@ def _load_fact(
     retry: Retry,
     progress: Progress,
     examples: int,
+    running: RunningLoad,
 ) -> LoadResult:
     """Ingest and apply, with the surrogate keys of the fact's dimensions, each of which has an unknown member."""
     for dimension in fact.dimensions:
@@ -237,7 +246,16 @@ def _load_fact(
         progress=progress,
         examples=examples,
         extension=lambda: fact_keys(warehouse, fact),
+        running=running,
     )
+
+
+class _Ingested(NamedTuple):
+    """A plan, the last commit of the log that has its change records, and the changes of the audit (`LoadedStep`)."""
+
+    load_plan: LoadPlan
+    log: PipelineCommit
+    changes: Future[DataFrame] | None
 
 
 def ingest_and_apply(
@@ -250,50 +268,72 @@ def ingest_and_apply(
     progress: Progress = ignore_progress,
     extension: Callable[[], Extension] | None = None,
     examples: int = 0,
-    downstream: Sequence[PipelineCommit] = (),
+    audit: PipelineCommit | None = None,
+    running: RunningLoad | None = None,
 ) -> LoadResult:
     """Ingest the deliveries into the change log and apply the log to its table, without the audit.
 
     Args:
         extension: Called at each attempt for the columns that the rows get in addition to those of the log.
-        downstream: The last commits of other tables that apply the log, read before this call.
+        audit: The last commit of the audit, read before this call, if the caller records next. What it appends is then
+            computed while log and table are written.
+        running: This load among those of its session.
 
     Other arguments, the result and the errors are those of `load`.
     """
     start, retry = time.monotonic(), retry or Retry()
 
-    def ingest(delivered: Sequence[Delivery]) -> tuple[LoadPlan, PipelineCommit]:
-        columns = extension() if extension else None
-        load_plan = build_plan(
-            warehouse,
-            dimension,
-            delivered,
-            run_id=run_id,
-            progress=progress,
-            extension=columns,
-            downstream=downstream,
-        )
-        return load_plan, commit_log(warehouse, load_plan, progress)
+    with ThreadPoolExecutor(max_workers=1) as background:
 
-    first = with_retries(dimension.name, lambda number: ingest(deliveries), retry, progress)
+        def ingest(delivered: Sequence[Delivery]) -> _Ingested:
+            load_plan = build_plan(
+                warehouse,
+                dimension,
+                delivered,
+                run_id=run_id,
+                progress=progress,
+                extension=extension() if extension else None,
+                downstream=[audit] if audit else [],
+                load=running,
+            )
+            records = _records_to_record(load_plan, audit) if audit else None
+            changes = None
+            if audit is not None and records is not None:
+                changes = background.submit(_audit_changes, warehouse, load_plan, audit, records)
+            return _Ingested(load_plan, commit_log(warehouse, load_plan, progress), changes)
 
-    def apply(number: int) -> LoadResult:
-        # After a conflict the log has the deliveries already: only the table is planned again.
-        load_plan, log = first if number == 0 else ingest(())
-        commit = commit_table(warehouse, load_plan, log, progress)
-        return LoadResult(
-            dimension.name,
-            first[0].results,
-            dict(load_plan.rows),
-            commit.newest,
-            log.newest,
-            time.monotonic() - start,
-            _examples(load_plan, examples),
-            unknown_members=load_plan.unknown_members,
-            step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records if load_plan.batches else None),
-        )
+        first = with_retries(dimension.name, lambda number: ingest(deliveries), retry, progress)
 
-    return with_retries(dimension.name, apply, retry, progress)
+        def apply(number: int) -> LoadResult:
+            # After a conflict the log has the deliveries already: only the table is planned again.
+            load_plan, log, changes = first if number == 0 else ingest(())
+            commit = commit_table(warehouse, load_plan, log, progress)
+            records = load_plan.step_records if load_plan.batches else None
+            return LoadResult(
+                dimension.name,
+                first.load_plan.results,
+                dict(load_plan.rows),
+                commit.newest,
+                log.newest,
+                time.monotonic() - start,
+                _examples(load_plan, examples),
+                unknown_members=load_plan.unknown_members,
+                step=LoadedStep(commit, log, load_plan.dimension, records, changes),
+            )
+
+        return with_retries(dimension.name, apply, retry, progress)
+
+
+def _records_to_record(load_plan: LoadPlan, audit: PipelineCommit) -> StepRecords | None:
+    """Return what the recording after a load is computed from; None unless it records the plan and nothing else."""
+    has_applied_log = audit.applied(load_plan.log_name).commit == load_plan.log_commit.number
+    return load_plan.step_records if load_plan.batches and has_applied_log else None
+
+
+def _audit_changes(warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: StepRecords) -> DataFrame:
+    """Compute what the recording after a load appends to the audit."""
+    recorded = warehouse.table(audit.table).read(audit.newest) if audit.exists else None
+    return step_changes(warehouse, recorded, load_plan.dimension, load_plan.log_commit.number + 1, records)
 
 
 def _examples(load_plan: LoadPlan, limit: int) -> tuple[Mapping[str, str | None], ...]:
@@ -328,7 +368,7 @@ def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = i
 
 
 def _records_after(last: PipelineCommit, appended: int) -> int | None:
-    stored = last.records if last.number else 0
+    stored = last.stored_records
     return None if stored is None else stored + appended
 
 

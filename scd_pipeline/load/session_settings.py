@@ -1,0 +1,112 @@
+"""The settings of Spark while it runs loads of few records.
+
+Spark compiles code for each query, and adapts the query to the sizes that it meets. For a few thousand rows this takes
+longer than the rows do. A load of few records therefore runs without, and in one partition.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+_PLANNED_ONCE = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+_NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_SETTINGS = ((20_000, _PLANNED_ONCE), (2_000, _NOT_COMPILED))
+"""Settings for loads of less records than this number, which were measured to take less time with them."""
+
+
+@dataclass(eq=False, slots=True)
+class RunningLoad:
+    """A load that runs in a session, whose other threads may run more of them."""
+
+    _session: _Session
+    record_limit: int | None = None
+
+    def expect_records(self, limit: int | None) -> None:
+        """Declare that the load reads and writes at most so many records from now on; None if that is unknown."""
+        self._session.change(self, limit)
+
+
+@contextmanager
+def running_load(spark: SparkSession) -> Iterator[RunningLoad]:
+    """Yield a load of the session, of which nothing is known yet; its settings are restored at the end.
+
+    The settings of a session apply to all of its threads. So they are those for the largest of its loads.
+    """
+    with _REGISTRY_LOCK:
+        session = _SESSIONS.setdefault(spark, _Session())
+    load = RunningLoad(session)
+    session.enter(load, spark)
+    try:
+        yield load
+    finally:
+        session.leave(load)
+
+
+@dataclass(slots=True)
+class _Session:
+    """The running loads of a session, and its own settings while others replace them."""
+
+    spark: SparkSession | None = None
+    loads: list[RunningLoad] = field(default_factory=list)
+    replaced: dict[str, str | None] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def enter(self, load: RunningLoad, spark: SparkSession) -> None:
+        with self.lock:
+            self.spark = spark
+            self.loads.append(load)
+            self._update(spark)
+
+    def change(self, load: RunningLoad, record_limit: int | None) -> None:
+        with self.lock:
+            load.record_limit = record_limit
+            if self.spark is not None:
+                self._update(self.spark)
+
+    def leave(self, load: RunningLoad) -> None:
+        with self.lock:
+            self.loads.remove(load)
+            if self.spark is not None:
+                self._update(self.spark)
+            if not self.loads:
+                self.spark = None  # the registry must not keep a session alive
+
+    def _update(self, spark: SparkSession) -> None:
+        limits = [load.record_limit for load in self.loads]
+        settings = _settings([limit for limit in limits if limit is not None]) if None not in limits else {}
+        for name in self.replaced.keys() - settings.keys():
+            _restore(spark, name, self.replaced.pop(name))
+        for name in settings.keys() - self.replaced.keys():
+            with suppress(PySparkException):  # a managed service may refuse a setting
+                before = spark.conf.get(name, None)
+                spark.conf.set(name, settings[name])
+                self.replaced[name] = before
+
+
+def _settings(limits: Sequence[int]) -> dict[str, str]:
+    """Return the settings for loads of at most so many records."""
+    chosen = [settings for limit, settings in _SETTINGS if limits and max(limits) < limit]
+    return {name: value for settings in chosen for name, value in settings.items()}
+
+
+def _restore(spark: SparkSession, name: str, value: str | None) -> None:
+    if value is None:
+        spark.conf.unset(name)
+    else:
+        spark.conf.set(name, value)
+
+
+_REGISTRY_LOCK = threading.Lock()
+_SESSIONS: WeakKeyDictionary[SparkSession, _Session] = WeakKeyDictionary()

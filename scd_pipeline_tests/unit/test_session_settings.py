@@ -1,0 +1,99 @@
+"""The settings of a session while loads run in it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from scd_pipeline.load.session_settings import running_load
+
+PARTITIONS, CODE = "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage"
+
+
+class Conf(dict[str, str]):
+    """The settings of a session; one that is refused cannot be set."""
+
+    refused = ""
+
+    def set(self, name: str, value: str) -> None:
+        if name == self.refused:
+            raise PySparkException("[CONFIG_NOT_AVAILABLE]")
+        self[name] = value
+
+    def unset(self, name: str) -> None:
+        del self[name]
+
+
+class Session:
+    def __init__(self) -> None:
+        self.conf = Conf({PARTITIONS: "200"})
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+def spark(session: Session) -> SparkSession:
+    return cast(SparkSession, cast(Any, session))
+
+
+def few(session: Session) -> tuple[str | None, str | None]:
+    return session.conf.get(PARTITIONS), session.conf.get(CODE)
+
+
+NORMAL, FEW = ("200", None), ("1", "false")
+
+
+def test_a_load_of_few_records_has_its_own_settings(session: Session) -> None:
+    with running_load(spark(session)) as load:
+        assert few(session) == NORMAL
+        load.expect_records(1_999)
+        assert few(session) == FEW
+    assert session.conf == {PARTITIONS: "200"}
+
+
+def test_a_larger_load_is_compiled_but_not_adapted(session: Session) -> None:
+    with running_load(spark(session)) as load:
+        for limit, settings in ((2_000, ("1", None)), (19_999, ("1", None)), (20_000, NORMAL), (None, NORMAL)):
+            load.expect_records(limit)
+            assert few(session) == settings
+
+
+def test_a_failed_load_restores_the_settings(session: Session) -> None:
+    def fail() -> None:
+        with running_load(spark(session)) as load:
+            load.expect_records(1_999)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert session.conf == {PARTITIONS: "200"}
+
+
+def test_another_load_of_the_session_has_the_settings_of_the_session(session: Session) -> None:
+    with running_load(spark(session)) as first:
+        first.expect_records(0)
+        with running_load(spark(session)) as second:
+            assert few(session) == NORMAL
+            second.expect_records(1_999)
+            assert few(session) == FEW
+        assert few(session) == FEW
+    assert few(session) == NORMAL
+
+
+def test_loads_of_other_sessions_do_not_matter(session: Session) -> None:
+    with running_load(spark(session)) as load, running_load(spark(Session())):
+        load.expect_records(1_999)
+        assert few(session) == FEW
+
+
+def test_a_setting_that_the_server_refuses_is_not_changed(session: Session) -> None:
+    session.conf.refused = CODE
+    with running_load(spark(session)) as load:
+        load.expect_records(1_999)
+        assert few(session) == ("1", None)
+    assert session.conf == {PARTITIONS: "200"}
