@@ -53,7 +53,8 @@ def stored_capabilities(store: Table, server: str, engine: str = "") -> Capabili
     """
     properties = sorted(store.properties().items())
     stored = [Capabilities(**json.loads(value)) for name, value in properties if name.startswith(_PROPERTY)]
-    return next((one for one in stored if one.server == server and engine in ("", one.engine)), None)
+    matching = [probed for probed in stored if probed.server == server and engine in ("", probed.engine)]
+    return matching[0] if matching else None
 
 
 def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
