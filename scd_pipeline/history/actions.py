@@ -14,13 +14,13 @@ from scd_pipeline.history.schema import dimension_columns, dimension_schema
 ACTION = "_action"
 OPEN, CLOSE, OVERWRITE, REMOVE = "open", "close", "overwrite", "remove"
 ACTIONS = (OPEN, CLOSE, OVERWRITE, REMOVE)
-KEEP = "keep"
+UNCHANGED = "unchanged"
 """What `compare_rows` returns for a row that does not differ."""
 
 
 def row_actions(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the rows that differ, with the action that each one needs; arguments and columns of `compare_rows`."""
-    return compare_rows(before, after, dimension).where(F.col(ACTION) != KEEP)
+    return compare_rows(before, after, dimension).where(F.col(ACTION) != UNCHANGED)
 
 
 def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
@@ -38,7 +38,7 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
         - "close": the version was current and no longer is, with the new values;
         - "overwrite": any other difference (NULL equals NULL), with the new values;
         - "remove": a key that no longer exists, with the old values;
-        - "keep": no difference.
+        - "unchanged": no difference.
     """
     key = quote_name(dimension.surrogate_key)
     names = dimension_columns(dimension)
@@ -50,7 +50,7 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
         .when(F.col("_new_key").isNull(), REMOVE)
         .when(_is_closed(dimension), CLOSE)
         .when(~_is_unchanged(dimension), OVERWRITE)
-        .otherwise(KEEP)
+        .otherwise(UNCHANGED)
     )
     row = F.coalesce(F.col("_new"), F.col("_old"))
     return pairs.select(action.alias(ACTION), row.alias("_row")).select(ACTION, "_row.*")

@@ -212,8 +212,9 @@ def build_plan(
 def _record_limit(state: StoredState, intake: IntakeResult, extension: Extension | None) -> int | None:
     """Return an upper bound of the records that the load reads of a table or writes to it; None if unknown."""
     sizes = [state.log.commit.stored_records, *(extension.log_sizes if extension else ())]
-    known = [size for size in sizes if size is not None]
-    return max(known) + intake.row_count if len(known) == len(sizes) else None
+    if None in sizes:
+        return None
+    return max(size or 0 for size in sizes) + intake.row_count
 
 
 def _step_records(state: StoredState, comparison: Comparison, actions: RowActions) -> StepRecords | None:

@@ -18,7 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, empty_frame, union_all, with_broadcast
-from scd_pipeline.history.actions import ACTION, ACTIONS, KEEP, OPEN, REMOVE, compare_rows
+from scd_pipeline.history.actions import ACTION, ACTIONS, UNCHANGED, OPEN, REMOVE, compare_rows
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.keys import UNKNOWN_KEY
@@ -123,7 +123,7 @@ def plan_row_actions(
         before, after = before.unionByName(others), after.unionByName(others)
     after = extension.add_columns(after) if extension else after
     compared, counts, unknown_members = _counted(compare_rows(before, after, dimension), key_columns)
-    after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, KEEP))
+    after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
     assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
@@ -137,7 +137,7 @@ def plan_row_actions(
 
 def _counted(compared: DataFrame, key_columns: Mapping[str, str]) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
     """Compute compared rows, and count them by action, and the written ones with an unknown member by role."""
-    is_written = ~F.col(ACTION).isin(REMOVE, KEEP)
+    is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
     unknown = {role: F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()}
     roles = {f"role {role}": count for role, count in unknown.items()}
     computed, counts = checkpoint_with_counts(
