@@ -45,7 +45,7 @@ def arrow_frame(spark: SparkSession, table: pyarrow.Table) -> DataFrame:
 def empty_frame(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
     """Return a frame without rows; `columns` maps names to types.
 
-    Spark removes joins with it when it optimizes a query, because it knows a limit of no rows, though not an empty range.
+    Spark removes joins with it when it optimizes a query: it recognizes a limit of no rows, but not an empty range.
     """
     return spark.range(0).select(*[F.lit(None).cast(ddl).alias(name) for name, ddl in columns.items()]).limit(0)
 
