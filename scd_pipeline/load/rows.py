@@ -122,6 +122,9 @@ def plan_row_actions(
         others = checkpoint(others)
         before, after = before.unionByName(others), after.unionByName(others)
     after = extension.add_columns(after) if extension else after
+    if extension or comparison.intake.is_row_timed:
+        # Spark Connect limits the depth of a plan: these and the comparison would come close to it.
+        after = checkpoint(after)
     compared, counts, unknown_members = _counted(compare_rows(before, after, dimension), key_columns)
     after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
