@@ -52,9 +52,18 @@ def stored_capabilities(store: Table, server: str, engine: str = "") -> Capabili
     Of several engines of a server, those of any one are returned.
     """
     properties = sorted(store.properties().items())
-    stored = [Capabilities(**json.loads(value)) for name, value in properties if name.startswith(_PROPERTY)]
+    stored = [_from_digits(value) for name, value in properties if name.startswith(_PROPERTY)]
     matching = [probed for probed in stored if probed.server == server and engine in ("", probed.engine)]
     return matching[0] if matching else None
+
+
+def _to_digits(capabilities: Capabilities) -> str:
+    """Return hexadecimal digits, because Spark hides the value of a property that looks like a secret or an address."""
+    return json.dumps(asdict(capabilities)).encode().hex()
+
+
+def _from_digits(digits: str) -> Capabilities:
+    return Capabilities(**json.loads(bytes.fromhex(digits)))
 
 
 def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, engine: str = "") -> Capabilities:
@@ -78,7 +87,7 @@ def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, e
     name = _PROPERTY + hashlib.sha256(f"{probed.server} {probed.engine}".encode()).hexdigest()[:16]
     store.create([("server", "string", True)], {}, "Platform capabilities of each server, in the table's properties")
     with contextlib.suppress(ConflictError):  # another run has just stored the same
-        store.set_properties({name: json.dumps(asdict(probed))})
+        store.set_properties({name: _to_digits(probed)})
     return probed
 
 

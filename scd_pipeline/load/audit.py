@@ -218,9 +218,8 @@ def record_from(
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for step, records in steps:
-        if loaded is not None and loaded.records is records and loaded.changes is not None:
-            rows = loaded.changes.result()
-        else:
+        rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
+        if rows is None:
             rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, records)
         counts: Counter[str] = Counter()
         for delivery, change_type, count in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
@@ -244,6 +243,16 @@ def record_from(
     result = AuditResult(dimension.name, dict(changes), last.newest)
     progress(f"{audit.name}: appended {counted(sum(result.rows.values()), 'row')}")
     return result
+
+
+def _computed_changes(loaded: LoadedStep) -> DataFrame | None:
+    """Return the changes that were computed while the load committed; None if there are none, or that failed.
+
+    They are computed again then, which fails too unless it failed because of the thread.
+    """
+    if loaded.changes is None or loaded.changes.exception() is not None:
+        return None
+    return loaded.changes.result()
 
 
 def _steps_of_log(

@@ -172,6 +172,8 @@ def build_plan(
     Raises:
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
+    if load is not None:
+        load.expect_records(None)  # a further attempt may read another state, and rejected deliveries again
     state = read_state(warehouse, dimension, downstream)
     intake = accept(
         warehouse.spark,

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -86,10 +87,12 @@ class _Session:
     def _update(self, spark: SparkSession) -> None:
         limits = [load.record_limit for load in self.loads]
         settings = _settings([limit for limit in limits if limit is not None]) if None not in limits else {}
-        for name in self.replaced.keys() - settings.keys():
-            _restore(spark, name, self.replaced.pop(name))
+        with suppress(Exception):  # of a server that is lost; the next load of the session tries again
+            for name in self.replaced.keys() - settings.keys():
+                _restore(spark, name, self.replaced[name])
+                del self.replaced[name]
         for name in settings.keys() - self.replaced.keys():
-            with suppress(PySparkException):  # a managed service may refuse a setting
+            with suppress(PySparkException, Py4JError):  # a managed service may refuse a setting
                 before = spark.conf.get(name, None)
                 spark.conf.set(name, settings[name])
                 self.replaced[name] = before

@@ -17,13 +17,16 @@ class Conf(dict[str, str]):
     """The settings of a session; one that is refused cannot be set."""
 
     refused = ""
+    is_lost = False
 
     def set(self, name: str, value: str) -> None:
-        if name == self.refused:
+        if self.is_lost or name == self.refused:
             raise PySparkException("[CONFIG_NOT_AVAILABLE]")
         self[name] = value
 
     def unset(self, name: str) -> None:
+        if self.is_lost:
+            raise PySparkException("[NO_ACTIVE_SESSION]")
         del self[name]
 
 
@@ -97,3 +100,13 @@ def test_a_setting_that_the_server_refuses_is_not_changed(session: Session) -> N
         load.expect_records(1_999)
         assert few(session) == ("1", None)
     assert session.conf == {PARTITIONS: "200"}
+
+
+def test_settings_that_cannot_be_restored_are_restored_by_the_next_load(session: Session) -> None:
+    with running_load(spark(session)) as load:
+        load.expect_records(1_999)
+        session.conf.is_lost = True
+    assert few(session) == FEW
+    session.conf.is_lost = False
+    with running_load(spark(session)):
+        assert session.conf == {PARTITIONS: "200"}
