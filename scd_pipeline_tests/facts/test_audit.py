@@ -16,7 +16,7 @@ from scd_pipeline.delta.audit_table import Recorded, audit_changes, audit_schema
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
-from scd_pipeline.load.run import ingest_and_apply, record
+from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.reading.dimension import rows_known_at
 from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import rule
@@ -190,6 +190,22 @@ def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkey
     record(opened, PLAYER)
     assert opened.table("dim_player_keys").read().count() == 3
     assert len(transitions(opened)) == 6
+
+
+@rule("S17", "S21")
+def test_an_audit_that_fails_beside_the_commits_is_computed_after_them(
+    opened: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def fail(*_: object) -> None:
+        attempts.append(1)
+        raise RuntimeError("NO_ACTIVE_OR_DEFAULT_SESSION")
+
+    monkeypatch.setattr("scd_pipeline.load.run._audit_changes", fail)
+    result = load(opened, PLAYER, [players("1", W)])
+    assert (len(attempts), len(transitions(opened))) == (1, 6)
+    assert result.audit is not None and sum(result.audit.rows.values()) == 6
 
 
 @pytest.mark.slow
