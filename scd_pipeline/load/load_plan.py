@@ -160,20 +160,20 @@ def build_plan(
     progress: Progress = ignore_progress,
     extension: Extension | None = None,
     downstream: Sequence[PipelineCommit] = (),
-    load: RunningLoad | None = None,
+    running: RunningLoad | None = None,
 ) -> LoadPlan:
     """Read the stored state and the deliveries, and plan their load; write nothing.
 
     Args:
         extension: The columns that the rows get in addition to those of the log.
         downstream: The last commits of other tables that apply the log, read before this call.
-        load: The load that the plan is for, if it is executed.
+        running: The load that the plan is for, if it is executed.
 
     Raises:
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
-    if load is not None:
-        load.expect_records(None)  # a further attempt may read another state, and rejected deliveries again
+    if running is not None:
+        running.expect_records(None)  # a further attempt may read another state, and rejected deliveries again
     state = read_state(warehouse, dimension, downstream)
     intake = accept(
         warehouse.spark,
@@ -184,8 +184,8 @@ def build_plan(
         progress=progress,
         applied=applied_state(state),
     )
-    if load is not None:
-        load.expect_records(_record_limit(state, intake, extension))
+    if running is not None:
+        running.expect_records(_record_limit(state, intake, extension))
     comparison = compare_with_log(warehouse, state, intake)
     actions = plan_row_actions(warehouse, state, comparison, extension)
     intake = comparison.intake
@@ -221,7 +221,7 @@ def _record_limit(state: StoredState, intake: IntakeResult, extension: Extension
 
 def _step_records(state: StoredState, comparison: Comparison, actions: RowActions) -> StepRecords | None:
     intake, records = comparison.intake, comparison.records
-    if records is None or actions.records is None or state.has_pending_commits:
+    if records is None or actions.records is None or state.has_pending_commits or not intake.batches_to_append:
         return None
     appended = rows_to_append(records, intake)
     removed = comparison.removed_records()

@@ -294,11 +294,11 @@ def ingest_and_apply(
                 progress=progress,
                 extension=extension() if extension else None,
                 downstream=[audit] if audit else [],
-                load=running,
+                running=running,
             )
-            records = _records_to_record(load_plan, audit) if audit else None
-            changes = None
-            if audit is not None and records is not None:
+            changes, records = None, load_plan.step_records
+            # Unless the audit lacks earlier commits of the log: then the recording has several steps.
+            if audit and records and audit.applied(load_plan.log_name).commit == load_plan.log_commit.number:
                 changes = background.submit(_audit_changes, warehouse, load_plan, audit, records)
             return _Ingested(load_plan, commit_log(warehouse, load_plan, progress), changes)
 
@@ -308,7 +308,6 @@ def ingest_and_apply(
             # After a conflict the log has the deliveries already: only the table is planned again.
             load_plan, log, changes = first if number == 0 else ingest(())
             commit = commit_table(warehouse, load_plan, log, progress)
-            records = load_plan.step_records if load_plan.batches else None
             return LoadResult(
                 dimension.name,
                 first.load_plan.results,
@@ -318,16 +317,10 @@ def ingest_and_apply(
                 time.monotonic() - start,
                 _examples(load_plan, examples),
                 unknown_members=load_plan.unknown_members,
-                step=LoadedStep(commit, log, load_plan.dimension, records, changes),
+                step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records, changes),
             )
 
         return with_retries(dimension.name, apply, retry, progress)
-
-
-def _records_to_record(load_plan: LoadPlan, audit: PipelineCommit) -> StepRecords | None:
-    """Return what the recording after a load is computed from; None unless it records the plan and nothing else."""
-    has_applied_log = audit.applied(load_plan.log_name).commit == load_plan.log_commit.number
-    return load_plan.step_records if load_plan.batches and has_applied_log else None
 
 
 def _audit_changes(warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: StepRecords) -> DataFrame:

@@ -31,6 +31,7 @@ _SETTINGS = ((20_000, _PLANNED_ONCE), (2_000, _NOT_COMPILED))
 class RunningLoad:
     """A load that runs in a session, whose other threads may run more of them."""
 
+    spark: SparkSession
     _session: _Session
     record_limit: int | None = None
 
@@ -47,8 +48,8 @@ def running_load(spark: SparkSession) -> Iterator[RunningLoad]:
     """
     with _REGISTRY_LOCK:
         session = _SESSIONS.setdefault(spark, _Session())
-    load = RunningLoad(session)
-    session.enter(load, spark)
+    load = RunningLoad(spark, session)
+    session.enter(load)
     try:
         yield load
     finally:
@@ -59,34 +60,27 @@ def running_load(spark: SparkSession) -> Iterator[RunningLoad]:
 class _Session:
     """The running loads of a session, and its own settings while others replace them."""
 
-    spark: SparkSession | None = None
     loads: list[RunningLoad] = field(default_factory=list)
     replaced: dict[str, str | None] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def enter(self, load: RunningLoad, spark: SparkSession) -> None:
+    def enter(self, load: RunningLoad) -> None:
         with self.lock:
-            self.spark = spark
             self.loads.append(load)
-            self._update(spark)
+            self._update(load.spark)
 
     def change(self, load: RunningLoad, record_limit: int | None) -> None:
         with self.lock:
             load.record_limit = record_limit
-            if self.spark is not None:
-                self._update(self.spark)
+            self._update(load.spark)
 
     def leave(self, load: RunningLoad) -> None:
         with self.lock:
             self.loads.remove(load)
-            if self.spark is not None:
-                self._update(self.spark)
-            if not self.loads:
-                self.spark = None  # the registry must not keep a session alive
+            self._update(load.spark)
 
     def _update(self, spark: SparkSession) -> None:
-        limits = [load.record_limit for load in self.loads]
-        settings = _settings([limit for limit in limits if limit is not None]) if None not in limits else {}
+        settings = _settings([load.record_limit for load in self.loads])
         with suppress(Exception):  # of a server that is lost; the next load of the session tries again
             for name in self.replaced.keys() - settings.keys():
                 _restore(spark, name, self.replaced[name])
@@ -98,10 +92,15 @@ class _Session:
                 self.replaced[name] = before
 
 
-def _settings(limits: Sequence[int]) -> dict[str, str]:
-    """Return the settings for loads of at most so many records."""
-    chosen = [settings for limit, settings in _SETTINGS if limits and max(limits) < limit]
-    return {name: value for settings in chosen for name, value in settings.items()}
+def _settings(record_limits: Sequence[int | None]) -> dict[str, str]:
+    """Return the settings for running loads of at most so many records each; none without loads, or if one is None."""
+    if not record_limits:
+        return {}
+    chosen: dict[str, str] = {}
+    for few, settings in _SETTINGS:
+        if all(limit is not None and limit < few for limit in record_limits):
+            chosen |= settings
+    return chosen
 
 
 def _restore(spark: SparkSession, name: str, value: str | None) -> None:
