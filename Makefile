@@ -105,8 +105,9 @@ dev: setup ## Serve Dagster's web interface, with a Spark Connect server
 	.venv/bin/scd dev
 
 .PHONY: docs
-docs: setup $(DOCS_STAMP) ## Generate docs/semantics.md, and build the documentation site into site/
+docs: setup $(DOCS_STAMP) ## Generate docs/semantics.md and docs/requirements.md, and build the documentation site into site/
 	$(PY) -m scd_pipeline_tests.semantics.page
+	$(PY) -m scd_pipeline_tests.semantics.requirements.page
 	$(PY) -m scd_pipeline.declaration.schema > docs/reference/declaration.schema.json
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs --quiet build --strict
 	@echo "open site/index.html"

@@ -252,6 +252,14 @@ CONDITIONS: Mapping[str, Condition] = {
         "the rows have a column {column}; expected rows without it, as the join adds the surrogate key by this name",
         "rename or drop it",
     ),
+    "TOLERANCE_WITHOUT_WINDOWS": Condition(
+        "a tolerance limits the age of a version, and the dimension has no validity windows; expected a dimension that "
+        "opens versions",
+        "omit `tolerance`",
+    ),
+    "TOLERANCE_NEGATIVE": Condition(
+        "the tolerance {tolerance} is negative; expected the largest age of a version", "pass a positive timedelta"
+    ),
     "TABLES_NOT_LISTED": Condition(
         "the tables of a remote folder cannot be listed; expected the declarations of the tables",
         "name the declarations (--declarations or SCD_DECLARATIONS), or the tables in SQL as delta.`{path}/<table>`",

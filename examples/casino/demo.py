@@ -26,7 +26,7 @@ COIN_IN_BY_TIER = """
     SELECT play.player_tier AS tier_at_play, player.tier AS tier_today, count(*) AS plays, sum(play.coin_in) AS coin_in
     FROM fct_slot_play_joined play LEFT JOIN dim_player_current player ON player.player_id = play.player_id
     GROUP BY 1, 2 ORDER BY 1, 2"""
-MANAGERS = "SELECT account_id, account_manager, previous_account_manager FROM dim_account ORDER BY account_id"
+MANAGERS = "SELECT account_id, account_manager, previous_manager FROM dim_account ORDER BY account_id"
 
 
 def run(options: Options, report: Report) -> int:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _BATCH_COLUMNS = ("load_run_id", "last_updated")
 """Columns that differ in every version and do not describe the entity."""
-_VERSION_COLUMNS = ("current_flag", "change_reason", "change_source")
+_WINDOW_COLUMNS = ("version", "effective_from", "effective_to")
+_VERSION_COLUMNS = ("current_flag", "change_reason", "change_source", "row_hash")
 """Columns that do not describe the entity; shown only if they differ between versions."""
 
 
@@ -194,16 +195,18 @@ def history(
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
         rows = _filter(reading.history(warehouse, dimension), conditions)
-        keys = reading.key_names(warehouse, dimension)
-        order = [name for name in (*keys, "effective_from") if name in rows.columns]
+        shape = reading.table_shape(warehouse, dimension)
+        keys, generated = shape.key_names, shape.generated
+        order = [name for name in (*keys, generated.name("effective_from")) if name in rows.columns]
         rows = rows.orderBy(*[f"`{name}`" for name in order])
         if all_columns:
             _write(rows, output)
             return
         versions = collect(rows, output.limit)
-        identifying = [*keys, *(n for n in ("version", "effective_from", "effective_to") if n in versions.names)]
+        identifying = [*keys, *(n for n in map(generated.name, _WINDOW_COLUMNS) if n in versions.names)]
         hidden = _BATCH_COLUMNS if len(versions.values) > 1 else (*_BATCH_COLUMNS, *_VERSION_COLUMNS)
-        others = [name for name in versions.differing() if name not in (*identifying, *hidden)]
+        excluded = {*identifying, *map(generated.name, hidden)}
+        others = [name for name in versions.differing() if name not in excluded]
         output.write(versions.select([*identifying, *others]))
         _report_count(len(versions.values), output)
 

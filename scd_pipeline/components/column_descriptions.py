@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from scd_pipeline import columns as c
 from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType
+from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.delta import audit_table as a
 from scd_pipeline.history import transitions as t
 from scd_pipeline.history.transitions import key_columns
@@ -30,6 +31,7 @@ _DIMENSION = {
     c.CURRENT_FLAG: "Whether this is the current version: its validity window has no end.",
     c.VERSION: "Number of the version within its entity, counted from 1 in order of time.",
     c.DELETED_AT: "Business time at which the entity was deleted; NULL while it exists.",
+    ROW_HASH: "SHA-256 hash of the values that open versions (types 2 and 6).",
 }
 _LOG = {
     c.KIND: "Kind of the row: a batch, a change record (`upsert`, `delete` or `no_op`), or a bad row.",
@@ -87,7 +89,7 @@ def audit_columns(dimension: Dimension) -> dict[str, str]:
 
 def dimension_columns(dimension: Dimension) -> dict[str, str]:
     """Return the descriptions of a dimension's columns, by column."""
-    texts = dict(_DIMENSION)
+    texts = {name: text for column, text in _DIMENSION.items() if (name := dimension.generated.name(column))}
     for attribute in dimension.attributes:
         texts |= _generated(attribute)
         texts[attribute.name] = _described(attribute, _TYPES[attribute.scd])
@@ -119,11 +121,12 @@ def _business_key(dimension: Dimension) -> Mapping[str, str]:
 
 def _generated(attribute: Attribute) -> dict[str, str]:
     name = attribute.name
-    return {
-        f"current_{name}": f"Latest value of `{name}`, the same in every version.",
-        f"previous_{name}": f"Value of `{name}` before its value in this row.",
-        f"{name}_changed_at": f"Business time of the last change of `{name}`.",
+    texts = {
+        attribute.current_column: f"Latest value of `{name}`, the same in every version.",
+        attribute.previous_column: f"Value of `{name}` before its value in this row.",
+        attribute.changed_at_column: f"Business time of the last change of `{name}`.",
     }
+    return {column: text for column, text in texts.items() if column is not None}
 
 
 def _value(attribute: Attribute) -> str:

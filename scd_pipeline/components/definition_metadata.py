@@ -14,7 +14,7 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.change_log import log_schema
-from scd_pipeline.history.schema import dimension_schema
+from scd_pipeline.history.schema import dimension_schema, stored_schema
 from scd_pipeline.history.transitions import NEW_VALUES, OLD_VALUES
 
 _PARTITIONS = "Each partition is one delivery; materialize the partition `everything` to load all deliveries."
@@ -110,7 +110,7 @@ def audit_table(dimension: Dimension) -> dict[str, Any]:
 
 def dimension_table(dimension: Dimension) -> dict[str, Any]:
     """Return the metadata of the table of a dimension."""
-    columns = dimension_schema(dimension)
+    columns = stored_schema(dimension)
     return {
         "dagster/table_name": dimension.name,
         "dagster/column_schema": column_schema(columns, column_descriptions.dimension_columns(dimension)),
@@ -126,7 +126,8 @@ def fact_table(fact: Fact) -> dict[str, Any]:
     shape = fact.as_dimension()
     lineage = dict(_lineage(shape, fact.name + LOG_SUFFIX).deps_by_column)
     for _, key, role in fact.keyed_roles:
-        columns = (role.dimension.surrogate_key, *role.dimension.key_names, EFFECTIVE_FROM)
+        start = role.dimension.generated.required_name(EFFECTIVE_FROM)
+        columns = (role.dimension.surrogate_key, *role.dimension.key_names, start)
         lineage[key] = [dg.TableColumnDep(role.dimension.name, column) for column in columns]
     return {
         "dagster/table_name": fact.name,

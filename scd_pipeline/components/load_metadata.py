@@ -24,7 +24,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import OUTCOMES, BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import text_column
+from scd_pipeline.expressions import col, text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.transitions import CHANGE_TYPES, REFUSED
 from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
@@ -39,6 +39,7 @@ _MAX_ITEMS = 20
 """Number of deliveries or versions that a table or a plot contains."""
 _ROW_COUNTS = {"rows_read": "rows", "rows_quarantined": "bad_rows", "values_set_to_null": "nulled_values"}
 """Metadata keys of a delivery's rows and bad values, and the fields of its batch."""
+_PLOTTED_COLUMNS = (VERSION, EFFECTIVE_FROM, EFFECTIVE_TO)
 _VERSION_COUNTS = ("versions_opened", "versions_closed")
 _ROW_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
 """Metadata keys of the row actions."""
@@ -205,7 +206,10 @@ def entity_history(warehouse: Warehouse, dimension: Dimension, result: LoadResul
     )
     plotted = [a.name for a in dimension.attributes if a.opens_versions and not a.personal]
     texts = [text_column(history, name).alias(name) for name in plotted]
-    rows = history.where(is_entity).orderBy(VERSION).select(VERSION, EFFECTIVE_FROM, EFFECTIVE_TO, *texts)
+    window = [
+        col(dimension.generated.required_name(name)).alias(name) for name in (VERSION, EFFECTIVE_FROM, EFFECTIVE_TO)
+    ]
+    rows = history.where(is_entity).select(*window, *texts).orderBy(VERSION)
     versions = [plotted_version(row, plotted, dimension) for row in rows.toArrow().to_pylist()[-_MAX_ITEMS:]]
     if not versions:
         return {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from scd_pipeline.declaration.frozen import as_tuple, checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.column_names import ColumnName, frozen_names
+from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.errors import DeclarationError
 
@@ -46,6 +47,9 @@ class Attribute:
     - `required`: a row in which it is NULL is a bad row, unless its feed declares that NULL is not provided (S26, S30)
     - `personal`: messages and plans omit its values (S31)
     - `previous`: type 6 only: adds `previous_<name>`, the value of the preceding version (S10)
+    - `regulated`: each of its values must stay in the history; types 0, 1 and 3 are rejected
+    - `column_names`: names of the columns that types 3 and 6 add, by `previous`, `changed_at` and `current`; `current`
+      can be False for no such column
     - `derived`: computed by the pipeline and never read from a delivery, such as the surrogate keys of a fact (S23);
       it cannot be declared
     """
@@ -63,6 +67,8 @@ class Attribute:
     name: str = ""
     required: bool = False
     derived: bool = False
+    column_names: Mapping[str, ColumnName] = FrozenMapping({})
+    regulated: bool = False
 
     def __init__(
         self,
@@ -79,6 +85,8 @@ class Attribute:
         name: str = "",
         required: bool = False,
         derived: bool = False,
+        column_names: Mapping[str, ColumnName] | None = None,
+        regulated: bool = False,
     ) -> None:
         set_frozen_fields(
             self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names)
@@ -87,6 +95,7 @@ class Attribute:
         set_frozen_fields(
             self, previous=previous, description=description, name=name, required=required, derived=derived
         )
+        set_frozen_fields(self, column_names=frozen_names(column_names), regulated=regulated)
 
     @property
     def data_type(self) -> DataType:
@@ -104,14 +113,36 @@ class Attribute:
         return self.scd in (ScdType.ADD_ROW, ScdType.HYBRID)
 
     @property
+    def is_common(self) -> bool:
+        """Whether the versions of an entity have a value of it in common: the first or the latest one."""
+        return not self.opens_versions or self.current_column is not None
+
+    @property
+    def current_column(self) -> str | None:
+        """The column with the latest value, in every version (S10); None if the table has none."""
+        if self.scd != ScdType.HYBRID:
+            return None
+        return self.column_names.get("current", f"current_{self.name}") or None
+
+    @property
+    def previous_column(self) -> str | None:
+        """The column with the value before (S9, S10); None if the table has none."""
+        if self.scd == ScdType.ADD_ATTRIBUTE or (self.scd == ScdType.HYBRID and self.previous):
+            return self.column_names.get("previous", f"previous_{self.name}") or None
+        return None
+
+    @property
+    def changed_at_column(self) -> str | None:
+        """The column with the time of the last change (S9); None if the table has none."""
+        if self.scd != ScdType.ADD_ATTRIBUTE:
+            return None
+        return self.column_names.get("changed_at", f"{self.name}_changed_at") or None
+
+    @property
     def generated_columns(self) -> tuple[str, ...]:
         """The further columns that this attribute adds to the table (S9, S10)."""
-        previous = f"previous_{self.name}"
-        if self.scd == ScdType.ADD_ATTRIBUTE:
-            return (previous, f"{self.name}_changed_at")
-        if self.scd == ScdType.HYBRID:
-            return (f"current_{self.name}", *((previous,) if self.previous else ()))
-        return ()
+        columns = (self.current_column, self.previous_column, self.changed_at_column)
+        return tuple(column for column in columns if column is not None)
 
 
 def _scd(number: Any) -> Any:

@@ -10,11 +10,16 @@ from typing import Any, Literal
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
-from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns, frozen_names
+from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import default_surrogate_key
+from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
 from scd_pipeline.declaration.source import Source
-from scd_pipeline.declaration.times import OPEN_END, canonical_time, moment
+from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_time, moment
+
+HASH = "hash"
+"""The only way to make surrogate keys: each key follows from its version alone, in any order of the deliveries."""
 
 
 @checked_arguments
@@ -27,7 +32,12 @@ class Dimension:
     - `sources`: one or several
     - `surrogate_key`: by default the name without a leading `dim_`, and `_key`
     - `key_salt`: resolves a collision of surrogate keys (S14)
-    - `open_end`: the `effective_to` of a current version
+    - `open_end`: the `effective_to` of a current version; None or "null" for NULL
+    - `regulated`: whether all attributes are regulated
+    - `surrogate`: how surrogate keys are made: "hash", of the business key and `effective_from` (S14)
+    - `profile`: a set of column names and an open end, see `profiles.PROFILES`
+    - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table
+      has no such column; `row_hash` is a further column with a hash of the attributes of types 2 and 6
     - `begin`: an earlier start of the first versions (S29)
     - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
     - `origin`: the file and line that it was read from; not compared
@@ -50,6 +60,10 @@ class Dimension:
     description: str = ""
     group: str = ""
     origin: str = field(default="", compare=False)
+    column_names: Mapping[str, ColumnName] = FrozenMapping({})
+    profile: str = DEFAULT_PROFILE
+    regulated: bool = False
+    surrogate: str = HASH
 
     def __init__(
         self,
@@ -59,7 +73,7 @@ class Dimension:
         sources: Source | Sequence[Source] = (),
         surrogate_key: str | None = None,
         key_salt: str = "",
-        open_end: str | date = OPEN_END,
+        open_end: str | date | None = OPEN_END,
         begin: Begin | None = None,
         deleted_rows: Literal["keep", "remove"] = "keep",
         deleted_at: bool = False,
@@ -67,14 +81,21 @@ class Dimension:
         description: str = "",
         group: str = "",
         origin: str = "",
+        column_names: Mapping[str, ColumnName] | None = None,
+        profile: str = DEFAULT_PROFILE,
+        regulated: bool = False,
+        surrogate: str = HASH,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
         if surrogate_key is not None:
             set_frozen_fields(self, surrogate_key=surrogate_key)
-        set_frozen_fields(self, key_salt=key_salt, open_end=canonical_time(open_end), begin=begin, origin=origin)
+        end = NULL_OPEN_END if open_end is None else canonical_time(open_end)
+        set_frozen_fields(self, key_salt=key_salt, open_end=end, begin=begin, origin=origin)
+        set_frozen_fields(self, column_names=frozen_names(column_names), profile=profile)
         set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
         set_frozen_fields(self, owner=owner, description=description, group=group)
+        set_frozen_fields(self, regulated=regulated, surrogate=surrogate)
         check_dimension(self)
 
     @property
@@ -93,9 +114,21 @@ class Dimension:
         return any(attribute.opens_versions for attribute in self.attributes)
 
     @property
+    def generated(self) -> GeneratedColumns:
+        """How the table has the generated columns, by its profile and the names that are declared in addition."""
+        profile = PROFILES[self.profile] if self.has_windows else PROFILES[DEFAULT_PROFILE]
+        open_end = profile.open_end if self.open_end == OPEN_END else self.open_end
+        return GeneratedColumns({**profile.column_names, **self.column_names}, open_end, self.has_windows)
+
+    @property
+    def computed_open_end(self) -> str:
+        """The `effective_to` of a current version wherever rows are computed: the default if the table has NULL."""
+        return self.generated.computed_open_end
+
+    @property
     def open_end_time(self) -> datetime:
-        """`open_end` as a time in UTC."""
-        return moment(self.open_end)
+        """`computed_open_end` as a time in UTC."""
+        return moment(self.computed_open_end)
 
     @property
     def existence_source(self) -> Source:

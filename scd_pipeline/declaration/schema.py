@@ -14,6 +14,7 @@ from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.checks.source import FORMATS
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
+from scd_pipeline.declaration.profiles import PROFILES
 from scd_pipeline.declaration.source import Column, Feed, Snapshot
 from scd_pipeline.declaration.yaml import options
 from scd_pipeline.declaration.yaml.options import Kind, Options
@@ -25,6 +26,8 @@ _NAMES: Schema = {"type": ["string", "array"], "items": _TEXT}
 _KINDS: dict[Kind, Schema] = {
     Kind.TEXT: _TEXT,
     Kind.TIME: _TEXT,
+    Kind.TIME_OR_NULL: {"type": ["string", "null"]},
+    Kind.NAME_OR_FALSE: {"type": ["string", "boolean"]},
     Kind.CHOICE: _TEXT,
     Kind.NAMES: _NAMES,
     Kind.FLAG: {"type": "boolean"},
@@ -63,6 +66,8 @@ def _dimension() -> Schema:
         "sources": _by_name("source"),
         "attributes": _by_name("attribute"),
         "begin": _section(options.BEGIN, required=("at",)),
+        "column_names": _section(options.TABLE_COLUMNS),
+        "profile": {"enum": list(PROFILES)},
     }
     return _section(options.DIMENSION, Dimension, sections, required=("dimension", "business_key", "sources"))
 
@@ -99,7 +104,8 @@ def _channel(table: Options, declared: type) -> Schema:
 
 def _attribute() -> Schema:
     number: Schema = {"enum": [int(scd) for scd in ScdType]}
-    section = _section(options.ATTRIBUTE, Attribute, {"scd": number}, required=("scd",))
+    sections = {"scd": number, "column_names": _section(options.ATTRIBUTE_COLUMNS)}
+    section = _section(options.ATTRIBUTE, Attribute, sections, required=("scd",))
     # Editors suggest the examples for a value that is still empty.
     return {"if": {"type": "object"}, "then": section, "else": number, "examples": number["enum"]}
 

@@ -287,7 +287,9 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
         return BatchRejected("NO_TIME", batch.id, reason=problem)
     if batch.at is None or batch.at < dimension.open_end_time or not batch.is_snapshot or batch.withdrawn:
         return None
-    return BatchRejected("AT_OPEN_END", batch.id, at=f"{batch.at:%Y-%m-%d %H:%M:%S}", open_end=dimension.open_end)
+    return BatchRejected(
+        "AT_OPEN_END", batch.id, at=f"{batch.at:%Y-%m-%d %H:%M:%S}", open_end=dimension.computed_open_end
+    )
 
 
 def _stored_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) -> dict[int, BatchResult]:

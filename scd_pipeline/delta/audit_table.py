@@ -179,8 +179,7 @@ def _order_independent(name: str, ddl: str) -> Column:
 
 def _with_current_names(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the rows with the values of a renamed attribute under its current name (S20)."""
-    renamed = renamed_columns(dimension.attributes, generated=False)
-    renamed |= {f"current_{former}": f"current_{name}" for former, name in renamed.items()}
+    renamed = renamed_columns(dimension.attributes, generated=True)
     if not renamed:
         return rows
     new_name = to_current_names(renamed)

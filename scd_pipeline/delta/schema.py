@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.names import counted
+from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
@@ -33,6 +34,7 @@ _UNCHANGEABLE_OPTIONS = (
     "deleted_rows",
     "deleted_at",
     "existence_source",
+    "column_names",
 )
 _TYPES_WITH_STATISTICS = frozenset(
     [
@@ -188,8 +190,9 @@ def _difference(dimension: Dimension, field: str, before: object, declared: obje
 def _display_field(field: str, value: Any) -> str:
     """Return the value of a field of `declaration_fields` as text for a message."""
     if field.startswith("attributes."):
-        scd, ddl, has_previous = value
-        return f"SCD type {scd} and type {ddl}" + (" and the option `previous`" if has_previous else "")
+        scd, ddl, has_previous, *names = value
+        text = f"SCD type {scd} and type {ddl}" + (" and the option `previous`" if has_previous else "")
+        return text + (f" and the columns {json.dumps(names[0])}" if names else "")
     if field == "key":
         return "the columns " + ", ".join(f"{name} {ddl}" for name, ddl in value)
     return json.dumps(value)
@@ -272,13 +275,14 @@ def renamed_columns(attributes: Sequence[Attribute], *, generated: bool) -> dict
             if generated:
                 before = replace(attribute, name=former, former_names=())
                 columns |= dict(zip(before.generated_columns, attribute.generated_columns, strict=True))
-    return columns
+    return {old: new for old, new in columns.items() if old != new}
 
 
 def declared_columns(dimension: Dimension, existing: Collection[str], *, alias: str = "") -> dict[str, str]:
-    """Return an SQL expression for each declared column of the dimension's table.
+    """Return an SQL expression for each column of `dimension_schema` over the columns of the dimension's table.
 
-    A renamed column is read under its former name, and a column that does not exist yet is NULL.
+    A renamed column is read under its former name, and a column that does not exist yet is NULL. The open end is never
+    NULL. The columns may also be those of `with_computed_columns`.
 
     Args:
         dimension: The declaration.
@@ -292,10 +296,11 @@ def declared_columns(dimension: Dimension, existing: Collection[str], *, alias: 
     for name, ddl, _ in dimension_schema(dimension):
         physical = name if name in existing else former_names.get(name)
         expressions[name] = f"CAST(NULL AS {ddl})" if physical is None else qualifier + quote_name(physical)
-    return expressions
+    computed = computed_columns(dimension.generated, existing, qualifier)
+    return {name: computed.get(name, expression) for name, expression in expressions.items()}
 
 
 def to_declared_columns(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return rows of the dimension's table with its declared columns."""
+    """Return rows of the dimension's table with the columns of `dimension_schema`."""
     expressions = declared_columns(dimension, rows.columns)
     return rows.select(*[F.expr(value).alias(name) for name, value in expressions.items()])

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns
 
 _PROPERTY = "scd_pipeline.declaration"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAttribute:
-    """The SCD type and the data type of an attribute, and whether it has a `previous` column."""
+    """The SCD type and the data type of an attribute, whether it has a `previous` column, and the declared names of its
+    generated columns."""
 
     scd: int
     type: str
     previous: bool
+    column_names: Mapping[str, ColumnName] = field(default_factory=dict)
 
     @property
     def opens_versions(self) -> bool:
         """Whether a new value opens a version."""
         return Attribute(self.scd).opens_versions
 
-    def to_list(self) -> list[int | str]:
+    def to_list(self) -> list[Any]:
         """Return the fields as JSON stores them."""
-        return [self.scd, self.type, self.previous]
+        names = [dict(self.column_names)] if self.column_names else []
+        return [self.scd, self.type, self.previous, *names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,13 @@ class StoredDeclaration:
     deleted_rows: str
     deleted_at: bool
     existence_source: str
+    column_names: Mapping[str, ColumnName] = field(default_factory=dict)
+
+    @property
+    def generated(self) -> GeneratedColumns:
+        """How the table has the generated columns."""
+        has_windows = any(attribute.opens_versions for attribute in self.attributes.values())
+        return GeneratedColumns(self.column_names, self.open_end, has_windows)
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -62,15 +74,19 @@ class StoredDeclaration:
         begin = dimension.begin
         return cls(
             key=tuple((key.name, key.type) for key in dimension.business_key),
-            attributes={a.name: StoredAttribute(int(a.scd), a.type, a.previous) for a in dimension.attributes},
+            attributes={
+                a.name: StoredAttribute(int(a.scd), a.type, a.previous, dict(a.column_names))
+                for a in dimension.attributes
+            },
             former_names={former: a.name for a in dimension.attributes for former in a.former_names},
             surrogate_key=dimension.surrogate_key,
             key_salt=dimension.key_salt,
-            open_end=dimension.open_end,
+            open_end=dimension.generated.open_end,
             begin=(begin.at, begin.for_first_changes_until) if begin else None,
             deleted_rows=dimension.deleted_rows,
             deleted_at=dimension.deleted_at,
             existence_source=dimension.existence_source.name,
+            column_names=dict(dimension.generated.names),
         )
 
     @classmethod
@@ -92,6 +108,8 @@ class StoredDeclaration:
         """Return the declaration as JSON; equal declarations have equal texts."""
         values = {name: getattr(self, name) for name in self.__slots__}
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
+        if not self.column_names:
+            del values["column_names"]
         return json.dumps(values, sort_keys=True)
 
     def to_properties(self) -> dict[str, str]:

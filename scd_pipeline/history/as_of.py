@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import reduce
 from operator import and_
 
@@ -20,7 +21,14 @@ _FROM, _TO = "_version_from", "_version_to"
 
 
 def key_as_of(
-    rows: DataFrame, versions: DataFrame, dimension: Dimension, *, keys: Sequence[str], time: str, name: str
+    rows: DataFrame,
+    versions: DataFrame,
+    dimension: Dimension,
+    *,
+    keys: Sequence[str],
+    time: str,
+    name: str,
+    tolerance: timedelta | None = None,
 ) -> DataFrame:
     """Add or replace a column with the surrogate key of the version in force at the time of each row.
 
@@ -31,13 +39,17 @@ def key_as_of(
         keys: The columns of the business key, in declared order.
         time: The column of the time.
         name: The column to add or replace.
+        tolerance: The largest age that a version may have at the time of the row; by default any.
 
     Returns:
         The same number of rows, because windows do not overlap (S2). The key is -1 if the business key is NULL or
         unknown, or if no version is in force. Without windows the row of an entity is always in force (S33).
     """
     plain = rows.drop(name) if name in rows.columns else rows
-    joined = plain.join(version_windows(versions, dimension), is_in_force(dimension, keys=keys, time=time), "left")
+    condition = is_in_force(dimension, keys=keys, time=time)
+    if tolerance is not None:
+        condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
+    joined = plain.join(version_windows(versions, dimension), condition, "left")
     surrogate_key = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
     return joined.select(*[col(column) for column in plain.columns], surrogate_key).select(*_ordered(rows, name))
 
@@ -67,6 +79,11 @@ def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str) -> Colu
     if dimension.has_windows:
         in_window.append(F.col(_TO) > col(time).cast("timestamp"))
     return reduce(and_, [*same_key, *in_window])
+
+
+def _age(time: str) -> Column:
+    """Return the age of a version (`version_windows`) at the time of a row, in microseconds."""
+    return F.unix_micros(col(time).cast("timestamp")) - F.unix_micros(F.col(_FROM))
 
 
 def _ordered(rows: DataFrame, name: str) -> list[Column]:

@@ -24,9 +24,9 @@ def with_entity_values(states: DataFrame, dimension: Dimension, windows: RowWind
     """Add the values that all versions of an entity have in common.
 
     Returns:
-        The states with `_common_<attribute>` for types 0, 1, 3 and 6, with `_run_<attribute>` for type 3 (the time of
-        the last change and the value before it), and with `_last_change`: the time at which any of these values last
-        changed, NULL if all are NULL and always were.
+        The states with `_common_<attribute>` for types 0, 1, 3 and 6 (if the table has its latest value), with
+        `_run_<attribute>` for type 3 (the time of the last change and the value before it), and with `_last_change`:
+        the time at which any of these values last changed, NULL if all are NULL and always were.
     """
     window = windows.by_time()
     types = attribute_types(dimension)
@@ -53,13 +53,13 @@ def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]
             values[name] = col(name)["v"]
         else:
             values[name] = col(_common(name))
-        if attribute.scd is ScdType.HYBRID:
-            values[f"current_{name}"] = col(_common(name))
-            if attribute.previous:
-                values[f"previous_{name}"] = window.lag(col(name))["v"]
-        if attribute.scd is ScdType.ADD_ATTRIBUTE:
-            values[f"previous_{name}"] = col(run)["v"]
-            values[f"{name}_changed_at"] = col(run)["at"]
+        if attribute.current_column:
+            values[attribute.current_column] = col(_common(name))
+        if attribute.previous_column:
+            is_type_3 = attribute.scd is ScdType.ADD_ATTRIBUTE
+            values[attribute.previous_column] = (col(run) if is_type_3 else window.lag(col(name)))["v"]
+        if attribute.changed_at_column:
+            values[attribute.changed_at_column] = col(run)["at"]
     return values
 
 
@@ -76,11 +76,13 @@ def _common_values(attribute: Attribute, comparable: Column, window: RowWindow) 
     match attribute.scd:
         case ScdType.RETAIN_ORIGINAL:
             return _first_value(attribute, window)
-        case ScdType.OVERWRITE | ScdType.HYBRID:
+        case ScdType.OVERWRITE:
             return _latest_value(attribute, window)
         case ScdType.ADD_ATTRIBUTE:
             return _latest_and_previous(attribute, comparable, window)
-        case ScdType.ADD_ROW:
+        case ScdType.HYBRID if attribute.current_column:
+            return _latest_value(attribute, window)
+        case _:
             return {}
 
 
@@ -114,7 +116,7 @@ def _with_last_change(states: DataFrame, dimension: Dimension, window: RowWindow
     running: list[Column] = []
     for attribute in dimension.attributes:
         value = col(attribute.name)["v"]
-        if attribute.scd is ScdType.ADD_ROW:
+        if not attribute.is_common:
             continue
         if attribute.scd is ScdType.RETAIN_ORIGINAL:
             value = window.first(value)

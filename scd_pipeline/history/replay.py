@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_AT, attribute_types
-from scd_pipeline.declaration import Attribute, Dimension, ScdType
+from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import KeyHash, hash_64
 from scd_pipeline.history.lossless import wrapped_value
@@ -79,7 +81,6 @@ def _origin() -> Column:
 def _new_value(attribute: Attribute, dimension: Dimension) -> Column:
     """Return the attribute's wrapped value after the transition; NULL if the transition does not contain it."""
     names = [attribute.name, *attribute.former_names]
-    if attribute.scd is ScdType.HYBRID:
-        names += [f"current_{name}" for name in names]
+    names += [c for name in names if (c := replace(attribute, name=name, former_names=()).current_column)]
     data_type = attribute_types(dimension)[attribute.name]
     return F.coalesce(*[wrapped_value(F.col(NEW_VALUES), name, data_type) for name in names])

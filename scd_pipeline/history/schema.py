@@ -19,9 +19,12 @@ from scd_pipeline.columns import (
     VERSION,
     attribute_types,
 )
-from scd_pipeline.declaration import Attribute, Begin, Dimension, ScdType
+from scd_pipeline.declaration import Attribute, Begin, Dimension
+from scd_pipeline.declaration.column_names import ROW_HASH, TABLE_COLUMNS, GeneratedColumns
 from scd_pipeline.declaration.types import parse_type
 
+COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name != ROW_HASH)
+"""The generated columns of `dimension_schema` that can have other names in the table."""
 BEGINNING = "0001-01-01 00:00:00"
 """The `effective_from` of every entity of a dimension without windows (S33)."""
 
@@ -46,6 +49,26 @@ def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
     return [*columns, *[(name, "string", True) for name in texts], (LAST_UPDATED, "timestamp", False)]
 
 
+def stored_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
+    """Return name, Spark type and nullability of each column of the table of a dimension, in order.
+
+    It differs from `dimension_schema`, in which rows are computed, if names of generated columns are declared, or NULL
+    as the open end.
+    """
+    columns = [
+        (stored, ddl, nullable or (name == EFFECTIVE_TO and dimension.generated.has_null_end))
+        for name, ddl, nullable in dimension_schema(dimension)
+        if (stored := stored_name(name, dimension.generated)) is not None
+    ]
+    hash_name = dimension.generated.name(ROW_HASH)
+    return [*columns, *([(hash_name, "string", True)] if hash_name else [])]
+
+
+def stored_name(column: str, generated: GeneratedColumns) -> str | None:
+    """Return the name in the table of a column of `dimension_schema`; None if the table does not have it."""
+    return generated.name(column) if column in COMPUTED_COLUMNS else column
+
+
 def dimension_columns(dimension: Dimension) -> Sequence[str]:
     """Return the names of a dimension's columns, in order."""
     return [name for name, _, _ in dimension_schema(dimension)]
@@ -54,19 +77,14 @@ def dimension_columns(dimension: Dimension) -> Sequence[str]:
 def _attribute_columns(attribute: Attribute, ddl: str) -> list[tuple[str, str]]:
     """Return name and type of an attribute's column and of the columns that its type adds (S9, S10)."""
     name = attribute.name
-    columns = [(name, ddl)]
-    if attribute.scd is ScdType.HYBRID:
-        columns.append((f"current_{name}", ddl))
-    if attribute.scd is ScdType.ADD_ATTRIBUTE or attribute.previous:
-        columns.append((f"previous_{name}", ddl))
-    if attribute.scd is ScdType.ADD_ATTRIBUTE:
-        columns.append((f"{name}_changed_at", "timestamp"))
-    return columns
+    columns = [(name, ddl), (attribute.current_column, ddl), (attribute.previous_column, ddl)]
+    columns.append((attribute.changed_at_column, "timestamp"))
+    return [(column, column_type) for column, column_type in columns if column is not None]
 
 
 def open_end(dimension: Dimension) -> Column:
-    """Return the declared open end as a timestamp."""
-    return declared_time(dimension.open_end)
+    """Return the `effective_to` of a current version wherever rows are computed, as a timestamp."""
+    return declared_time(dimension.computed_open_end)
 
 
 def declared_begin(begin: Begin) -> Column:

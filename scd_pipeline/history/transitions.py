@@ -52,7 +52,6 @@ CHANGED_COLUMNS, OLD_VALUES, NEW_VALUES = "changed_columns", "old_values", "new_
 AUDIT_ACTOR, AUDIT_REASON, SOURCE_BATCH, CORRELATION = "actor", "reason", "source_batch_id", "correlation_id"
 
 _ROW_CHANGE, _KEY = "_row_change", "_key"
-_LATEST_TYPES = (ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE, ScdType.HYBRID)
 
 
 def key_columns(dimension: Dimension) -> tuple[str, str]:
@@ -146,7 +145,8 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
 
 def _latest(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose latest value all versions show."""
-    return [a for a in dimension.source_attributes(source.name) if a.scd in _LATEST_TYPES]
+    attributes = dimension.source_attributes(source.name)
+    return [a for a in attributes if a.is_common and a.scd is not ScdType.RETAIN_ORIGINAL]
 
 
 def _type_0(dimension: Dimension, source: Source) -> list[Attribute]:
@@ -305,7 +305,7 @@ def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:
     values = []
     for attribute in _latest(dimension, source):
         name = attribute.name
-        column = f"current_{name}" if attribute.scd is ScdType.HYBRID else name
+        column = attribute.current_column or name
         values.append(_ValueChange(column, types[name], col(_changed(name)), col(_before(name)), col(name)))
     return _overwrite(values, "latest", dimension, source)
 

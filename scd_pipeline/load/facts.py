@@ -31,6 +31,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
+from scd_pipeline.delta.generated_columns import to_stored_columns, with_computed_columns
 from scd_pipeline.delta.schema import require_own_tables, to_declared_columns
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
@@ -70,7 +71,7 @@ class PinnedDimension:
     """A dimension at the version that one run of a fact reads, with the last commits of its table and its log.
 
     Attributes:
-        rows: The rows of the dimension; None if it has no table.
+        rows: The rows of the dimension with the names of `dimension_schema`; None if it has no table.
         planned: The business keys of the entities whose rows are those of a plan that is not written yet; None if
             `rows` are the stored ones.
     """
@@ -110,8 +111,8 @@ class PinnedDimension:
         key, keys = self.dimension.surrogate_key, [col(name) for name in self.dimension.key_names]
         rows = plan.actions.where(F.col(ACTION) != REMOVE).drop(ACTION)
         if self.rows is not None:
-            stored = to_declared_columns(self.rows, plan.dimension)
-            rows = stored.join(plan.actions.select(col(key)), key, "left_anti").unionByName(rows)
+            others = self.rows.join(plan.actions.select(col(key)), key, "left_anti")
+            rows = others.unionByName(rows, allowMissingColumns=True)
         return replace(self, rows=rows, planned=plan.actions.select(*keys).distinct())
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
@@ -136,7 +137,7 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:
         return PinnedDimension(dimension, PipelineCommit(dimension.name, 0), log, None)
-    return PinnedDimension(dimension, newest.commit, log, newest.rows)
+    return PinnedDimension(dimension, newest.commit, log, with_computed_columns(newest.rows, dimension.generated))
 
 
 def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, PinnedDimension]:
@@ -333,7 +334,7 @@ def add_reserved_member(
         raise_first(damage(log, [commit]))
         marks = {**commit.high_water_marks, **log_mark(log, log_high_water_mark(log, commit))}
         # A column that was declared later comes with the schema steps of the dimension's own load.
-        columns, member = newest.columns(), unknown_member(warehouse, dimension)
+        columns, member = newest.columns(), to_stored_columns(unknown_member(warehouse, dimension), dimension)
         member = member.select(*[col(name) for name in member.columns if name in columns])
         return table.append(member, commit.next(high_water_marks=marks, run_id=run_id))
 

@@ -127,8 +127,8 @@ class LoadPlan:
 
     def examples(self, limit: int = 5) -> DataFrame:
         """Return some of the rows that change, with their row action, without personal attributes (S31)."""
-        personal = {a.name for a in self.dimension.attributes if a.personal}
-        hidden = [n for n in self.actions.columns if any(n in (p, f"previous_{p}", f"current_{p}") for p in personal)]
+        personal = [a for a in self.dimension.attributes if a.personal]
+        hidden = [name for a in personal for name in (a.name, a.current_column, a.previous_column) if name]
         return self.actions.drop(*hidden).limit(limit)
 
     def bad_rows(self) -> DataFrame:

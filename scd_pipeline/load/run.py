@@ -30,6 +30,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
+from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected
@@ -399,9 +400,10 @@ def commit_table(
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
     actions = {action for action, count in load_plan.rows.items() if count}
+    rows = to_stored_columns(load_plan.actions, load_plan.dimension)
     if actions == {OPEN}:
         # No stored row has one of these keys, so that nothing has to be looked up.
-        return table.append(load_plan.actions.drop(ACTION), commit)
+        return table.append(rows.drop(ACTION), commit)
     if table.replaces and REMOVE not in actions:
-        return table.replace(load_plan.actions.drop(ACTION), commit, key=key, properties=load_plan.properties)
-    return table.merge(load_plan.actions, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")
+        return table.replace(rows.drop(ACTION), commit, key=key, properties=load_plan.properties)
+    return table.merge(rows, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")

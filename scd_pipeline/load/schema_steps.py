@@ -17,7 +17,7 @@ from scd_pipeline.delta.schema import (
     renamed_columns,
 )
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.history.schema import dimension_schema
+from scd_pipeline.history.schema import stored_schema
 
 
 def schema_steps(dimension: Dimension, log: ChangeLog, existing: Collection[str]) -> list[SchemaStep]:
@@ -41,7 +41,7 @@ def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
 
 
 def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
-    columns = dimension_schema(dimension)
+    columns = stored_schema(dimension)
     if not existing:
         return [CreateTable(dimension.name, tuple(columns), declaration_properties(dimension), dimension.description)]
     expected = [(name, ddl) for name, ddl, _ in columns]

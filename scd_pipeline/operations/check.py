@@ -18,6 +18,7 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
+from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.repair import REBUILT_BY
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -150,7 +151,8 @@ def check_dimension(
     if newest is None:
         return _check_without_table(warehouse, tables, name, rules)
     has_no_key = reduce(and_, [col(key).isNull() for key in dimension.key_names])
-    rows = newest.rows.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
+    stored = with_computed_columns(newest.rows, dimension.generated)
+    rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_rules = [rule for rule in selected if rule in invariants(dimension)]
     results = _results(name, row_rules, violations(rows, dimension)) if row_rules else []
     others: dict[str, Callable[[], CheckResult | None]] = {

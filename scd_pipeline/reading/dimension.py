@@ -24,8 +24,10 @@ from scd_pipeline.columns import (
     SOURCE,
 )
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.column_names import GeneratedColumns
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions, recorded_until
+from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -49,7 +51,7 @@ def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """
     shape = table_shape(warehouse, dimension)
     rows = versions(warehouse, shape)
-    return _null_limits(rows.where(F.col(CURRENT_FLAG)) if shape.has_windows else rows, shape)
+    return _null_limits(rows.where(_computed(rows, shape, CURRENT_FLAG)) if shape.has_windows else rows, shape)
 
 
 def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -77,11 +79,14 @@ def as_of(
         SetupError: The table does not exist, or `known_at` is given without a declaration.
     """
     shape = table_shape(warehouse, dimension)
-    rows = versions(warehouse, shape) if known_at is None else rows_known_at(warehouse, dimension, known_at)
+    if known_at is not None:
+        rows = to_stored_columns(rows_known_at(warehouse, dimension, known_at), _declaration(dimension))
+    else:
+        rows = versions(warehouse, shape)
     if shape.has_windows:
         moment = timestamp_literal(time)
-        begun = F.col(EFFECTIVE_FROM) <= moment
-        rows = rows.where(begun & (_is_open(shape) | (F.col(EFFECTIVE_TO) > moment)))
+        begun = _computed(rows, shape, EFFECTIVE_FROM) <= moment
+        rows = rows.where(begun & (_is_open(rows, shape) | (_computed(rows, shape, EFFECTIVE_TO) > moment)))
     return _null_limits(rows, shape)
 
 
@@ -96,14 +101,24 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
     Raises:
         SetupError: The audit does not exist, or `dimension` is a name.
     """
-    if isinstance(dimension, str):
-        raise SetupError("KNOWN_AT_NEEDS_DECLARATION", dimension)
+    dimension = _declaration(dimension)
     rows = audit(warehouse, dimension)
     dimension = with_former_names(
         dimension, StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())
     )
     transitions = current_transitions(recorded_until(rows, timestamp_literal(time)), dimension)
     return rebuild_versions(transitions, dimension, key_hash=warehouse.key_hash)
+
+
+def _declaration(dimension: Dimension | str) -> Dimension:
+    """Return the declaration.
+
+    Raises:
+        SetupError: It is a name.
+    """
+    if isinstance(dimension, str):
+        raise SetupError("KNOWN_AT_NEEDS_DECLARATION", dimension)
+    return dimension
 
 
 def audit(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -177,9 +192,13 @@ class TableShape:
 
     name: str
     key_names: tuple[str, ...]
-    open_end: str
-    has_windows: bool
     surrogate_key: str
+    generated: GeneratedColumns
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the table has windows."""
+        return self.generated.has_windows
 
 
 def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
@@ -189,15 +208,12 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
         SetupError: The dimension is passed as a name and is not loaded.
     """
     if isinstance(dimension, Dimension):
-        d = dimension
-        return TableShape(d.name, d.key_names, d.open_end, d.has_windows, d.surrogate_key)
-    table = warehouse.table(dimension)
-    stored = StoredDeclaration.from_properties(table.properties())
+        return TableShape(dimension.name, dimension.key_names, dimension.surrogate_key, dimension.generated)
+    stored = StoredDeclaration.from_properties(warehouse.table(dimension).properties())
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
-    has_windows = EFFECTIVE_TO in table.columns()
-    return TableShape(dimension, stored.key_names, stored.open_end, has_windows, stored.surrogate_key)
+    return TableShape(dimension, stored.key_names, stored.surrogate_key, stored.generated)
 
 
 def _loaded_names(warehouse: Warehouse) -> list[str]:
@@ -235,21 +251,22 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     return to_declared_columns(existing_rows(warehouse, dimension.name, dimension.name), dimension)
 
 
-def _is_open(shape: TableShape) -> Column:
-    return F.col(EFFECTIVE_TO) == F.lit(shape.open_end).cast("timestamp")
+def _computed(rows: DataFrame, shape: TableShape, column: str) -> Column:
+    """Return a generated column, whatever the table has in its place."""
+    return F.expr(computed_columns(shape.generated, rows.columns)[column])
+
+
+def _is_open(rows: DataFrame, shape: TableShape) -> Column:
+    return _computed(rows, shape, EFFECTIVE_TO) == F.lit(shape.generated.computed_open_end).cast("timestamp")
 
 
 def _null_limits(rows: DataFrame, shape: TableShape) -> DataFrame:
     """Replace the open end and the beginning of time by NULL: some time zones would move them out of the calendar."""
     if not shape.has_windows:
         return rows
-    first_day = F.col(EFFECTIVE_FROM) < F.lit("0001-01-02 00:00:00").cast("timestamp")
-    return rows.withColumns(
-        {
-            EFFECTIVE_FROM: F.when(~first_day, F.col(EFFECTIVE_FROM)),
-            EFFECTIVE_TO: F.when(~_is_open(shape), F.col(EFFECTIVE_TO)),
-        }
-    )
+    start, end = (shape.generated.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO))
+    first_day = col(start) < F.lit("0001-01-02 00:00:00").cast("timestamp")
+    return rows.withColumns({start: F.when(~first_day, col(start)), end: F.when(~_is_open(rows, shape), col(end))})
 
 
 def _in_calendar(time: Column) -> Column:

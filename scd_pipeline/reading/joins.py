@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import and_
 
@@ -70,6 +70,7 @@ def as_of_join(
     time: str,
     keys: Sequence[str] | None = None,
     known_at: datetime | None = None,
+    tolerance: timedelta | None = None,
 ) -> DataFrame:
     """Return rows without a surrogate key with the attributes of an entity as of the time of each row (S23).
 
@@ -80,16 +81,18 @@ def as_of_join(
         time: The column of the time.
         keys: The columns of the business key, in declared order; by default those of the dimension.
         known_at: The system time of the dimension (S22); by default the present state.
+        tolerance: The largest age that a version may have at the time of a row; by default any.
 
     Returns:
         The same number of rows, with the surrogate key and `<dimension>_<attribute>` (`unique_names`). If no version is
-        in force, the key is -1 and the attributes are NULL.
+        in force, or the one in force began longer ago than `tolerance`, the key is -1 and the attributes are NULL.
 
     Raises:
         SetupError: A table does not exist.
         UsageError: `keys` has not as many columns as the business key, or the rows have a column with the name of the
-            surrogate key.
+            surrogate key, or `tolerance` is negative, or the dimension has no windows, so that no row has an age.
     """
+    _check_tolerance(dimension, tolerance)
     keys = tuple(keys or dimension.key_names)
     if len(keys) != len(dimension.key_names):
         raise UsageError(
@@ -103,9 +106,23 @@ def as_of_join(
         raise UsageError("JOIN_COLUMN_EXISTS", dimension.name, column=dimension.surrogate_key)
     stored = declared_rows(warehouse, dimension) if known_at is None else rows_known_at(warehouse, dimension, known_at)
     key, label = dimension.surrogate_key, dimension.name.removeprefix("dim_")
-    keyed = key_as_of(rows, stored, dimension, keys=keys, time=time, name=key)
+    keyed = key_as_of(rows, stored, dimension, keys=keys, time=time, name=key, tolerance=tolerance)
     names = unique_names(labelled_columns(dimension, label), keyed.columns)
     return _with_attributes(keyed, stored, dimension, key, label=label, names=names)
+
+
+def _check_tolerance(dimension: Dimension, tolerance: timedelta | None) -> None:
+    """Check that versions have an age that can be within the tolerance.
+
+    Raises:
+        UsageError: They have not.
+    """
+    if tolerance is None:
+        return
+    if not dimension.has_windows:
+        raise UsageError("TOLERANCE_WITHOUT_WINDOWS", dimension.name)
+    if tolerance < timedelta(0):
+        raise UsageError("TOLERANCE_NEGATIVE", dimension.name, tolerance=str(tolerance))
 
 
 def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequence[tuple[str, str]]) -> DataFrame:
@@ -133,7 +150,7 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     frames = []
     for side, (label, dimension) in enumerate(both):
         rows = to_declared_columns(versions(warehouse, table_shape(warehouse, dimension)), dimension)
-        first, last = F.lit(BEGINNING).cast("timestamp"), F.lit(dimension.open_end).cast("timestamp")
+        first, last = F.lit(BEGINNING).cast("timestamp"), F.lit(dimension.computed_open_end).cast("timestamp")
         window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else (first, last)
         frames.append(
             rows.select(
@@ -147,7 +164,7 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     overlaps = [F.col("_from_0") < F.col("_to_1"), F.col("_from_1") < F.col("_to_0")]
     pairs = frames[0].join(frames[1], reduce(and_, [*same_keys, *overlaps]))
     end = F.least("_to_0", "_to_1")
-    open_ends = [F.lit(dimension.open_end).cast("timestamp") for dimension in (left, right)]
+    open_ends = [F.lit(dimension.computed_open_end).cast("timestamp") for dimension in (left, right)]
     start = F.greatest("_from_0", "_from_1")
     has_no_beginning = start == F.lit(BEGINNING).cast("timestamp")
     common_window = [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
 from pyspark.sql import SparkSession
 
-from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
+from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.schema import declared_columns
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table
@@ -191,24 +192,29 @@ def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
     Without windows each of them returns all rows (S33).
     """
     as_of = f"{shape.name}_as_of"
-    current, now, then = "v.current_flag", _in_force("current_timestamp()"), _in_force(f"{quote_name(as_of)}.`at`")
-    if not shape.has_windows:
+    columns = warehouse.table(shape.name).columns()
+    if shape.has_windows:
+        current = computed_columns(shape.generated, columns, "v.")[CURRENT_FLAG]
+        now, then = (_in_force(shape, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
+    else:
         current, now, then = "true", "true", "true"
     return [
-        View(f"{shape.name}_current", _versions(warehouse, shape, current)),
-        View(f"{shape.name}_in_force", _versions(warehouse, shape, now)),
-        View(as_of, _versions(warehouse, shape, then), "`at` TIMESTAMP"),
+        View(f"{shape.name}_current", _versions(warehouse, shape, columns, current)),
+        View(f"{shape.name}_in_force", _versions(warehouse, shape, columns, now)),
+        View(as_of, _versions(warehouse, shape, columns, then), "`at` TIMESTAMP"),
     ]
 
 
-def _in_force(moment: str) -> str:
+def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
     """Return the condition that the half-open window of version `v` contains a time (S2)."""
-    return f"v.effective_from <= {moment} AND {moment} < v.effective_to"
+    computed = computed_columns(shape.generated, columns, "v.")
+    return f"{computed[EFFECTIVE_FROM]} <= {moment} AND {moment} < {computed[EFFECTIVE_TO]}"
 
 
-def _versions(warehouse: Warehouse, shape: TableShape, condition: str = "true") -> str:
-    table = warehouse.table(shape.name)
-    columns = [_null_limits(name, f"v.{quote_name(name)}", [shape]) for name in table.columns()]
+def _versions(warehouse: Warehouse, shape: TableShape, names: Iterable[str], condition: str) -> str:
+    table, generated = warehouse.table(shape.name), shape.generated
+    limits = {generated.name(column): column for column in _WINDOW}
+    columns = [_null_limits(limits.get(name, ""), f"v.{quote_name(name)}", name, [shape]) for name in names]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
         f"SELECT {', '.join(columns)} FROM {table.identifier} AS v "
@@ -216,12 +222,13 @@ def _versions(warehouse: Warehouse, shape: TableShape, condition: str = "true") 
     )
 
 
-def _null_limits(name: str, value: str, shapes: Sequence[TableShape]) -> str:
-    """Return a column, with NULL in place of a time that some time zone would move out of the calendar."""
-    if name == EFFECTIVE_FROM:
+def _null_limits(column: str, value: str, name: str, shapes: Sequence[TableShape]) -> str:
+    """Return a value under a name; if its column limits a window, with NULL in place of a time that some time zone
+    would move out of the calendar."""
+    if column == EFFECTIVE_FROM:
         value = f"CASE WHEN {value} >= {_FIRST_DAY} THEN {value} END"
-    elif name == EFFECTIVE_TO:
-        open_ends = ", ".join(f"TIMESTAMP '{shape.open_end}Z'" for shape in shapes)
+    elif column == EFFECTIVE_TO:
+        open_ends = ", ".join(f"TIMESTAMP '{shape.generated.computed_open_end}Z'" for shape in shapes)
         value = f"CASE WHEN {value} NOT IN ({open_ends}) THEN {value} END"
     return f"{value} AS {quote_name(name)}"
 
@@ -253,32 +260,39 @@ def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape) -> str:
     if not shape.has_windows or not keys.exists():
         return existing
     same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in shape.key_names)
+    in_force = _in_force(shape, warehouse.table(shape.name).columns(), f"k.{EFFECTIVE_FROM}")
     return (
         f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
         f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {table} AS v "
-        f"ON {same_key} AND {_in_force('k.effective_from')} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
+        f"ON {same_key} AND {in_force} WHERE k.{key} NOT IN (SELECT {key} FROM {table})"
     )
 
 
 def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
     """Return the view of the pairs of versions of two dimensions, with one business key, that overlap in time."""
+    tables = {"l": warehouse.table(left.name), "r": warehouse.table(right.name)}
+    existing = {alias: table.columns() for alias, table in tables.items()}
     shared = (*left.key_names, *_WINDOW)
     by_label = dict(zip(overlap_labels(left.name, right.name), (("l", left), ("r", right)), strict=True))
     own = [
         (label, name)
-        for label, (_, shape) in by_label.items()
-        for name in warehouse.table(shape.name).columns()
-        if name not in shared
+        for label, (alias, shape) in by_label.items()
+        for name in existing[alias]
+        if name not in (*shared, *map(shape.generated.name, _WINDOW))
     ]
     columns = [f"l.{quote_name(name)}" for name in left.key_names]
     for (label, column), name in unique_names(own, shared).items():
         columns.append(f"{by_label[label][0]}.{quote_name(column)} AS {quote_name(name)}")
-    begin, end = "GREATEST(l.effective_from, r.effective_from)", "LEAST(l.effective_to, r.effective_to)"
-    window = [_null_limits(EFFECTIVE_FROM, begin, [left, right]), _null_limits(EFFECTIVE_TO, end, [left, right])]
+    windows = [computed_columns(shape.generated, existing[alias], f"{alias}.") for alias, shape in by_label.values()]
+    (left_start, left_end), (right_start, right_end) = ((each[EFFECTIVE_FROM], each[EFFECTIVE_TO]) for each in windows)
+    begin, end = f"GREATEST({left_start}, {right_start})", f"LEAST({left_end}, {right_end})"
+    window = [
+        _null_limits(column, value, column, [left, right]) for column, value in zip(_WINDOW, (begin, end), strict=True)
+    ]
     same_key = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
     text = (
-        f"SELECT {', '.join([*columns, *window])} FROM {warehouse.table(left.name).identifier} AS l "
-        f"JOIN {warehouse.table(right.name).identifier} AS r "
-        f"ON {same_key} AND l.effective_from < r.effective_to AND r.effective_from < l.effective_to"
+        f"SELECT {', '.join([*columns, *window])} FROM {tables['l'].identifier} AS l "
+        f"JOIN {tables['r'].identifier} AS r "
+        f"ON {same_key} AND {left_start} < {right_end} AND {right_start} < {left_end}"
     )
     return View(f"{left.name}_with_{right.name}", text)

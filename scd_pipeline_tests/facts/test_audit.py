@@ -19,7 +19,7 @@ from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.reading.dimension import rows_known_at
 from scd_pipeline_tests.facts.players import PLAYER, W, players
-from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 COLUMNS = ("change_type", "change_ts", "columns", "old", "new", "actor", "batch")
@@ -45,6 +45,7 @@ def _values(values: dict[str, str | None] | None) -> str:
     return " ".join(str(value) for value in (values or {}).values())
 
 
+@requirement("X16")
 @rule("S6", "S21")
 def test_every_transition_is_recorded_exactly_once(recorded: Warehouse) -> None:
     """A retry adds nothing. The actor comes from the source if it provides one."""

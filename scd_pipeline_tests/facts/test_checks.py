@@ -19,7 +19,7 @@ from scd_pipeline.load import facts
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
 from scd_pipeline_tests.facts.players import PLAY, PLAY_SINCE, PLAYER, PLAYER_SINCE, PLAYS, W, players, plays
-from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.semantics.specification import requirement, rule
 
 ROW_DAMAGES = {
     "one_current_version": ("current_flag", "true"),
@@ -95,6 +95,7 @@ def test_undamaged_tables_pass_every_check(sound: Warehouse) -> None:
     assert [str(result) for result in (*results, *fact_results) if not result.passed] == []
 
 
+@requirement("F28")
 @rule("S2", "S3", "S14", "S22")
 def test_checks_report_the_keys_of_damaged_dimension_rows(damaged: Warehouse) -> None:
     results = {result.rule: result for result in check.check_dimension(damaged, PLAYER)}
@@ -147,6 +148,7 @@ def test_a_fact_is_checked_against_the_dimension_that_it_has_applied(played: War
     assert [str(result) for result in check.check_fact(played, PLAY) if not result.passed] == []
 
 
+@requirement("F60")
 @pytest.mark.slow
 @rule("S24")
 def test_facts_are_re_keyed_after_their_dimension_is_recreated(played: Warehouse) -> None:
@@ -243,6 +245,7 @@ def test_keys_that_are_not_shown_are_counted_once(spark: SparkSession) -> None:
     assert not str(result).endswith("more")
 
 
+@requirement("F55")
 @rule("S22")
 def test_delta_rejects_deletes_from_the_audit(sound: Warehouse) -> None:
     """S22."""

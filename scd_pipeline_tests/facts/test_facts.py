@@ -28,7 +28,7 @@ from scd_pipeline_tests.facts.players import (
     players,
     plays,
 )
-from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
@@ -40,6 +40,7 @@ def facts(opened: Warehouse) -> list[dict[str, Any]]:
     return list(joined.toArrow().to_pylist())
 
 
+@requirement("F58", "X19")
 @rule("S2", "S23")
 def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehouse) -> None:
     result = load(
@@ -117,6 +118,7 @@ def _keys_by_play(rows: DataFrame) -> dict[int, tuple[int, int]]:
     return {row[0]: (row[1], row[2]) for row in rows.select("play", "player_key", "partner_key").collect()}
 
 
+@requirement("F61")
 @pytest.mark.slow
 @rule("S22", "S24", "S25")
 def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:
@@ -198,6 +200,7 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(recorded: Warehous
     assert load(recorded, guided).rows == {}
 
 
+@requirement("F61")
 @pytest.mark.slow
 @rule("S23", "S24")
 def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehouse) -> None:
@@ -264,6 +267,20 @@ def test_the_unknown_member_is_written_although_a_declared_column_is_missing(rec
     add_reserved_member(recorded, PLAYER_SINCE)
     members = recorded.table("dim_player").read().where("player_key = -1").select("version", "tier")
     assert [tuple(row) for row in members.collect()] == [(0, None)]
+
+
+@rule("S23")
+def test_a_version_that_is_older_than_the_tolerance_is_not_joined(recorded: Warehouse) -> None:
+    """The version of 2019-03-01 is four days old at the time of the row."""
+    rows = recorded.spark.sql("SELECT 'p' AS who, timestamp'2019-03-05' AS at")
+    tiers = []
+    for tolerance in (dt.timedelta(days=4), dt.timedelta(days=4, microseconds=-1)):
+        joined = reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",), tolerance=tolerance)
+        tiers += [row["player_tier"] for row in joined.toArrow().to_pylist()]
+    assert tiers == ["Bronze", None]
+    for dimension, tolerance in ((PLAYER, dt.timedelta(-1)), (COUNTRY, dt.timedelta(1))):
+        with pytest.raises(UsageError, match="TOLERANCE_"):
+            reading.as_of_join(recorded, rows, dimension, time="at", tolerance=tolerance)
 
 
 @rule("S2", "S23")

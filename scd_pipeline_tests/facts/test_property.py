@@ -18,7 +18,7 @@ from scd_pipeline.operations import check
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.scenario_warehouse import ScenarioWarehouse, Site, steps
-from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.semantics.specification import requirement, rule
 
 SEED, WORLDS, FACTS, DIMENSION_LOADS = 60_000, 6, 90, 2
 SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "world", "id", "other")])
@@ -98,6 +98,7 @@ def expected_keys(worlds: list[w.World], rows: list[dict[str, str | None]]) -> d
     return {str(row["n"]): (begin_in_force(row, "id"), begin_in_force(row, "other")) for row in rows}
 
 
+@requirement("F59")
 @pytest.mark.slow
 @rule("S14", "S23", "S24")
 def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:

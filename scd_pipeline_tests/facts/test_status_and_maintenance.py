@@ -23,6 +23,7 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.operations.status import Status, status
+from scd_pipeline_tests.semantics.specification import requirement
 
 DECLARED = """\
 dimension: dim_customer
@@ -137,6 +138,7 @@ def test_status_reports_no_lag_after_all_loads(statuses: dict[str, Status]) -> N
     assert tables(statuses["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
+@requirement("F44")
 @pytest.mark.slow
 def test_maintenance_reduces_files_and_preserves_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
@@ -205,6 +207,7 @@ def test_a_fact_is_loaded_after_maintenance_of_an_unchanged_dimension(
     assert status(store, [customer], [sale], now=NOW).tables[1].dimensions_behind == ()
 
 
+@requirement("F48")
 def test_a_retention_that_is_too_short_for_readers_is_an_error(spark: SparkSession, warehouse: Path) -> None:
     with pytest.raises(UsageError) as error:
         maintain(Warehouse(spark, warehouse), ["dim_x"], now=NOW, retention_hours=24)

@@ -13,6 +13,7 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.declaration import load_dimension
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline_tests.semantics.specification import requirement
 
 DECLARED = """\
 dimension: dim_customer
@@ -24,6 +25,7 @@ FOREIGN = "table dim_customer: version 2 (DELETE) is a foreign commit"
 RESTORE = "` TO VERSION AS OF 1`"
 
 
+@requirement("F29", "F52", "F67")
 def test_load_status_and_dagster_report_rows_deleted_by_hand(
     spark: SparkSession,
     remote: str,

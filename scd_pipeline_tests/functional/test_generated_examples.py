@@ -16,6 +16,7 @@ from examples.casino.world import Casino
 from examples.demonstration import Demonstration, Options
 from examples.federal import demo as federal_demo
 from examples.federal.world import WEEKS, Grants
+from scd_pipeline_tests.semantics.specification import requirement
 
 Files = dict[str, set[tuple[str, ...]]]
 
@@ -79,6 +80,7 @@ def test_an_unknown_fault_is_reported(tmp_path: Path) -> None:
         Arrivals.create(tmp_path, ["lost"], 1, seed=1)
 
 
+@requirement("F62")
 def test_the_threshold_in_force_decides_what_is_reported() -> None:
     """12,000 from 2027-01-01, 10,000 before."""
     before, after = (CASINO.reportable_cash(day) for day in (date(2026, 12, 31), date(2027, 1, 1)))

@@ -15,6 +15,7 @@ import scd_pipeline
 from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.names import pool_name
 from scd_pipeline.definitions import defs
+from scd_pipeline_tests.semantics.specification import requirement
 
 LOG, TABLE, AUDIT = (dg.AssetKey(f"dim_legislator{suffix}") for suffix in ("_changes", "", "_audit"))
 SEATS, SEATS_LOG = dg.AssetKey("fct_committee_seat"), dg.AssetKey("fct_committee_seat_changes")
@@ -80,6 +81,7 @@ def test_columns_of_a_fact_are_described_by_their_roles(specs: dict[dg.AssetKey,
     }
 
 
+@requirement("F48")
 def test_all_ops_of_a_table_share_its_pool() -> None:
     """Loads, checks and maintenance: one writer, and no VACUUM during a load."""
     for name in ("dim_legislator", "fct_committee_seat"):

@@ -7,6 +7,7 @@ import textwrap
 import dagster as dg
 
 from scd_pipeline.definitions import defs
+from scd_pipeline_tests.semantics.specification import requirement
 
 GRAPH = """
 congress
@@ -50,6 +51,7 @@ checks
 """
 
 
+@requirement("F28", "F47")
 def test_the_graph_of_the_example() -> None:
     repository = defs.get_repository_def()
     lines = [*_assets(), "", "jobs", *_jobs(repository), "schedules", *_schedules(repository), "sensors"]

@@ -18,7 +18,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline_tests.semantics.engine import OwnTables, load_once
-from scd_pipeline_tests.semantics.specification import by_files, declare, feed, rule
+from scd_pipeline_tests.semantics.specification import by_files, declare, feed, requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows, parse
 
 EVENT = declare(
@@ -143,6 +143,7 @@ def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@requirement("X21")
 @rule("S1")
 def test_times_without_a_zone_are_read_in_the_time_zone_of_the_source(
     spark: SparkSession, own_tables: OwnTables, far_from_utc: None

@@ -10,9 +10,10 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.instants import to_instant
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, COUNTRY, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
 
 
+@requirement("X7")
 @rule("S4")
 @case
 def test_a_row_with_a_time_is_in_effect_from_that_time() -> Case:
@@ -34,6 +35,7 @@ def test_a_row_with_a_time_is_in_effect_from_that_time() -> Case:
     )
 
 
+@requirement("X7")
 @rule("S4")
 @case
 def test_a_row_without_a_time_is_in_effect_from_the_delivery_time() -> Case:
@@ -77,6 +79,7 @@ def test_a_feed_without_row_times_uses_the_delivery_time() -> Case:
     )
 
 
+@requirement("X7")
 @rule("S4")
 @pytest.mark.parametrize(
     ("declaration", "source", "channel"),

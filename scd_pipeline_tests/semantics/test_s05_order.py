@@ -1,9 +1,10 @@
 """S5: the order of changes, in a batch and between batches."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule, snapshots
 
 
+@requirement("X14")
 @rule("S5")
 @case
 def test_all_changes_of_a_batch_become_versions() -> Case:
@@ -31,6 +32,7 @@ def test_all_changes_of_a_batch_become_versions() -> Case:
     )
 
 
+@requirement("X15")
 @rule("S5")
 @case
 def test_at_equal_time_the_last_change_wins_for_each_attribute_that_it_provides() -> Case:
@@ -113,6 +115,7 @@ def test_delivery_names_are_ordered_as_dates_numbers_or_text() -> Case:
     )
 
 
+@requirement("X15")
 @rule("S5")
 @case
 def test_a_batch_with_unordered_changes_is_rejected_as_a_whole() -> Case:

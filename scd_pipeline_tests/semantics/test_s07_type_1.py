@@ -1,9 +1,10 @@
 """S7: type 1, the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
 
 
+@requirement("X10")
 @rule("S7")
 @case
 def test_every_version_has_the_latest_value() -> Case:
@@ -114,6 +115,7 @@ def test_a_value_provided_for_a_deleted_entity_overwrites_its_versions() -> Case
     )
 
 
+@requirement("X17")
 @rule("S7")
 @case
 def test_an_overwrite_keeps_the_source_and_delivery_that_opened_a_version() -> Case:

@@ -1,7 +1,7 @@
 """S10: type 6, the historical and the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
+from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule
 
 
 @rule("S10")
@@ -27,6 +27,7 @@ def test_each_version_has_its_own_value_the_latest_and_the_previous_value() -> C
     )
 
 
+@requirement("X6")
 @rule("S10")
 @case
 def test_the_previous_value_is_that_of_the_preceding_version() -> Case:

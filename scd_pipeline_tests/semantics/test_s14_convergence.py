@@ -17,7 +17,16 @@ from scd_pipeline.history.keys import KeyHash
 from scd_pipeline.load.run import plan
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
 from scd_pipeline_tests.semantics.engine import OwnTables, SharedTables, load_once, records
-from scd_pipeline_tests.semantics.specification import Case, Declaration, by_files, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import (
+    Case,
+    Declaration,
+    by_files,
+    case,
+    feed,
+    requirement,
+    rule,
+    snapshots,
+)
 from scd_pipeline_tests.text_tables import same_rows
 
 ONCE = """
@@ -26,6 +35,7 @@ ONCE = """
 """
 
 
+@requirement("X18")
 @rule("S14")
 @case
 def test_all_columns_are_derived_from_batches_and_none_from_the_clock() -> Case:

@@ -1,9 +1,10 @@
 """S18: a delete closes a version and removes no row; provided values stay in effect."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
 
 
+@requirement("X12", "X13")
 @rule("S18")
 @case
 def test_a_delete_closes_a_version_and_a_return_opens_the_next_number() -> Case:

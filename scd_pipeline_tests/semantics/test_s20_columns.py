@@ -20,6 +20,7 @@ from scd_pipeline_tests.semantics.specification import (
     declare,
     feed,
     oracle_batch,
+    requirement,
     rule,
     snapshots,
 )
@@ -288,6 +289,7 @@ def test_an_optional_column_that_is_missing_is_not_provided() -> Case:
     )
 
 
+@requirement("F43", "X20")
 @rule("S20")
 @case
 def test_undeclared_columns_are_reported_and_not_loaded() -> Case:

@@ -9,7 +9,16 @@ from scd_pipeline.errors import BatchRejected
 from scd_pipeline.load import change_records
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, CUSTOMER, STORE
 from scd_pipeline_tests.semantics.engine import OwnTables, SharedTables
-from scd_pipeline_tests.semantics.specification import Case, Declaration, case, declare, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import (
+    Case,
+    Declaration,
+    case,
+    declare,
+    feed,
+    requirement,
+    rule,
+    snapshots,
+)
 
 
 @rule("S27")
@@ -464,6 +473,7 @@ def test_the_retire_guard_counts_entities_in_the_scope_of_the_snapshot() -> Case
     )
 
 
+@requirement("X11")
 @rule("S27", "S30")
 @case
 def test_a_snapshot_retires_in_its_scope_only() -> Case:

@@ -19,6 +19,7 @@ from scd_pipeline.load import load_plan
 from scd_pipeline.load.log import open_log
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import commit_log, commit_table, ingest_and_apply, plan
+from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -160,6 +161,7 @@ def test_capabilities_that_a_server_with_another_delta_stored_are_not_used(
     assert_same_rows(BOTH_CHANGES, history(opened))
 
 
+@requirement("F29", "F49")
 @pytest.mark.slow
 def test_two_concurrent_runs_both_load_their_changes(loaded: Warehouse) -> None:
     """Both changes are in the history, with one current version."""
@@ -229,6 +231,7 @@ def test_a_load_with_write_conflicts_is_retried_after_growing_waits(loaded: Ware
     assert {row["city"] for row in rows} == {"Rome", "Oslo"}
 
 
+@requirement("F51")
 @pytest.mark.slow
 def test_exhausted_retries_fail_the_run_and_write_nothing(loaded: Warehouse, add_writer: Any) -> None:
     """Nothing of its batch is stored, and the next run loads it."""

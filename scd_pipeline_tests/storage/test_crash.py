@@ -19,6 +19,7 @@ from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.load.schema_steps import execute
 from scd_pipeline.load.state import read_state
+from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, history
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -63,6 +64,7 @@ def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.undo()
 
 
+@requirement("F29", "F54")
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["commit_log", "commit_table"])
 def test_the_next_run_has_the_result_of_an_undisturbed_one(

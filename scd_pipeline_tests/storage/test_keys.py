@@ -14,6 +14,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import KeyCollision
 from scd_pipeline.invariants.facts import duplicate_grain
 from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
 
@@ -30,6 +31,7 @@ def salted(salt: str) -> Dimension:
     return Dimension("dim_customer", "id", {"email": 1, "city": 2}, CUSTOMER.sources, key_salt=salt)
 
 
+@requirement("F32")
 def test_a_key_collision_within_a_run_fails_it(spark: SparkSession, warehouse: Path) -> None:
     """S14: nothing is written, both versions are reported, and a salt resolves it."""
     opened = Warehouse(spark, warehouse, key_hash=collides_unsalted)
@@ -56,6 +58,7 @@ def test_the_key_of_a_reserved_member_is_a_collision(spark: SparkSession, wareho
         ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 
+@requirement("F33", "X8")
 @pytest.mark.slow
 def test_surrogate_keys_depend_on_business_key_and_time_alone(spark: SparkSession, tmp_path: Path) -> None:
     """S14: another warehouse with other earlier batches has the same keys."""

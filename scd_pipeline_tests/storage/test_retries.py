@@ -9,6 +9,7 @@ import pytest
 from scd_pipeline.delta.table import is_conflict
 from scd_pipeline.errors import ConflictError, RetriesExhausted
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
+from scd_pipeline_tests.semantics.specification import requirement
 
 
 def conflict(_: str) -> Exception:
@@ -33,6 +34,7 @@ class FailingAttempt:
         return with_retries("dim_x", self, Retry(sleep=self.waits.append, random=lambda: share), ignore_progress)
 
 
+@requirement("F50")
 @pytest.mark.parametrize(("failures", "waits"), [(0, []), (1, [1.0]), (4, [1.0, 2.1, 4.2, 8.3])])
 def test_waits_grow_with_each_conflict(failures: int, waits: list[float]) -> None:
     attempt = FailingAttempt(failures)
@@ -48,6 +50,7 @@ def test_a_wait_is_longer_by_up_to_a_quarter() -> None:
     assert len({Retry().random() for _ in range(9)}) > 1
 
 
+@requirement("F51")
 def test_the_load_fails_after_five_conflicts() -> None:
     attempt = FailingAttempt(5)
     with pytest.raises(RetriesExhausted) as raised:

@@ -18,6 +18,7 @@ FILE = ROOT / "docs" / "reference" / "declaration.schema.json"
 EXAMPLES = [*blocks("yaml"), *(file.read_text(encoding="utf-8") for file in sorted(ROOT.glob("examples/*/*.yaml")))]
 SCHEMA = declaration_schema()
 TYPES: dict[str, Any] = {
+    "null": type(None),
     "object": dict,
     "array": list,
     "string": str,

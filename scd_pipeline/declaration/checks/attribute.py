@@ -6,6 +6,8 @@ from typing import Any
 
 from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, Attribute, ScdType
 from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.column_names import check_attribute_names
+from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, display, is_column_name
 from scd_pipeline.declaration.types import Decimal, Primitive, parse_type
@@ -96,6 +98,7 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
             problem,
             "write scd: 6, or remove it (type 3 always has its previous value)",
         )
+    set_frozen_fields(draft, column_names=check_attribute_names(errors, path, draft))
     _check_exceptions(errors, path, draft)
     return draft
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
 from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
+from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.source import check_sources
+from scd_pipeline.declaration.column_names import ROW_HASH, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import (
@@ -24,6 +26,7 @@ from scd_pipeline.declaration.names import (
     listed,
 )
 from scd_pipeline.declaration.patterns import zone_letters
+from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
 from scd_pipeline.declaration.source import Column, Source
 from scd_pipeline.declaration.times import TIME_FORM, parse_time
 from scd_pipeline.declaration.types import DataType, Decimal, Primitive, leaves, parse_type
@@ -62,6 +65,16 @@ AUDIT_COLUMNS = (
 )
 """The audit's columns, without the business key and the surrogate keys before and after a transition."""
 _WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
+_NOT_IN_HISTORY = {
+    ScdType.RETAIN_ORIGINAL: "refuses new values",
+    ScdType.OVERWRITE: "overwrites old values",
+    ScdType.ADD_ATTRIBUTE: "overwrites all values but the latest two",
+}
+_REJECTED_SURROGATES = {
+    "monotonically_increasing_id": "gives other keys at each load, and keys that are assigned already",
+    "row_number": "gives other keys when deliveries arrive in another order",
+    "identity": "gives other keys after a rebuild, so that the keys of facts refer to no version",
+}
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _NEVER_ROUNDED = {"string", "boolean", "binary"}
 
@@ -74,6 +87,10 @@ def check_dimension(dimension: Dimension) -> None:
     set_frozen_fields(draft, business_key=check_key(errors, dimension.business_key))
     set_frozen_fields(draft, attributes=check_attributes(errors, dimension.attributes))
     set_frozen_fields(draft, sources=check_sources(errors, dimension.sources))
+    set_frozen_fields(draft, column_names=check_table_names(errors, dimension.column_names))
+    errors.choice("profile", draft.profile, tuple(PROFILES))
+    if draft.profile not in PROFILES:
+        set_frozen_fields(draft, profile=DEFAULT_PROFILE)
     for check in _CHECKS:
         check(errors, draft)
     errors.raise_if_any()
@@ -116,10 +133,19 @@ def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
     key: Any = draft.surrogate_key
     if isinstance(key, str) and key != "surrogate_key":  # another check reports what is not text
         claim(key, "surrogate_key", "is the surrogate key")
+    for generated, field, meaning in _further_columns(draft):
+        claim(generated, field, meaning)
+    _check_former_names(errors, draft, used_names)
+
+
+def _further_columns(draft: Dimension) -> Iterator[tuple[str, str, str]]:
+    """Yield the columns that attributes add, and those with declared names: name, field and meaning."""
     for attribute in draft.attributes:
         for generated in attribute.generated_columns:
-            claim(generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}")
-    _check_former_names(errors, draft, used_names)
+            yield generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}"
+    for column, name in draft.generated.names.items():
+        if name and name != column:
+            yield name, f"column_names.{column}", f"is the name of {column}"
 
 
 def _check_key_names(errors: ErrorCollector, draft: Dimension) -> None:
@@ -310,6 +336,41 @@ def _type_or_none(text: Any) -> DataType | None:
         return None
 
 
+def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that the table has the generated columns whose names are declared, and that a hash fits the attributes."""
+    without_windows = bool(draft.attributes) and not errors.has("attributes") and not draft.has_windows
+    for column in draft.column_names:
+        field = f"column_names.{column}"
+        if without_windows and column in WINDOW_COLUMNS:
+            problem = "a table without attributes of type 2 or 6 has no windows, and no such column"
+            errors.add("NOT_APPLICABLE", field, problem, "remove it")
+        elif column == "deleted_at" and not draft.deleted_at:
+            errors.add(
+                "NOT_APPLICABLE", field, "the table has no such column", "write `deleted_at: true`, or remove it"
+            )
+    renamed = [a.name for a in draft.attributes if a.former_names and a.scd in (ScdType.ADD_ROW, ScdType.HYBRID)]
+    if renamed and draft.generated.name(ROW_HASH):
+        problem = f"the hash contains the names of attributes, and {listed(renamed)} had another one"
+        fix = "map the source's column in `columns:` instead of renaming the attribute, or remove the hash"
+        errors.add("CONFLICTING_OPTIONS", f"column_names.{ROW_HASH}", problem, fix)
+
+
+def _check_surrogate(errors: ErrorCollector, draft: Dimension) -> None:
+    if draft.surrogate in _REJECTED_SURROGATES:
+        problem = f"{draft.surrogate} {_REJECTED_SURROGATES[draft.surrogate]}"
+        errors.add("NOT_ALLOWED", "surrogate", problem, "write hash, or remove it")
+    else:
+        errors.choice("surrogate", draft.surrogate, ("hash",))
+
+
+def _check_regulated(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that each value of a regulated attribute stays in the history."""
+    for attribute in draft.attributes:
+        if (draft.regulated or attribute.regulated) and attribute.scd in _NOT_IN_HISTORY:
+            problem = f"type {int(attribute.scd)} {_NOT_IN_HISTORY[attribute.scd]}, and the attribute is regulated"
+            errors.add("INVALID_SCD_TYPE", f"attributes.{attribute.name}.scd", problem, "write 2 or 6")
+
+
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that the options for rows of deleted entities are set only for a table without windows (S33)."""
     errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove"))
@@ -329,7 +390,7 @@ def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
 
 def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
     """Check the open end, and the start of histories (S29)."""
-    open_end = parse_time(draft.open_end)
+    open_end = parse_time(draft.computed_open_end)
     if open_end is None:
         errors.add("NO_ISO_TIME", "open_end", f"{display(draft.open_end)} is not a time", TIME_FORM)
     begin: Any = draft.begin
@@ -370,6 +431,9 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_source_attributes,
     _check_scopes,
     _check_source_columns,
+    _check_column_names,
+    _check_surrogate,
+    _check_regulated,
     _check_deletes,
     _check_times,
 )

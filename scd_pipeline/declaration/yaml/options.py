@@ -5,15 +5,19 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
+from scd_pipeline.declaration import column_names
+
 
 class Kind(enum.Enum):
     """The kind of an option's value, with its description for messages."""
 
     TEXT = "text"
     TIME = "a time"
+    TIME_OR_NULL = "a time or null"
     NAMES = "a name or a list of names"
     FLAG = "true or false"
     NUMBER = "a number"
+    NAME_OR_FALSE = "a name, or false for no such column"
     SCALAR = "text, a number, or true or false"
     CHOICE = "one of its choices"
     SECTION = "a part with options of its own"
@@ -21,8 +25,10 @@ class Kind(enum.Enum):
     def accepts(self, value: object) -> bool:
         """Return whether the value is of this kind; a section is checked by its reader."""
         match self:
-            case Kind.TEXT | Kind.TIME | Kind.CHOICE:
+            case Kind.TEXT | Kind.TIME | Kind.TIME_OR_NULL | Kind.CHOICE:
                 return isinstance(value, str)
+            case Kind.NAME_OR_FALSE:
+                return value is False or isinstance(value, str)
             case Kind.NAMES:
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
             case Kind.FLAG:
@@ -48,6 +54,8 @@ ATTRIBUTE: Options = {
     "required": Kind.FLAG,
     "personal": Kind.FLAG,
     "previous": Kind.FLAG,
+    "column_names": Kind.SECTION,
+    "regulated": Kind.FLAG,
     "description": Kind.TEXT,
 }
 COLUMN: Options = {
@@ -89,6 +97,8 @@ SOURCE: Options = {
     "overdue_after_hours": Kind.NUMBER,
 }
 RETIRE_GUARD: Options = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
+ATTRIBUTE_COLUMNS: Options = dict.fromkeys(column_names.ATTRIBUTE_COLUMNS, Kind.NAME_OR_FALSE)
+TABLE_COLUMNS: Options = dict.fromkeys(column_names.TABLE_COLUMNS, Kind.NAME_OR_FALSE)
 BEGIN: Options = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
 DIMENSION: Options = {
     "dimension": Kind.TEXT,
@@ -97,7 +107,11 @@ DIMENSION: Options = {
     "attributes": Kind.SECTION,
     "surrogate_key": Kind.TEXT,
     "key_salt": Kind.TEXT,
-    "open_end": Kind.TIME,
+    "open_end": Kind.TIME_OR_NULL,
+    "profile": Kind.TEXT,
+    "regulated": Kind.FLAG,
+    "surrogate": Kind.TEXT,
+    "column_names": Kind.SECTION,
     "begin": Kind.SECTION,
     "deleted_rows": Kind.TEXT,
     "deleted_at": Kind.FLAG,

@@ -106,6 +106,8 @@ class DimensionReader:
             values["attributes"] = None  # not empty, which would be a dimension of keys alone
         if "begin" in values:
             values["begin"] = self.begin(self.options("begin", values["begin"], options.BEGIN))
+        if "column_names" in values:
+            values["column_names"] = self.options("column_names", values["column_names"], options.TABLE_COLUMNS)
         return values
 
     def begin(self, values: dict[str, Any]) -> Begin:
@@ -130,9 +132,13 @@ class DimensionReader:
         return {name: self.attribute(joined(path, name), value) for name, value in self.entries(path, node).items()}
 
     def attribute(self, path: str, node: Node) -> Any:
-        if isinstance(node, MappingNode):
-            return Attribute(**{"scd": None, **self.options(path, node, options.ATTRIBUTE)})
-        return self.value(path, node, Kind.SCALAR)
+        if not isinstance(node, MappingNode):
+            return self.value(path, node, Kind.SCALAR)
+        values = self.options(path, node, options.ATTRIBUTE)
+        if "column_names" in values:
+            field = joined(path, "column_names")
+            values["column_names"] = self.options(field, values["column_names"], options.ATTRIBUTE_COLUMNS)
+        return Attribute(**{"scd": None, **values})
 
     def sources(self, path: str, node: Node) -> list[Source]:
         return [self.source(joined(path, name), name, value) for name, value in self.entries(path, node).items()]
@@ -323,18 +329,19 @@ class DimensionReader:
             problem = f"{display(node.value)} looks like {error}, but cannot be read as such"
             self.report("UNQUOTED_TEXT", path, problem, "put it in quotes if it is text")
             return None
-        if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.SCALAR):
+        if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.TIME_OR_NULL, Kind.SCALAR):
             value = value.text
-        if value is None and kind is Kind.CHOICE and node.value in _NULL:
+        if value is None and kind in (Kind.CHOICE, Kind.TIME_OR_NULL) and node.value in _NULL:
             value = "null"  # a choice that YAML reads as no value
         fits = isinstance(value, str) if kind is Kind.NAMES else kind.accepts(value)
         if fits:
             return value
         if value is None:
             self.report("MISSING_VALUE", path, "has no value", f"write {kind.value}, or remove the option")
-        elif kind in (Kind.TEXT, Kind.TIME, Kind.NAMES):
-            problem, fix = _unquoted(node, kind.value)
-            self.report("UNQUOTED_TEXT", path, problem, TIME_FORM if kind is Kind.TIME else fix)
+        elif kind in (Kind.TEXT, Kind.TIME, Kind.TIME_OR_NULL, Kind.NAMES):
+            is_time = kind in (Kind.TIME, Kind.TIME_OR_NULL)
+            problem, fix = _unquoted(node, (Kind.TIME if is_time else kind).value)
+            self.report("UNQUOTED_TEXT", path, problem, TIME_FORM if is_time else fix)
         else:
             self.report("INVALID_KIND", path, f"{display(node.value)} is not {kind.value}", f"write {kind.value}")
         return None

@@ -52,7 +52,7 @@ RECIPIENT = declare(
     """
     dimension: dim_grant_recipient
     business_key: recipient_id
-    sources: {registry: {feed: {effective_at: time}}}
+    sources: {registry: {feed: {effective_at: time, reason: reason}}}
     attributes: {legal_name: 2, status: 2, risk_tier: 2}
     """
 )
@@ -86,7 +86,7 @@ def test_a_version_ends_exactly_where_the_next_one_starts() -> Case:
     )
 
 
-@requirement("F18")
+@requirement("F18", "X9")
 @case
 def test_a_new_email_address_opens_no_version_and_is_in_all_versions() -> Case:
     return Case(
@@ -96,6 +96,42 @@ def test_a_new_email_address_opens_no_version_and_is_in_all_versions() -> Case:
         | tier   | email | effective_from | effective_to | version |
         | Bronze | b     | 2024-01-01     | 2024-06-01   | 1       |
         | Silver | b     | 2024-06-01     | OPEN         | 2       |
+        """,
+    )
+
+
+@requirement("F19")
+@case
+def test_a_delete_closes_the_version_and_leaves_the_reason_of_its_opening() -> Case:
+    return Case(
+        PLAYER,
+        walk(*WALK[:4]),
+        becomes="""
+        | tier   | effective_from | effective_to | current_flag | version | change_reason |
+        | Bronze | 2024-01-01     | 2024-06-01   | false        | 1       | source_load   |
+        | Silver | 2024-06-01     | 2024-09-01   | false        | 2       | source_load   |
+        """,
+    )
+
+
+@requirement("F25")
+@case
+def test_a_version_has_the_reason_of_its_row_or_of_its_delivery() -> Case:
+    header = "| delivery | recipient_id | time | reason | legal_name | status | risk_tier |"
+    lines = (
+        "| 1 | R1 | 2024-01-01 |              | A | active   | low  |",
+        "| 2 | R1 | 2024-02-01 | tier_upgrade | A | active   | high |",
+        "| 3 | R1 | 2024-03-01 |              | A | debarred | high |",
+    )
+    return Case(
+        RECIPIENT,
+        feed("\n".join([header, *lines[:2]]), "registry"),
+        feed("\n".join([header, lines[2]]), "registry", reason="source_drift"),
+        becomes="""
+        | status   | risk_tier | effective_from | change_reason | change_source |
+        | active   | low       | 2024-01-01     | source_load   | registry      |
+        | active   | high      | 2024-02-01     | tier_upgrade  | registry      |
+        | debarred | high      | 2024-03-01     | source_drift  | registry      |
         """,
     )
 
@@ -303,7 +339,7 @@ def test_a_program_has_its_limits_then_now_and_before() -> Case:
     )
 
 
-@requirement("F42")
+@requirement("F42", "X11")
 @case
 def test_a_player_that_a_snapshot_omits_is_closed() -> Case:
     return Case(
@@ -325,7 +361,7 @@ def test_a_player_that_a_snapshot_omits_is_closed() -> Case:
     )
 
 
-@requirement("F42")
+@requirement("F42", "X11")
 @case
 def test_a_player_that_a_feed_omits_is_not_closed() -> Case:
     return Case(

@@ -1,0 +1,32 @@
+"""The hash of a version's values, for readers who compare rows with those of another system."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import attribute_types
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import DataType
+from scd_pipeline.expressions import col
+from scd_pipeline.history.lossless import to_text
+
+
+def row_hash(dimension: Dimension) -> Column:
+    """Return the SHA-256 hash, in hexadecimal digits, of the attributes of a version that open versions (S8, S10).
+
+    Equal versions have equal hashes, in whichever order the attributes are declared. What is hashed is a JSON object of
+    the values as lossless text, by the names of the attributes and without NULL: so NULL differs from the empty text,
+    and an attribute that is NULL in all rows changes no hash.
+    """
+    types = attribute_types(dimension)
+    names = sorted(attribute.name for attribute in dimension.attributes if attribute.opens_versions)
+    texts = [to_text(_without_negative_zero(col(name), types[name]), types[name]).alias(name) for name in names]
+    return F.sha2(F.to_json(F.struct(*texts)), 256)
+
+
+def _without_negative_zero(value: Column, data_type: DataType) -> Column:
+    """Return the value, and 0.0 for -0.0, which equals it."""
+    if data_type.ddl() not in ("float", "double"):
+        return value
+    return F.when(value == 0, F.lit(0).cast(data_type.ddl())).otherwise(value)

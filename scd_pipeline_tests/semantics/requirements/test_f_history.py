@@ -1,0 +1,115 @@
+"""F16 to F58: facts of a player, table versions that readers may see, the audit of managers, and hashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Source
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.history.row_hash import row_hash
+from scd_pipeline.load.run import load
+from scd_pipeline_tests.semantics.engine import OwnTables, records
+from scd_pipeline_tests.semantics.requirements.test_f_types import ACCOUNT, PLAYER, PROGRAM, WALK, walk
+from scd_pipeline_tests.semantics.specification import by_files, feed, requirement
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+DIMENSION = by_files(PLAYER.dimension)
+PLAY = Fact("fct_slot_play", {"event_id": "int"}, "event_ts", {"player": Role(DIMENSION)}, Source("floor", feed=Feed()))
+LETTERS = Dimension(
+    "dim_letters", "id", {"a": Attribute(2), "b": Attribute(2), "n": Attribute(6, "int")}, Source("s", feed=Feed())
+)
+
+
+def loaded_by_delivery(tables: OwnTables) -> Warehouse:
+    """The walk of the player, one load for each delivery."""
+    for line in WALK:
+        load(tables.warehouse, DIMENSION, tables.deliveries(DIMENSION, walk(line)))
+    return tables.warehouse
+
+
+@requirement("F16", "F56", "F58")
+def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_tables: OwnTables) -> None:
+    warehouse = own_tables.warehouse
+    load(warehouse, DIMENSION, own_tables.deliveries(DIMENSION, walk(*WALK)))
+    days = ["2024-03-05", "2024-10-01", "2024-12-01"]
+    plays = pa.table({"event_id": ["1", "2", "3"], "player_id": ["P1"] * 3, "event_ts": days})
+    load(warehouse, PLAY, [Delivery("floor", "2024-12-31", "feed", frame=plays)])
+    joined = records(reading.with_dimensions(warehouse, PLAY))
+    assert_same_rows(
+        """
+        | event_id | player_tier | player_email |
+        | 1        | Bronze      | b            |
+        | 2        | NULL        | NULL         |
+        | 3        | Silver      | b            |
+        """,
+        joined,
+    )
+    assert [row["player_key"] == -1 for row in sorted(joined, key=lambda row: row["event_id"])] == [False, True, False]
+
+
+@pytest.mark.slow
+@requirement("F26")
+def test_no_version_of_the_table_has_two_current_versions_or_none(own_tables: OwnTables) -> None:
+    """A reader sees one of the table's versions: P1 has one current version in each, apart from its absence."""
+    table = loaded_by_delivery(own_tables).table("dim_player")
+    newest = table.last_commit().newest
+    current = [records(table.read(version).where("current_flag")) for version in range(newest + 1)]
+    tiers = [[row["tier"] for row in rows] for rows in current]
+    assert tiers == [[], ["Bronze"], ["Silver"], ["Silver"], [], ["Silver"]]
+
+
+@requirement("F35")
+def test_the_first_manager_is_in_the_audit_only(own_tables: OwnTables) -> None:
+    dimension = by_files(ACCOUNT.dimension)
+    header = "| delivery | account_id | time | account_manager |"
+    lines = [f"| {day} | A1 | 2024-01-0{day} | m{day} |" for day in (1, 2, 3)]
+    load(own_tables.warehouse, dimension, own_tables.deliveries(dimension, feed("\n".join([header, *lines]), "hosts")))
+    (row,) = records(reading.history(own_tables.warehouse, dimension))
+    assert (row["account_manager"], row["previous_account_manager"]) == ("m3", "m2")
+    audit = records(reading.audit(own_tables.warehouse, dimension))
+    managers = [dict(change["new_values"])["account_manager"] for change in sorted(audit, key=lambda r: r["change_ts"])]
+    assert managers == ["m1", "m2", "m3"]
+
+
+@requirement("F41")
+def test_a_name_and_a_threshold_change_in_one_commit_that_rewrites_no_other_program(own_tables: OwnTables) -> None:
+    dimension, warehouse = by_files(PROGRAM.dimension), own_tables.warehouse
+    header = "| delivery | program_id | time | eligibility_threshold | funding_cap_usd | current_program_name |"
+    first = f"{header}\n| 1 | PR1 | 2024-01-01 | 100 | 5000 | n1 |\n| 1 | PR2 | 2024-01-01 | 100 | 5000 | n1 |"
+    load(warehouse, dimension, own_tables.deliveries(dimension, feed(first, "registry")))
+    table = warehouse.table(dimension.name)
+    before, files = table.last_commit(), set(table.read().inputFiles())
+    second = f"{header}\n| 2 | PR1 | 2024-02-01 | 150 | 5000 | n2 |"
+    result = load(warehouse, dimension, own_tables.deliveries(dimension, feed(second, "registry")))
+    assert table.last_commit().newest == before.newest + 1
+    assert result.rows == {"open": 1, "close": 1}
+    assert files <= set(table.read().inputFiles())
+    assert_same_rows(
+        """
+        | program_id | eligibility_threshold | current_program_name |
+        | PR1        | 100                   | n2                   |
+        | PR1        | 150                   | n2                   |
+        | PR2        | 100                   | n1                   |
+        """,
+        records(reading.history(warehouse, dimension)),
+    )
+
+
+def hashes(spark: SparkSession, *rows: tuple[Any, ...]) -> list[str]:
+    """The hashes of versions with these values of a, b and n."""
+    frame = spark.createDataFrame(list(rows), "a string, b string, n int")
+    return [row["h"] for row in frame.select(row_hash(LETTERS).alias("h")).collect()]
+
+
+@requirement("F22")
+def test_different_values_have_different_hashes(spark: SparkSession) -> None:
+    pairs = hashes(spark, ("a|b", "c", 0), ("a", "b|c", 0), (None, "c", 0), ("", "c", 0), ("a", "b|c", None))
+    assert len(set(pairs)) == 5
+    assert all(len(text) == 64 for text in pairs)
+    assert hashes(spark, (None, None, None)) == hashes(spark, (None, None, None))

@@ -1,0 +1,124 @@
+"""F1 to F11, F63 to F70: the tables of the reference warehouses, and the declarations that they exclude."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scd_pipeline.declaration import Dimension, Fact, load_declarations, parse
+from scd_pipeline.delta.audit_table import audit_schema
+from scd_pipeline.errors import DeclarationError
+from scd_pipeline.history.schema import stored_schema
+from scd_pipeline_tests.semantics.specification import requirement
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SHARED = (
+    "effective_from timestamp not null, effective_to timestamp not null, current_flag boolean not null, "
+    "version int not null"
+)
+ORIGIN = "change_reason string, change_source string, load_run_id string, last_updated timestamp not null"
+THRESHOLD = """
+dimension: dim_compliance_threshold
+business_key: threshold_type
+regulated: true
+sources: {regulator: {feed: {effective_at: in_force_from}}}
+attributes:
+  ctr_threshold: {scd: 2, type: int}
+  window_hours: {scd: 2, type: int}
+"""
+
+
+def declared(warehouse: str, name: str) -> Dimension | Fact:
+    """A table of a reference warehouse."""
+    tables = load_declarations(EXAMPLES / warehouse / "declarations")
+    return next(table for table in (*tables.dimensions, *tables.facts) if table.name == name)
+
+
+def columns(warehouse: str, name: str) -> str:
+    """The columns of a table, as in SQL."""
+    table = declared(warehouse, name)
+    schema = stored_schema(table.as_dimension() if isinstance(table, Fact) else table)
+    return ", ".join(f"{column} {ddl}{'' if nullable else ' not null'}" for column, ddl, nullable in schema)
+
+
+@requirement("F1", "F4")
+def test_tables_without_windows_have_their_attributes_and_last_updated() -> None:
+    country = "country_key bigint not null, country_code string, country_name string, region string"
+    assert columns("casino", "dim_country") == f"{country}, {ORIGIN}"
+    account = "account_key bigint not null, account_id string, account_manager string"
+    manager = "previous_manager string, manager_change_ts timestamp"
+    assert columns("casino", "dim_account") == f"{account}, {manager}, {ORIGIN}"
+
+
+@requirement("F2", "F3")
+def test_a_player_has_attributes_of_four_types_a_window_and_a_hash() -> None:
+    key = "player_key bigint not null, player_id string, birth_date date, email string, phone string"
+    versioned = "tier string, home_property string, risk_score int"
+    consent = "marketing_consent string, previous_marketing_consent string, marketing_consent_changed_at timestamp"
+    expected = f"{key}, {versioned}, {consent}, {SHARED}, {ORIGIN}, _hash string"
+    assert columns("casino", "dim_player") == expected
+
+
+@requirement("F7", "X5")
+def test_a_program_has_its_previous_threshold_and_its_current_name() -> None:
+    threshold = "eligibility_threshold decimal(18,2), previous_eligibility_threshold decimal(18,2)"
+    cap = "funding_cap_usd decimal(18,2), current_funding_cap_usd decimal(18,2)"
+    names = "program_status string, current_program_name string, current_admin_agency string"
+    key = "program_key bigint not null, program_id string"
+    assert columns("federal", "dim_program") == f"{key}, {threshold}, {cap}, {names}, {SHARED}, {ORIGIN}"
+
+
+@requirement("F8", "F11")
+def test_recipients_and_plays_have_the_keys_and_values_of_their_domain() -> None:
+    recipient = columns("federal", "dim_grant_recipient")
+    assert recipient.startswith("grant_recipient_key bigint not null, recipient_id string, legal_name string")
+    play = columns("casino", "fct_slot_play")
+    assert {"event_id string", "player_id string", "coin_in decimal(12,2)", "player_key bigint"} < set(play.split(", "))
+    assert "cash_in_amount decimal(12,2)" in columns("casino", "fct_cash_transactions")
+
+
+@requirement("F10")
+def test_an_audit_row_has_both_keys_actor_and_reason() -> None:
+    player = declared("casino", "dim_player")
+    assert isinstance(player, Dimension)
+    schema = {column: (ddl, nullable) for column, ddl, nullable in audit_schema(player)}
+    assert {"player_key_old", "player_key_new", "recorded_at", "recorded_version", "withdraws"} < set(schema)
+    expected = {
+        "audit_id": "bigint",
+        "change_type": "string",
+        "changed_columns": "array<string>",
+        "old_values": "map<string,string>",
+        "new_values": "map<string,string>",
+        "change_ts": "timestamp",
+        "actor": "string",
+        "reason": "string",
+        "source_batch_id": "string",
+        "correlation_id": "string",
+    }
+    assert {name: schema[name][0] for name in expected} == expected
+
+
+@requirement("F9", "F63")
+@pytest.mark.parametrize("scd", [0, 1, 3, 5])
+def test_a_threshold_is_of_a_type_that_keeps_every_value(scd: int) -> None:
+    assert parse(THRESHOLD)[0].regulated
+    with pytest.raises(DeclarationError) as caught:
+        parse(THRESHOLD.replace("ctr_threshold: {scd: 2", f"ctr_threshold: {{scd: {scd}"))
+    (error,) = caught.value.errors
+    assert (error.code, error.field) == ("INVALID_SCD_TYPE", "attributes.ctr_threshold.scd")
+
+
+@requirement("F66", "F67", "F70")
+@pytest.mark.parametrize(
+    ("option", "code"),
+    [
+        ("surrogate_key: ''", "INVALID_NAME"),
+        ("deleted_rows: remove", "NOT_APPLICABLE"),
+        ("audit: false", "UNKNOWN_OPTION"),
+    ],
+)
+def test_no_version_lacks_a_key_no_history_is_removed_and_no_audit_is_omitted(option: str, code: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        parse(f"{THRESHOLD}{option}\n")
+    assert [(error.code, error.field) for error in caught.value.errors] == [(code, option.partition(":")[0])]

@@ -1,0 +1,32 @@
+"""docs/requirements.md equals the page generated from the rows and the tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from scd_pipeline_tests.semantics.requirements.page import PAGE, collect_tests, render_page
+from scd_pipeline_tests.semantics.requirements.rows import NOT_BUILT, ROWS, SECTIONS
+
+TESTS = collect_tests()
+TESTED = {number for test in TESTS for number in test.rows}
+
+
+def test_the_page_of_requirements_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render_page(), "docs/requirements.md is stale; run `make docs`"
+
+
+def test_every_row_is_in_one_section() -> None:
+    numbers = [number for section in SECTIONS.values() for number in section]
+    assert numbers == list(ROWS)
+    assert numbers == [*(f"F{number}" for number in range(1, 77)), *(f"X{number}" for number in range(1, 24))]
+
+
+@pytest.mark.parametrize("number", ROWS)
+def test_a_row_has_tests_unless_it_is_not_built(number: str) -> None:
+    assert (number in TESTED) is (ROWS[number].missing != NOT_BUILT)
+
+
+def test_a_test_claims_at_most_three_rows_that_exist() -> None:
+    for test in TESTS:
+        assert len(test.rows) <= 3, test.name
+        assert set(test.rows) <= set(ROWS), test.name
