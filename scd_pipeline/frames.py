@@ -101,6 +101,21 @@ def checkpoint_with_counts(
     return computed, {key: int(value or 0) for key, value in values.items()}
 
 
+def with_counts(frame: DataFrame, counts: Mapping[str, Column]) -> tuple[DataFrame, dict[str, int]]:
+    """Return a frame as it is, and counts over its rows, as `checkpoint_with_counts` does for rows to be computed."""
+    (values,) = frame.agg(*[value.alias(name) for name, value in counts.items()]).collect()
+    return frame, {name: int(values[name] or 0) for name in counts}
+
+
+def repeated_values(values: DataFrame) -> DataFrame:
+    """Return the distinct rows of a frame and `count`, how often each occurs; few of them occur more than once.
+
+    Names of its columns need no quotes. The rows are shuffled first: Spark would count them before the shuffle too,
+    which reduces nothing here.
+    """
+    return values.repartition(*values.columns).groupBy(*values.columns).count()
+
+
 def is_lost(error: BaseException) -> bool:
     """Return whether a query failed because the executor that had the rows of a checkpoint was lost."""
     return _LOST_ROWS in str(error)

@@ -19,7 +19,7 @@ from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import counted
-from scd_pipeline.deliveries.batch_summary import BatchContent, batch_contents, summarize_batches
+from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
 from scd_pipeline.deliveries.cast_rules import Rules
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.delivery import Delivery
@@ -390,7 +390,7 @@ def _scope_texts(
 
 
 def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
-    """Return the deliveries that were read with the counts, content hash and times of their batches, by one job."""
+    """Return the deliveries that were read with the counts, content hash and times of their batches."""
     readable = read.readable
     if not readable:
         return []
@@ -400,8 +400,7 @@ def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
         if d.batch.scope_columns and d.batch.scope is None
     }
     in_file_order = sorted({f"{d.batch.source}/{d.batch.channel}" for d in readable if d.channel.ties == "last_row"})
-    summary = summarize_batches(read.rows, scopes, in_file_order, dimension)
-    contents = batch_contents(summary, len(scopes))
+    contents = summarize_batches(read.rows, scopes, in_file_order, dimension)
     if None in contents:
         raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=contents[None].rows)
     numbers = {channel: number for number, channel in enumerate(scopes)}

@@ -15,9 +15,10 @@ from scd_pipeline.deliveries.narrowed import RepeatedRows
 from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
 from scd_pipeline.expressions import key_text
+from scd_pipeline.frames import repeated_values
 from scd_pipeline.instants import from_micros_or_none
 
-_TIMES = ("earliest", "latest")
+_LOW_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,88 +68,99 @@ class BatchContent:
         )
 
 
-def batch_contents(summary: DataFrame, scopes: int) -> dict[str | None, BatchContent]:
-    """Collect a summary (`summarize_batches`) with this number of scopes: the content of each batch, by its tag."""
-    # Times are collected as microseconds, which the time zone of this process cannot change.
-    micros = [F.unix_micros(name).alias(name) for name in _TIMES]
-    others = [name for name in summary.columns if name not in _TIMES]
-    rows = summary.select(*others, *micros).collect()
-    return {row[BATCH]: _content(row, scopes) for row in rows}
-
-
-def _content(row: Row, scopes: int) -> BatchContent:
-    return BatchContent(
-        rows=int(row["rows"]),
-        bad_rows=int(row["bad_rows"] or 0),
-        nulled=int(row["nulled"] or 0),
-        unreadable=int(row["unreadable"] or 0),
-        entities=int(row["entities"] or 0),
-        repeated=int(row["repeated"] or 0),
-        hash=int(row["hash"] or 0),
-        bad_reason=row["bad_reason"] or "",
-        earliest=from_micros_or_none(row["earliest"]),
-        latest=from_micros_or_none(row["latest"]),
-        scopes=tuple(frozenset(row[f"scope_{number}"] or ()) for number in range(scopes)),
-    )
-
-
 def summarize_batches(
     rows: DataFrame, scopes: Mapping[str, Sequence[str]], in_file_order: Sequence[str], dimension: Dimension
-) -> DataFrame:
-    """Summarize each batch in one row.
+) -> dict[str | None, BatchContent]:
+    """Return the content of each batch by its tag.
 
     The hash does not depend on the order of the rows, except among rows whose ties the last row of a file decides:
     their order is part of what they assert (S5, S34).
+
+    The cost is one pass, and a shuffle of a hash of each row's key and time. Only if two of these hashes are equal, the
+    rows are grouped by the key and the time themselves.
 
     Args:
         rows: Conformed rows.
         scopes: The scope columns of channels (source/channel) whose deliveries cover what they contain.
         in_file_order: The channels (source/channel) in which the last row of a file decides ties.
         dimension: The declaration.
-
-    Returns:
-        `_batch`, `rows`, `bad_rows`, `nulled` (values of good rows that are NULL because they do not cast),
-        `unreadable` (bad rows without a key), `entities` (distinct keys and times of good rows), `repeated` (how many
-        of these occur more than once), `hash`, `bad_reason`, `earliest` and `latest` (times of good rows), and
-        `scope_<n>` for the n-th of `scopes`: the distinct encoded values of rows whose key can be read. A bad row among
-        them counts as present (S26), so its delivery covers its scope.
     """
+    contents, may_have_ties = _counted(rows, scopes, dimension)
+    if may_have_ties:
+        for row in _ties(rows, in_file_order, dimension).collect():
+            content = contents[row[BATCH]]
+            contents[row[BATCH]] = replace(content, entities=int(row["entities"]), repeated=int(row["repeated"]))
+            if in_file_order:
+                contents[row[BATCH]] = replace(contents[row[BATCH]], hash=int(row["hash"]))
+    if any(content.bad_rows for content in contents.values()):
+        reasons = rows.where(F.col(KIND) == "bad").groupBy(BATCH).agg(F.min(BAD_REASON).alias("reason"))
+        for row in reasons.collect():
+            contents[row[BATCH]] = replace(contents[row[BATCH]], bad_reason=row["reason"] or "")
+    return contents
+
+
+def _counted(
+    rows: DataFrame, scopes: Mapping[str, Sequence[str]], dimension: Dimension
+) -> tuple[dict[str | None, BatchContent], bool]:
+    """Return by one query the contents as if no good rows had ties, and whether some may have."""
     is_good = F.col(KIND) != "bad"
-    groups = rows.groupBy(
-        *tie_columns(dimension), is_good.alias("_good"), F.col(KEY_READABLE), F.col(CHANNEL), F.col(SOURCE)
-    ).agg(
-        F.count(F.lit(1)).alias("_n"),
-        F.sum(NULLED).alias("_nulled"),
-        _group_hash(in_file_order).alias("_h"),
-        F.min(BAD_REASON).alias("_reason"),
-    )
-    good_groups = F.when(F.col("_good"), F.lit(1)).otherwise(0)
+    # Times are collected as microseconds, which the time zone of this process cannot change.
+    time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
     scope_values = {
         f"scope_{number}": F.collect_set(
             F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == channel), key_text(names))
         )
         for number, (channel, names) in enumerate(scopes.items())
     }
+    totals = {
+        "rows": F.count(F.lit(1)),
+        "bad_rows": F.count_if(~is_good),
+        "nulled": F.sum(F.when(is_good, F.col(NULLED))),
+        "unreadable": F.count_if(~F.col(KEY_READABLE)),
+        # Two halves, because the sum of 64 bits would overflow.
+        "high": F.sum(F.shiftright(HASH, 32)),
+        "low": F.sum(F.col(HASH).bitwiseAND(F.lit(_LOW_BITS))),
+        "earliest": F.min(time),
+        "latest": F.max(time),
+        **scope_values,
+    }
+    ties = repeated_values(rows.where(is_good).select(F.xxhash64(*tie_columns(dimension)).alias("tie")))
+    is_repeated = ties.agg((F.max("count") > 1).alias("is_repeated"))
+    by_batch = rows.groupBy(BATCH).agg(*[value.alias(name) for name, value in totals.items()])
+    collected = by_batch.unionByName(is_repeated, allowMissingColumns=True).collect()
+    contents = {row[BATCH]: _content(row, len(scopes)) for row in collected if row["rows"]}
+    return contents, any(row["is_repeated"] for row in collected)
+
+
+def _content(row: Row, scopes: int) -> BatchContent:
+    good_rows = int(row["rows"]) - int(row["bad_rows"])
+    return BatchContent(
+        rows=int(row["rows"]),
+        bad_rows=int(row["bad_rows"]),
+        entities=good_rows,
+        nulled=int(row["nulled"] or 0),
+        unreadable=int(row["unreadable"]),
+        hash=(int(row["high"]) << 32) + int(row["low"]),
+        earliest=from_micros_or_none(row["earliest"]),
+        latest=from_micros_or_none(row["latest"]),
+        scopes=tuple(frozenset(row[f"scope_{number}"] or ()) for number in range(scopes)),
+    )
+
+
+def _ties(rows: DataFrame, in_file_order: Sequence[str], dimension: Dimension) -> DataFrame:
+    """Return `_batch`, `entities`, `repeated` and, if a channel is in file order, `hash` (`BatchContent`)."""
+    is_good = (F.col(KIND) != "bad").alias("_good")
+    hashes = [_group_hash(in_file_order).alias("_h")] if in_file_order else []
+    groups = rows.groupBy(*tie_columns(dimension), is_good, SOURCE, CHANNEL).agg(F.count(F.lit(1)).alias("_n"), *hashes)
+    sums = [F.sum("_h").cast("string").alias("hash")] if in_file_order else []
     return groups.groupBy(BATCH).agg(
-        F.sum("_n").alias("rows"),
-        F.sum(F.when(~F.col("_good"), F.col("_n")).otherwise(0)).alias("bad_rows"),
-        F.sum(F.when(F.col("_good"), F.col("_nulled")).otherwise(0)).alias("nulled"),
-        F.sum(F.when(~F.col(KEY_READABLE), F.col("_n")).otherwise(0)).alias("unreadable"),
-        F.sum(good_groups).alias("entities"),
-        F.sum(F.when(F.col("_good") & (F.col("_n") > 1), 1).otherwise(0)).alias("repeated"),
-        F.sum("_h").cast("string").alias("hash"),
-        F.min("_reason").alias("bad_reason"),
-        F.min(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("earliest"),
-        F.max(F.when(F.col("_good"), F.col(EFFECTIVE_AT))).alias("latest"),
-        *[value.alias(name) for name, value in scope_values.items()],
+        F.count_if("_good").alias("entities"), F.count_if(F.col("_good") & (F.col("_n") > 1)).alias("repeated"), *sums
     )
 
 
 def _group_hash(in_file_order: Sequence[str]) -> Column:
     """Return the hash of the rows with one position."""
     unordered = F.sum(F.col(HASH).cast("decimal(38,0)"))
-    if not in_file_order:
-        return unordered
     is_tie = F.concat_ws("/", SOURCE, CHANNEL).isin(list(in_file_order)) & (F.col(KIND) != "bad")
     hashes = F.array_sort(F.collect_list(F.when(is_tie, F.struct(ROW_ORDER, HASH))))
     in_order = F.xxhash64(F.transform(hashes, lambda row: row[HASH])).cast("decimal(38,0)")

@@ -399,7 +399,8 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
     """Return what the delivery has in common with those that one frame can read: the channel, and its columns.
 
     The file of a row identifies its delivery. So a file or a folder that is delivered twice is read twice, each time by
-    a separate frame. A pattern is read alone: it does not name its files.
+    a separate frame. A pattern is read alone: it does not name its files. So is a folder whose files have different
+    columns, or that has folders.
 
     Raises:
         _Unreadable: The file cannot be read.
@@ -418,12 +419,25 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
         if delivery.channel.format == "json":
             fields = tuple(infer_json_fields(spark, delivery.channel, [path]))
             return _Shape((*key, StructType(list(fields)).json(), *alone), fields=fields)
+        if columns := _parquet_columns(Path(path)):
+            return _Shape((*key, columns))
         if alone:
             return _Shape((*key, *alone))
-        if Path(path).is_file():
-            schema = pyarrow.parquet.read_schema(path)
-            return _Shape((*key, json.dumps([[field.name, str(field.type)] for field in schema])))
         return _Shape((*key, read_path(spark, delivery.channel, [path]).schema.json()))
+
+
+def _parquet_columns(path: Path) -> str:
+    """Return the columns of a local Parquet file, or of a folder of such files with the same columns, as text.
+
+    Empty if they have no columns in common, or the folder has folders: their names may have values.
+    """
+    files = [path] if path.is_file() else []
+    if path.is_dir():
+        files = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(("_", "."))]
+    if not files or not all(file.is_file() for file in files):
+        return ""
+    schemas = {json.dumps([[field.name, str(field.type)] for field in pyarrow.parquet.read_schema(f)]) for f in files}
+    return schemas.pop() if len(schemas) == 1 else ""
 
 
 def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> DataFrame:

@@ -45,13 +45,13 @@ def key_as_of(
         The same number of rows, because windows do not overlap (S2). The key is -1 if the business key is NULL or
         unknown, or if no version is in force. Without windows the row of an entity is always in force (S33).
     """
-    plain = rows.drop(name) if name in rows.columns else rows
     condition = is_in_force(dimension, keys=keys, time=time)
     if tolerance is not None:
         condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
-    joined = plain.join(version_windows(versions, dimension), condition, "left")
+    joined = rows.join(version_windows(versions, dimension), condition, "left")
     surrogate_key = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
-    return joined.select(*[col(column) for column in plain.columns], surrogate_key).select(*_ordered(rows, name))
+    names = rows.columns if name in rows.columns else [*rows.columns, name]
+    return joined.select(*[surrogate_key if column == name else col(column) for column in names])
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
@@ -84,12 +84,6 @@ def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str) -> Colu
 def _age(time: str) -> Column:
     """Return the age of a version (`version_windows`) at the time of a row, in microseconds."""
     return F.unix_micros(col(time).cast("timestamp")) - F.unix_micros(F.col(_FROM))
-
-
-def _ordered(rows: DataFrame, name: str) -> list[Column]:
-    """Return the columns in the order of `rows`; a new column comes last."""
-    names = list(rows.columns)
-    return [col(column) for column in (names if name in names else [*names, name])]
 
 
 def _key_column(number: int) -> str:

@@ -16,7 +16,7 @@ from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, key_text
-from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast, with_counts
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
@@ -74,7 +74,9 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     while intake.accepted or intake.removed:
         one_record = _has_one_record_per_entity(state, intake)
         records, log_rows = _compare_once(warehouse, state, intake, one_record=one_record)
-        records, counts, record_count, appended = _with_counts(records, intake.accepted, state.dimension)
+        records, counts, record_count, appended = _with_counts(
+            records, intake.accepted, state.dimension, one_record=one_record
+        )
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
@@ -168,9 +170,11 @@ def _entities_that_may_change(
 
 
 def _with_counts(
-    records: DataFrame, batches: Sequence[Batch], dimension: Dimension
+    records: DataFrame, batches: Sequence[Batch], dimension: Dimension, *, one_record: bool
 ) -> tuple[DataFrame, dict[str, ChangeCounts], int, int]:
     """Compute change records and count them: by the query that computes them, if that is possible.
+
+    If each entity has one record, they are the delivered rows, which are computed already.
 
     Returns:
         The records, the counts of each batch by its id, the number of all records, and of those to append.
@@ -186,7 +190,7 @@ def _with_counts(
     for number, batch in enumerate(batches):
         is_of_batch = F.col(BATCH) == batch.id
         counts |= {f"{number} {name}": F.count_if(is_of_batch & flag) for name, flag in flags.items()}
-    records, observed = checkpoint_with_counts(records, counts)
+    records, observed = (with_counts if one_record else checkpoint_with_counts)(records, counts)
     by_batch = {
         batch.id: ChangeCounts(**{name: observed.get(f"{number} {name}", 0) for name in names})
         for number, batch in enumerate(batches)

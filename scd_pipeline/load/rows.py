@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM, KIND
@@ -17,14 +17,14 @@ from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint, checkpoint_with_counts, empty_frame, union_all, with_broadcast
+from scd_pipeline.frames import checkpoint, checkpoint_with_counts, empty_frame, union_all, with_broadcast, with_counts
 from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGED, compare_rows
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
-from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, violations
+from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, unnamed_violations, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.keys import keys_schema
@@ -36,6 +36,10 @@ _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 _SHOWN_VIOLATIONS = 20
 _VIOLATIONS, _ASSIGNED = "violations", "assigned"
 """The names of what is counted: violations, and the surrogate keys that were assigned before."""
+
+
+Counting: TypeAlias = Callable[[DataFrame, Mapping[str, Column]], tuple[DataFrame, dict[str, int]]]
+"""Counts the rows of a frame, and may compute them: `with_counts` or `checkpoint_with_counts`."""
 
 
 class Extension(Protocol):
@@ -122,10 +126,14 @@ def plan_row_actions(
         others = checkpoint(others)
         before, after = before.unionByName(others), after.unionByName(others)
     after = extension.add_columns(after) if extension else after
-    if extension or comparison.intake.is_row_timed:
+    is_computed = extension is not None or comparison.intake.is_row_timed
+    if is_computed:
         # Spark Connect limits the depth of a plan: these and the comparison would come close to it.
         after = checkpoint(after)
-    compared, counts, unknown_members = _counted(compare_rows(before, after, dimension), key_columns)
+    compared = compare_rows(before, after, dimension)
+    # Without stored rows, the computed rows are those to open.
+    counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
+    compared, counts, unknown_members = _counted(compared, key_columns, counting)
     after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
@@ -138,12 +146,14 @@ def plan_row_actions(
     return RowActions(actions, counts, unknown_members, records, new_keys, new_key_count)
 
 
-def _counted(compared: DataFrame, key_columns: Mapping[str, str]) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
-    """Compute compared rows, and count them by action, and the written ones with an unknown member by role."""
+def _counted(
+    compared: DataFrame, key_columns: Mapping[str, str], counting: Counting
+) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
+    """Count compared rows by action, and the written ones with an unknown member by role; `counting` computes them."""
     is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
     unknown = {role: F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()}
     roles = {f"role {role}": count for role, count in unknown.items()}
-    computed, counts = checkpoint_with_counts(
+    computed, counts = counting(
         compared, {**{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}, **roles}
     )
     by_action = {action: counts[action] for action in ACTIONS if counts[action]}
@@ -249,19 +259,18 @@ def _check(
     Returns:
         The number of rows in `assigned`.
     """
-    violating = violations(after, dimension)
-    if extension is not None:
-        violating = violating.unionByName(extension.violations(after))
+    others = [] if extension is None else [extension.violations(after)]
     if assigned is not None:
-        violating = violating.unionByName(collisions(opened, assigned, dimension))
-    counted = _with_count(violating, _VIOLATIONS)
+        others.append(collisions(opened, assigned, dimension))
+    unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(after, dimension), *others)]
+    counted = _with_count(union_all(unnamed), _VIOLATIONS)
     if assigned is not None:
         counted = counted.unionByName(_with_count(assigned, _ASSIGNED))
     counts = {row["name"]: row["rows"] for row in counted.collect()}
     if not counts[_VIOLATIONS]:
         return int(counts.get(_ASSIGNED, 0))
     # Spark numbers the limits of a process, and so compiles the code of a query with a limit each time.
-    broken = violating.limit(_SHOWN_VIOLATIONS).collect()
+    broken = union_all([violations(after, dimension), *others]).limit(_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
     if any(row[RULE] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)

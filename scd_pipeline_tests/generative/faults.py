@@ -205,8 +205,8 @@ _SNAPSHOTS = (
         "scope",
         "machine pass",
         _in(
-            "batch_summary.summarize_batches",
-            replaced(call("col", "KEY_READABLE").inside(call("collect_set")), 'F.col("_good")'),
+            "batch_summary._counted",
+            replaced(call("col", "KEY_READABLE").inside(call("collect_set")), "is_good"),
         ),
     ),
     _fault(
