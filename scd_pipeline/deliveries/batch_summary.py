@@ -11,14 +11,13 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BAD_REASON, BATCH, CHANNEL, EFFECTIVE_AT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.narrowed import RepeatedRows
 from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
 from scd_pipeline.expressions import key_text
 from scd_pipeline.frames import repeated_values
 from scd_pipeline.instants import from_micros_or_none
-
-_LOW_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +116,7 @@ def _counted(
         "bad_rows": F.count_if(~is_good),
         "nulled": F.sum(F.when(is_good, F.col(NULLED))),
         "unreadable": F.count_if(~F.col(KEY_READABLE)),
-        # Two halves, because the sum of 64 bits would overflow.
-        "high": F.sum(F.shiftright(HASH, 32)),
-        "low": F.sum(F.col(HASH).bitwiseAND(F.lit(_LOW_BITS))),
+        **hash_halves(F.col(HASH)),
         "earliest": F.min(time),
         "latest": F.max(time),
         **scope_values,
@@ -140,7 +137,7 @@ def _content(row: Row, scopes: int) -> BatchContent:
         entities=good_rows,
         nulled=int(row["nulled"] or 0),
         unreadable=int(row["unreadable"]),
-        hash=(int(row["high"]) << 32) + int(row["low"]),
+        hash=hash_sum(row),
         earliest=from_micros_or_none(row["earliest"]),
         latest=from_micros_or_none(row["latest"]),
         scopes=tuple(frozenset(row[f"scope_{number}"] or ()) for number in range(scopes)),

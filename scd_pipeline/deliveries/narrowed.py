@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BATCH, CHANNEL, CORRELATION_ID, DELIVERY_RANK, EFFECTIVE_AT, REVISION_RANK, SOURCE
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.row_columns import HASH, NULLED
 from scd_pipeline.expressions import col, constant_time
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
@@ -33,7 +34,6 @@ from scd_pipeline.history.narrowing import (
 from scd_pipeline.history.snapshots import BatchChanges
 
 _REFUSES = "_refuses"
-_LOW_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def narrow_snapshot(
     if figures["matched"] != current_count.result() - figures["omitted"]:
         return None
     restored = remaining.where(IS_DELIVERED).withColumns(constants).select(*[col(name) for name in rows.columns])
-    repeated = RepeatedRows(figures["rows"], (figures["high"] << 32) + figures["low"], figures["nulled"])
+    repeated = RepeatedRows(figures["rows"], hash_sum(figures), figures["nulled"])
     omitted = remaining.where(~F.col(IS_DELIVERED)).select(*[col(name) for name in names])
     return NarrowedSnapshot(restored, omitted, repeated, figures["remaining"])
 
@@ -173,7 +173,5 @@ def _counts(is_repeated: Column) -> dict[str, Column]:
         "remaining": F.count_if(~is_repeated),
         "rows": F.count_if(is_repeated),
         "nulled": F.sum(F.when(is_repeated, F.col(NULLED))),
-        # Two halves, because the sum of 64 bits would overflow.
-        "high": F.sum(F.shiftright(content, 32)),
-        "low": F.sum(content.bitwiseAND(F.lit(_LOW_BITS))),
+        **hash_halves(content),
     }

@@ -240,16 +240,17 @@ def _joined(warehouse: Warehouse, fact: Fact) -> View:
     names = role_column_names(fact, columns)
     for role_name, key, role in fact.keyed_roles:
         stored, version = columns[key], f"role_{role_name}"
-        values = declared_columns(role.dimension, warehouse.table(role.dimension.name).columns(), alias=version)
+        existing = warehouse.table(role.dimension.name).columns()
+        values = declared_columns(role.dimension, existing, alias=version)
         columns[key] = f"COALESCE({values[role.dimension.surrogate_key]}, {UNKNOWN_KEY})"
         columns |= {names[column]: values[column[1]] for column in labelled_columns(role.dimension, role_name)}
-        versions = _versions_by_assigned_key(warehouse, table_shape(warehouse, role.dimension))
+        versions = _versions_by_assigned_key(warehouse, table_shape(warehouse, role.dimension), existing)
         joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
     select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
     return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}")
 
 
-def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape) -> str:
+def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape, columns: Collection[str]) -> str:
     """Return the versions by each key ever assigned, `_assigned_key`.
 
     A key whose version was removed resolves to the version in force at the start of the removed one.
@@ -260,7 +261,7 @@ def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape) -> str:
     if not shape.has_windows or not keys.exists():
         return existing
     same_key = " AND ".join(f"v.{quote_name(name)} = k.{quote_name(name)}" for name in shape.key_names)
-    in_force = _in_force(shape, warehouse.table(shape.name).columns(), f"k.{EFFECTIVE_FROM}")
+    in_force = _in_force(shape, columns, f"k.{EFFECTIVE_FROM}")
     return (
         f"{existing} UNION ALL SELECT k.{key} AS `_assigned_key`, v.* "
         f"FROM (SELECT DISTINCT * FROM {keys.identifier}) AS k JOIN {table} AS v "
