@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 
 import scd_pipeline_tests.facts as facts
 import scd_pipeline_tests.semantics as semantics
+from scd_pipeline_tests.semantics.listed_tests import ListedTest, tests_with_mark
 from scd_pipeline_tests.semantics.rules import INTRODUCTION, RULES, SECTIONS, Rule
 from scd_pipeline_tests.semantics.specification import Case, DeliveryTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
 
 
-@dataclass(frozen=True)
-class RuleTest:
-    """A test of a rule, as it is listed on the page."""
-
-    file: str
-    name: str
-    rules: tuple[str, ...]
-    case: Case | None
-
-    @property
-    def title(self) -> str:
-        """The name of the test in words."""
-        words = self.name.removeprefix("test_").replace("_", " ")
-        return words[0].upper() + words[1:]
-
-
-def collect_tests() -> list[RuleTest]:
+def collect_tests() -> list[ListedTest]:
     """The tests that have a rule, in order of their files."""
     tests = []
     for package in (semantics, facts):
         names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
         files = [name for name in names if name.startswith("test_")]
-        tests += [test for file in files for test in _tests_of(package.__name__, file)]
+        tests += [test for file in files for test in tests_with_mark(f"{package.__name__}.{file}", "rule")]
     return tests
-
-
-def _tests_of(package: str, file: str) -> Iterator[RuleTest]:
-    module = importlib.import_module(f"{package}.{file}")
-    folder = package.replace(".", "/")
-    for name, function in vars(module).items():
-        marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
-        rules = tuple(number for mark in marks if mark.name == "rule" for number in mark.args)
-        if name.startswith("test_") and rules:
-            yield RuleTest(f"../{folder}/{file}.py", name, rules, getattr(function, "case", None))
 
 
 def render_page() -> str:
@@ -76,8 +47,8 @@ def _in_order() -> list[tuple[str, Rule]]:
     return [(number, RULES[number]) for numbers in SECTIONS.values() for number in numbers]
 
 
-def _rule(number: str, tests: list[RuleTest]) -> str:
-    rule, own_tests = RULES[number], [test for test in tests if number in test.rules]
+def _rule(number: str, tests: list[ListedTest]) -> str:
+    rule, own_tests = RULES[number], [test for test in tests if number in test.numbers]
     parts = [f'<a id="{number.lower()}"></a>', f"### {number}. {rule.title}"]
     parts += [] if rule.built else ["*Not built yet.*"]
     parts.append(inspect.cleandoc(rule.text))
@@ -88,8 +59,8 @@ def _rule(number: str, tests: list[RuleTest]) -> str:
     return "\n\n".join(parts)
 
 
-def _is_example(number: str, test: RuleTest) -> bool:
-    return test.case is not None and test.case.on_page and test.rules[0] == number
+def _is_example(number: str, test: ListedTest) -> bool:
+    return test.case is not None and test.case.on_page and test.numbers[0] == number
 
 
 def _example(title: str, case: Case) -> str:
@@ -102,7 +73,7 @@ def _caption(table: DeliveryTable) -> str:
     return f"{table.source} delivers by {'snapshots' if table.channel == 'snapshot' else 'a feed'}"
 
 
-def _tests(tests: list[RuleTest]) -> str:
+def _tests(tests: list[ListedTest]) -> str:
     lines = [f"- [{test.title}]({test.file})" for test in tests]
     return "\n".join(["Tests:", "", *lines])
 

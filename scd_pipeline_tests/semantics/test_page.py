@@ -9,7 +9,7 @@ import pytest
 from scd_pipeline_tests.semantics.page import PAGE, collect_tests, render_page
 from scd_pipeline_tests.semantics.rules import RULES, SECTIONS
 
-TESTED_RULES = {number for test in collect_tests() for number in test.rules}
+TESTED_RULES = {number for test in collect_tests() for number in test.numbers}
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 
 import scd_pipeline_tests
+from scd_pipeline_tests.semantics.listed_tests import ListedTest, tests_with_mark
 from scd_pipeline_tests.semantics.requirements.rows import INTRODUCTION, NOT_BUILT, ROWS, SECTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "requirements.md"
 
 
-@dataclass(frozen=True)
-class RequirementTest:
-    """A test of requirements, as it is listed on the page."""
-
-    file: str
-    name: str
-    rows: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """The name of the test in words."""
-        words = self.name.removeprefix("test_").replace("_", " ")
-        return words[0].upper() + words[1:]
-
-
-def collect_tests() -> list[RequirementTest]:
+def collect_tests() -> list[ListedTest]:
     """The tests that claim a requirement, in order of their files."""
     package = scd_pipeline_tests
     modules = [module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     files = sorted(name for name in modules if name.rpartition(".")[2].startswith("test_"))
-    return [test for file in files if "requirement" in _source(file) for test in _tests_of(file)]
+    return [test for file in files if "requirement" in _source(file) for test in tests_with_mark(file, "requirement")]
 
 
 def _source(module: str) -> str:
     return (Path(__file__).parents[3] / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
-
-
-def _tests_of(name: str) -> Iterator[RequirementTest]:
-    module = importlib.import_module(name)
-    for test, function in vars(module).items():
-        is_own = isinstance(function, FunctionType) and test.startswith("test_")
-        marks = getattr(function, "pytestmark", []) if is_own else []
-        rows = tuple(number for mark in marks if mark.name == "requirement" for number in mark.args)
-        if rows:
-            yield RequirementTest(f"../{name.replace('.', '/')}.py", test, rows)
 
 
 def render_page() -> str:
@@ -68,12 +40,12 @@ def _summary() -> str:
     return f"**Not built yet:** {', '.join(missing)}. **Built in part:** {', '.join(partial)}."
 
 
-def _table(numbers: tuple[str, ...], tests: list[RequirementTest]) -> str:
+def _table(numbers: tuple[str, ...], tests: list[ListedTest]) -> str:
     lines = ["| row | requirement | tests |", "| --- | --- | --- |"]
     for number in numbers:
         row = ROWS[number]
         text = f"{row.text} *{row.missing}*" if row.missing else row.text
-        links = "<br>".join(f"[{test.title}]({test.file})" for test in tests if number in test.rows)
+        links = "<br>".join(f"[{test.title}]({test.file})" for test in tests if number in test.numbers)
         lines.append(f"| {number} | {_cell(text)} | {links} |")
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from scd_pipeline_tests.semantics.requirements.page import PAGE, collect_tests, 
 from scd_pipeline_tests.semantics.requirements.rows import NOT_BUILT, ROWS, SECTIONS
 
 TESTS = collect_tests()
-TESTED = {number for test in TESTS for number in test.rows}
+TESTED = {number for test in TESTS for number in test.numbers}
 
 
 def test_the_page_of_requirements_is_up_to_date() -> None:
@@ -28,5 +28,5 @@ def test_a_row_has_tests_unless_it_is_not_built(number: str) -> None:
 
 def test_a_test_claims_at_most_three_rows_that_exist() -> None:
     for test in TESTS:
-        assert len(test.rows) <= 3, test.name
-        assert set(test.rows) <= set(ROWS), test.name
+        assert len(test.numbers) <= 3, test.name
+        assert set(test.numbers) <= set(ROWS), test.name

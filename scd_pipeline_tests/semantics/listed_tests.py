@@ -1,0 +1,35 @@
+"""Tests with the marks `rule` and `requirement`, which the generated pages list."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+
+from scd_pipeline_tests.semantics.specification import Case
+
+
+@dataclass(frozen=True)
+class ListedTest:
+    """A test as a page lists it: its file from the folder of the pages, and the numbers in its marks."""
+
+    file: str
+    name: str
+    numbers: tuple[str, ...]
+    case: Case | None
+
+    @property
+    def title(self) -> str:
+        """The name of the test in words."""
+        words = self.name.removeprefix("test_").replace("_", " ")
+        return words[0].upper() + words[1:]
+
+
+def tests_with_mark(module: str, mark: str) -> Iterator[ListedTest]:
+    """The tests of a module that have the mark, in their order."""
+    for name, function in vars(importlib.import_module(module)).items():
+        marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
+        numbers = tuple(number for each in marks if each.name == mark for number in each.args)
+        if name.startswith("test_") and numbers:
+            yield ListedTest(f"../{module.replace('.', '/')}.py", name, numbers, getattr(function, "case", None))
