@@ -6,7 +6,8 @@ Local data is sent as Arrow. A list of rows would start Python workers on the se
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pyarrow
@@ -72,6 +73,20 @@ def checkpoint(frame: DataFrame) -> DataFrame:
         return computed
     computed._plan._spark_session = frame.sparkSession  # type: ignore[attr-defined]  # an attribute of Connect plans
     return type(computed)(computed._plan, frame.sparkSession)
+
+
+@contextmanager
+def temporary_view(frame: DataFrame) -> Iterator[DataFrame]:
+    """Yield the rows of a frame under a name, so that the plans of queries on them begin there.
+
+    Spark Connect limits the depth of the plan of a query. Only queries within the context can use the frame.
+    """
+    name, spark = f"rows_{uuid.uuid4().hex}", frame.sparkSession
+    frame.createTempView(name)
+    try:
+        yield spark.table(name)
+    finally:
+        spark.catalog.dropTempView(name)
 
 
 def checkpoint_with_counts(

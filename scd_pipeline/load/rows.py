@@ -17,7 +17,15 @@ from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, InvariantViolated, KeyCollision
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint, checkpoint_with_counts, empty_frame, union_all, with_broadcast, with_counts
+from scd_pipeline.frames import (
+    checkpoint,
+    checkpoint_with_counts,
+    empty_frame,
+    temporary_view,
+    union_all,
+    with_broadcast,
+    with_counts,
+)
 from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGED, compare_rows
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
@@ -125,10 +133,12 @@ def plan_row_actions(
         others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
         others = checkpoint(others)
         before, after = before.unionByName(others), after.unionByName(others)
-    after = extension.add_columns(after) if extension else after
     is_computed = extension is not None or comparison.intake.is_row_timed
-    if is_computed:
-        # Spark Connect limits the depth of a plan: these and the comparison would come close to it.
+    # Spark Connect limits the depth of a plan: that of the rows and the comparison together would come close to it.
+    if extension is not None:
+        with temporary_view(after) as rows:
+            after = checkpoint(extension.add_columns(rows))
+    elif is_computed:
         after = checkpoint(after)
     compared = compare_rows(before, after, dimension)
     # Without stored rows, the computed rows are those to open.
