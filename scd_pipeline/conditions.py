@@ -184,6 +184,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "it has lost surrogate keys that {audit} records as assigned; expected every key that was ever assigned",
         "load the dimension, which rebuilds the key list from the audit",
     ),
+    "HISTORY_LOST": Condition(
+        "it lacks commits that {dimension} has recorded; expected every closed version of {dimension}; nothing was "
+        "written",
+        "restore its files from a backup, or drop {dimension} too: a load rebuilds both from the change log",
+    ),
     "DIMENSION_BEHIND_FACT": Condition(
         "it stores keys of {dimension} as of commit {used} of {log}, but {dimension} {state}; expected a dimension "
         "that has applied this commit; nothing was written",

@@ -94,6 +94,9 @@ class Environment:
     schema_changes: str = field(metadata=_variable("SCD_SCHEMA_CHANGES", "schema of the change logs", "`SCD_SCHEMA`"))
     schema_audit: str = field(metadata=_variable("SCD_SCHEMA_AUDIT", "schema of the audit tables", "`SCD_SCHEMA`"))
     schema_keys: str = field(metadata=_variable("SCD_SCHEMA_KEYS", "schema of the key lists", "`SCD_SCHEMA`"))
+    schema_history: str = field(
+        metadata=_variable("SCD_SCHEMA_HISTORY", "schema of the history tables", "`SCD_SCHEMA`")
+    )
     home: Path | None = field(
         metadata=_variable("SCD_HOME", "folder of the jars and servers", "`~/.cache/scd_pipeline`", _folder),
     )
@@ -167,7 +170,12 @@ class Environment:
     @property
     def schemas(self) -> dict[str, str]:
         """The schemas of the kinds of table that have their own."""
-        schemas = {"changes": self.schema_changes, "audit": self.schema_audit, "keys": self.schema_keys}
+        schemas = {
+            "changes": self.schema_changes,
+            "audit": self.schema_audit,
+            "keys": self.schema_keys,
+            "history": self.schema_history,
+        }
         return {kind: schema for kind, schema in schemas.items() if schema}
 
     @property

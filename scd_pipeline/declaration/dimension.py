@@ -40,6 +40,7 @@ class Dimension:
       has no such column; `row_hash` is a further column with a hash of the attributes of types 2 and 6
     - `begin`: an earlier start of the first versions (S29)
     - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
+    - `history_table`: whether closed versions are in a table of their own, `<name>_history` (S11)
     - `origin`: the file and line that it was read from; not compared
 
     Raises:
@@ -64,6 +65,7 @@ class Dimension:
     profile: str = DEFAULT_PROFILE
     regulated: bool = False
     surrogate: str = HASH
+    history_table: bool = False
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class Dimension:
         profile: str = DEFAULT_PROFILE,
         regulated: bool = False,
         surrogate: str = HASH,
+        history_table: bool = False,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -95,7 +98,7 @@ class Dimension:
         set_frozen_fields(self, column_names=frozen_names(column_names), profile=profile)
         set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
         set_frozen_fields(self, owner=owner, description=description, group=group)
-        set_frozen_fields(self, regulated=regulated, surrogate=surrogate)
+        set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
         check_dimension(self)
 
     @property

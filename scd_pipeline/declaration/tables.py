@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX = "_changes", "_audit", "_keys"
-SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
+LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX, HISTORY_SUFFIX = "_changes", "_audit", "_keys", "_history"
+SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX, HISTORY_SUFFIX)
 """How the names of the other tables of a dimension end; its own table has its plain name."""
 KINDS = tuple(suffix.removeprefix("_") for suffix in SUFFIXES)
 

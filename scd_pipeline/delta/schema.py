@@ -35,6 +35,7 @@ _UNCHANGEABLE_OPTIONS = (
     "deleted_at",
     "existence_source",
     "column_names",
+    "history_table",
 )
 _TYPES_WITH_STATISTICS = frozenset(
     [

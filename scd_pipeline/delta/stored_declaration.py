@@ -56,6 +56,7 @@ class StoredDeclaration:
     deleted_at: bool
     existence_source: str
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
+    history_table: bool = False
 
     @property
     def generated(self) -> GeneratedColumns:
@@ -87,6 +88,7 @@ class StoredDeclaration:
             deleted_at=dimension.deleted_at,
             existence_source=dimension.existence_source.name,
             column_names=dict(dimension.generated.names),
+            history_table=dimension.history_table,
         )
 
     @classmethod
@@ -108,8 +110,9 @@ class StoredDeclaration:
         """Return the declaration as JSON; equal declarations have equal texts."""
         values = {name: getattr(self, name) for name in self.__slots__}
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
-        if not self.column_names:
-            del values["column_names"]
+        for added in ("column_names", "history_table"):
+            if not values[added]:
+                del values[added]
         return json.dumps(values, sort_keys=True)
 
     def to_properties(self) -> dict[str, str]:

@@ -32,6 +32,7 @@ from scd_pipeline.declaration import Dimension, Fact, Role
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns, with_computed_columns
+from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import require_own_tables, to_declared_columns
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
@@ -133,7 +134,7 @@ def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
 
     Delta refuses a version from before an OPTIMIZE or a VACUUM once the retention of its files has passed.
     """
-    newest = warehouse.table(dimension.name).newest()
+    newest = newest_versions(warehouse, dimension.name)
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:
         return PinnedDimension(dimension, PipelineCommit(dimension.name, 0), log, None)

@@ -195,7 +195,7 @@ def build_plan(
         log=state.log,
         dimension_commit=state.commit,
         applied=state.applied,
-        schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns)),
+        schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns, state.history_columns)),
         results=intake.results,
         batches=intake.batches_to_append,
         change_records=rows_to_append(comparison.records, intake),

@@ -31,6 +31,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.generated_columns import to_stored_columns
+from scd_pipeline.delta.history_table import write_versions
 from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected
@@ -400,6 +401,9 @@ def commit_table(
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
     actions = {action for action, count in load_plan.rows.items() if count}
+    if load_plan.dimension.history_table:
+        last = load_plan.dimension_commit
+        return write_versions(warehouse, table, load_plan.actions, actions, load_plan.dimension, commit, last)
     rows = to_stored_columns(load_plan.actions, load_plan.dimension)
     if actions == {OPEN}:
         # No stored row has one of these keys, so that nothing has to be looked up.

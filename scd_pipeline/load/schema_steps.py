@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
 from scd_pipeline.delta.schema import (
     FORMAT,
@@ -20,15 +21,24 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history.schema import stored_schema
 
 
-def schema_steps(dimension: Dimension, log: ChangeLog, existing: Collection[str]) -> list[SchemaStep]:
+def schema_steps(
+    dimension: Dimension, log: ChangeLog, existing: Collection[str], history: Collection[str] = ()
+) -> list[SchemaStep]:
     """Return the steps that the log and the dimension need before they can store rows of this declaration (S20).
+
+    The table of the current versions is altered before that of the closed ones, as their readers expect.
 
     Args:
         dimension: The declaration.
         log: Its change log.
         existing: The columns of the dimension's table; none if the table does not exist.
+        history: The columns of its history table; none if the table does not exist.
     """
-    return [*_log_steps(dimension, log), *_dimension_steps(dimension, existing)]
+    return [
+        *_log_steps(dimension, log),
+        *_dimension_steps(dimension, existing),
+        *_history_steps(dimension, history),
+    ]
 
 
 def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
@@ -41,11 +51,25 @@ def _log_steps(dimension: Dimension, log: ChangeLog) -> list[SchemaStep]:
 
 
 def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+    return _version_steps(dimension, dimension.name, existing, declaration_properties(dimension), dimension.description)
+
+
+def _history_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
+    if not dimension.history_table:
+        return []
+    description = f"The closed versions of {dimension.name}"
+    return _version_steps(dimension, dimension.name + HISTORY_SUFFIX, existing, {FORMAT: "1"}, description)
+
+
+def _version_steps(
+    dimension: Dimension, table: str, existing: Collection[str], properties: Mapping[str, str], description: str
+) -> list[SchemaStep]:
+    """Return the steps of a table that stores versions."""
     columns = stored_schema(dimension)
     if not existing:
-        return [CreateTable(dimension.name, tuple(columns), declaration_properties(dimension), dimension.description)]
+        return [CreateTable(table, tuple(columns), properties, description)]
     expected = [(name, ddl) for name, ddl, _ in columns]
-    return column_steps(dimension.name, existing, expected, renamed_columns(dimension.attributes, generated=True))
+    return column_steps(table, existing, expected, renamed_columns(dimension.attributes, generated=True))
 
 
 def execute(step: SchemaStep, warehouse: Warehouse) -> None:

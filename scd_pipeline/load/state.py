@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, table_names
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, table_names
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import (
     require_declared_attributes,
     require_own_tables,
@@ -32,7 +33,8 @@ class StoredState:
         dimension: The declaration, with every name that its attributes ever had.
         commit: The last commit of the table, number 0 if it does not exist.
         columns: The types of the table's columns by name; empty if it does not exist.
-        rows: The rows of the table; None if it does not exist.
+        rows: The rows of the table, and the closed versions of its history table; None if it does not exist.
+        history_columns: The columns of its history table; none if that does not exist.
         log: The change log.
         batches: Every batch of the log.
         applied: The last log commit that the table has applied.
@@ -44,6 +46,7 @@ class StoredState:
     commit: PipelineCommit
     columns: Mapping[str, str]
     rows: DataFrame | None
+    history_columns: Collection[str]
     log: ChangeLog
     batches: tuple[Batch, ...]
     applied: int
@@ -77,12 +80,14 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
     else:
         require_same_declaration(dimension, stored)
-    newest = table.newest() if dimension.name in existing else None
+    newest = newest_versions(warehouse, dimension.name) if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     log = build_log(warehouse, dimension, stored)
     if has_few_records(log.commit.records):
         log = log.computed()
-    raise_first(damage(log.commit, [commit, *downstream]))
+    history = warehouse.table(dimension.name + HISTORY_SUFFIX) if dimension.history_table else None
+    closed = [history.last_commit_or_zero()] if history else []
+    raise_first(damage(log.commit, [commit, *closed, *downstream]))
     batches = log.batches()
     require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))
     return StoredState(
@@ -90,6 +95,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         commit=commit,
         columns=newest.columns() if newest else {},
         rows=newest.rows if newest else None,
+        history_columns=history.columns() if history else (),
         log=log,
         batches=tuple(batches),
         applied=log_high_water_mark(log.commit, commit),

@@ -19,6 +19,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, LOG_SUFFI
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.generated_columns import with_computed_columns
+from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.repair import REBUILT_BY
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -56,6 +57,10 @@ _PROVES_EXISTENCE: Mapping[str, tuple[str, ...]] = {
 
 Audit and keys prove only each other, because a dimension that is loaded without an audit has neither.
 """
+
+
+_APPEND_ONLY = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
+"""The suffixes of the tables of which no row is changed or deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
 
 
 class _Tables:
-    """The tables of a warehouse for one check, which reads each once, at its newest version."""
+    """The tables of a warehouse for one check, which reads each once, at its newest version (`newest_versions`)."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -113,7 +118,7 @@ class _Tables:
     def newest(self, name: str) -> TableVersion | None:
         """Return the table; None if it does not exist."""
         if name not in self._read:
-            self._read[name] = self._warehouse.table(name).newest()
+            self._read[name] = newest_versions(self._warehouse, name)
         return self._read[name]
 
     def last(self, name: str) -> PipelineCommit:
@@ -160,7 +165,7 @@ def check_dimension(
         KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(table_names(name))),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
-        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, list(table_names(name)[1:])),
+        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, [name + suffix for suffix in _APPEND_ONLY]),
     }
     for rule in selected:
         result = others[rule]() if rule in others else None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from scd_pipeline.declaration.tables import LOG_SUFFIX
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
+from scd_pipeline.delta.history_table import roll_back
 from scd_pipeline.delta.schema import require_own_tables
-from scd_pipeline.delta.upstream import foreign_problems, log_mark, raise_first
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.upstream import foreign_problems, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.log import log_high_water_mark
@@ -85,6 +87,11 @@ def _maintain_table(
 ) -> Maintained:
     table = warehouse.writable(name)
     spark = warehouse.spark
+    if name.endswith(HISTORY_SUFFIX):
+        # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
+        with_retries(
+            name, lambda number: _undo_unrecorded_commits(warehouse, name, run_id), retry or Retry(), ignore_progress
+        )
     before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
     with_retries(name, lambda number: table.compact(), retry or Retry(), ignore_progress)
     current = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
@@ -119,8 +126,29 @@ def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) 
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    table.commit_empty(_repeated(warehouse, name, commit, run_id))
+    done = table.commit_empty(_repeated(warehouse, name, commit, run_id))
+    if name.endswith(HISTORY_SUFFIX):
+        _record_history(warehouse, done, run_id)
     return True
+
+
+def _undo_unrecorded_commits(warehouse: Warehouse, name: str, run_id: str) -> None:
+    """Roll a history table back that a killed load has left ahead of its dimension."""
+    dimension = warehouse.table(name.removesuffix(HISTORY_SUFFIX))
+    stored = StoredDeclaration.from_properties(dimension.properties())
+    if stored is None:
+        return
+    last = dimension.last_commit()
+    done = roll_back(warehouse, last, stored.surrogate_key, run_id=run_id)
+    if done.number != last.applied(name).commit:
+        _record_history(warehouse, done, run_id)
+
+
+def _record_history(warehouse: Warehouse, history: PipelineCommit, run_id: str) -> None:
+    """Record a commit of a history table that changed no rows in the dimension, by a commit without rows."""
+    dimension = warehouse.writable(history.table.removesuffix(HISTORY_SUFFIX))
+    commit = _repeated(warehouse, dimension.name, dimension.last_commit(), run_id)
+    dimension.commit_empty(replace(commit, high_water_marks={**commit.high_water_marks, **table_mark(history)}))
 
 
 def _repeated(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
@@ -130,6 +158,6 @@ def _repeated(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: s
         is_applied = dimension.exists and log_high_water_mark(commit, dimension) == commit.number
         unchanged = UnchangedDimension(dimension.number, commit.number + 1) if is_applied else commit.unchanged
         return commit.next(high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id)
-    log = warehouse.table(name + LOG_SUFFIX).last_commit_or_zero()
+    log = warehouse.table(name.removesuffix(HISTORY_SUFFIX) + LOG_SUFFIX).last_commit_or_zero()
     mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
     return commit.next(high_water_marks={**commit.high_water_marks, **mark}, roles=commit.roles, run_id=run_id)

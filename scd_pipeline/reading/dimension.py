@@ -28,6 +28,7 @@ from scd_pipeline.declaration.column_names import GeneratedColumns
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import current_transitions, recorded_until
 from scd_pipeline.delta.generated_columns import computed_columns, to_stored_columns
+from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
@@ -50,7 +51,7 @@ def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
         SetupError: The table does not exist.
     """
     shape = table_shape(warehouse, dimension)
-    rows = versions(warehouse, shape)
+    rows = _without_reserved_members(existing_rows(warehouse, shape.name, shape.name), shape)
     return _null_limits(rows.where(_computed(rows, shape, CURRENT_FLAG)) if shape.has_windows else rows, shape)
 
 
@@ -194,6 +195,7 @@ class TableShape:
     key_names: tuple[str, ...]
     surrogate_key: str
     generated: GeneratedColumns
+    history_table: bool = False
 
     @property
     def has_windows(self) -> bool:
@@ -208,12 +210,18 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
         SetupError: The dimension is passed as a name and is not loaded.
     """
     if isinstance(dimension, Dimension):
-        return TableShape(dimension.name, dimension.key_names, dimension.surrogate_key, dimension.generated)
+        return TableShape(
+            dimension.name,
+            dimension.key_names,
+            dimension.surrogate_key,
+            dimension.generated,
+            dimension.history_table,
+        )
     stored = StoredDeclaration.from_properties(warehouse.table(dimension).properties())
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
-    return TableShape(dimension, stored.key_names, stored.surrogate_key, stored.generated)
+    return TableShape(dimension, stored.key_names, stored.surrogate_key, stored.generated, stored.history_table)
 
 
 def _loaded_names(warehouse: Warehouse) -> list[str]:
@@ -223,7 +231,23 @@ def _loaded_names(warehouse: Warehouse) -> list[str]:
 
 def versions(warehouse: Warehouse, shape: TableShape) -> DataFrame:
     """Return the versions, without the rows of reserved members (S23)."""
-    return existing_rows(warehouse, shape.name, shape.name).where(~col(shape.surrogate_key).isin(list(RESERVED_KEYS)))
+    return _without_reserved_members(_all_versions(warehouse, shape.name, shape.history_table), shape)
+
+
+def _without_reserved_members(rows: DataFrame, shape: TableShape) -> DataFrame:
+    return rows.where(~col(shape.surrogate_key).isin(list(RESERVED_KEYS)))
+
+
+def _all_versions(warehouse: Warehouse, name: str, history_table: bool) -> DataFrame:
+    """Return the rows of a dimension or a fact, with those of the dimension's history table if it has one (S11).
+
+    Raises:
+        SetupError: The table does not exist.
+        HighWaterMarkError: The history table was lost.
+    """
+    rows = existing_rows(warehouse, name, name)
+    newest = newest_versions(warehouse, name) if history_table else None
+    return rows if newest is None else newest.rows
 
 
 def _log(warehouse: Warehouse, name: str) -> DataFrame:
@@ -248,7 +272,7 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     Raises:
         SetupError: The table does not exist.
     """
-    return to_declared_columns(existing_rows(warehouse, dimension.name, dimension.name), dimension)
+    return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.history_table), dimension)
 
 
 def _computed(rows: DataFrame, shape: TableShape, column: str) -> Column:

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Fact
-from scd_pipeline.declaration.tables import KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.generated_columns import computed_columns
+from scd_pipeline.delta.history_table import table_versions, versions_query
 from scd_pipeline.delta.schema import declared_columns
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table
@@ -30,6 +31,7 @@ from scd_pipeline.reading.dimension import (
 )
 from scd_pipeline.reading.labels import labelled_columns, overlap_labels, role_column_names, unique_names
 
+VERSIONS_SUFFIX = "_versions"
 _FIRST_DAY = "TIMESTAMP '0001-01-02 00:00:00Z'"
 _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
 
@@ -87,9 +89,11 @@ def register(
     ready = _ready_views(warehouse, tables, facts, query if requested is None else " ".join(requested))
     views_by_name = {view.name: view for view in ready}
     selected = _names(tables, ready, query) if requested is None else requested
+    pairs = _dimensions_with_history([name for name in tables if name in selected])
+    pinned = {table: version for name in pairs for table, version in table_versions(warehouse, name).items()}
     for name in selected:
         if name in tables:
-            warehouse.table(name).read().createOrReplaceTempView(name)
+            warehouse.table(name).read(pinned.get(name)).createOrReplaceTempView(name)
         elif name in views_by_name:
             views_by_name[name].create(warehouse.spark)
         elif name.endswith(BATCHES_SUFFIX):
@@ -153,6 +157,10 @@ def _dimensions(names: Sequence[str]) -> list[str]:
     return sorted(name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX))
 
 
+def _dimensions_with_history(names: Sequence[str]) -> list[str]:
+    return sorted(name.removesuffix(HISTORY_SUFFIX) for name in names if name.endswith(HISTORY_SUFFIX))
+
+
 def _occurring(names: Sequence[str], query: str | None) -> list[str]:
     return [name for name in names if query is None or name.casefold() in query.casefold()]
 
@@ -191,18 +199,25 @@ def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
 
     Without windows each of them returns all rows (S33).
     """
-    as_of = f"{shape.name}_as_of"
-    columns = warehouse.table(shape.name).columns()
+    as_of, table = f"{shape.name}_as_of", warehouse.table(shape.name)
+    columns, source = table.columns(), _source(warehouse, shape)
     if shape.has_windows:
         current = computed_columns(shape.generated, columns, "v.")[CURRENT_FLAG]
         now, then = (_in_force(shape, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
     else:
         current, now, then = "true", "true", "true"
+    every_version = View(shape.name + VERSIONS_SUFFIX, _versions(source, shape, columns, "true"))
     return [
-        View(f"{shape.name}_current", _versions(warehouse, shape, columns, current)),
-        View(f"{shape.name}_in_force", _versions(warehouse, shape, columns, now)),
-        View(as_of, _versions(warehouse, shape, columns, then), "`at` TIMESTAMP"),
+        *([every_version] if shape.history_table else []),
+        View(f"{shape.name}_current", _versions(table.identifier, shape, columns, current)),
+        View(f"{shape.name}_in_force", _versions(source, shape, columns, now)),
+        View(as_of, _versions(source, shape, columns, then), "`at` TIMESTAMP"),
     ]
+
+
+def _source(warehouse: Warehouse, shape: TableShape) -> str:
+    """Return the SQL of the table of a dimension, or of its two tables as one."""
+    return versions_query(warehouse, shape.name) if shape.history_table else warehouse.table(shape.name).identifier
 
 
 def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
@@ -211,13 +226,13 @@ def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
     return f"{computed[EFFECTIVE_FROM]} <= {moment} AND {moment} < {computed[EFFECTIVE_TO]}"
 
 
-def _versions(warehouse: Warehouse, shape: TableShape, names: Iterable[str], condition: str) -> str:
-    table, generated = warehouse.table(shape.name), shape.generated
+def _versions(source: str, shape: TableShape, names: Iterable[str], condition: str) -> str:
+    generated = shape.generated
     limits = {generated.name(column): column for column in _WINDOW}
     columns = [_null_limits(limits.get(name, ""), f"v.{quote_name(name)}", name, [shape]) for name in names]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
-        f"SELECT {', '.join(columns)} FROM {table.identifier} AS v "
+        f"SELECT {', '.join(columns)} FROM {source} AS v "
         f"WHERE v.{quote_name(shape.surrogate_key)} NOT IN ({reserved}) AND {condition}"
     )
 
@@ -255,7 +270,7 @@ def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape, columns: 
 
     A key whose version was removed resolves to the version in force at the start of the removed one.
     """
-    table, key = warehouse.table(shape.name).identifier, quote_name(shape.surrogate_key)
+    table, key = _source(warehouse, shape), quote_name(shape.surrogate_key)
     existing = f"SELECT v.{key} AS `_assigned_key`, v.* FROM {table} AS v"
     keys = warehouse.table(shape.name + KEYS_SUFFIX)
     if not shape.has_windows or not keys.exists():
@@ -292,8 +307,8 @@ def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
     ]
     same_key = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
     text = (
-        f"SELECT {', '.join([*columns, *window])} FROM {tables['l'].identifier} AS l "
-        f"JOIN {tables['r'].identifier} AS r "
+        f"SELECT {', '.join([*columns, *window])} FROM {_source(warehouse, left)} AS l "
+        f"JOIN {_source(warehouse, right)} AS r "
         f"ON {same_key} AND {left_start} < {right_end} AND {right_start} < {left_end}"
     )
     return View(f"{left.name}_with_{right.name}", text)

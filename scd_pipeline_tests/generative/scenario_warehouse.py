@@ -6,7 +6,7 @@ import contextlib
 import random
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import BATCH, INFO, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history import narrowing
 from scd_pipeline.load.retry import Retry
@@ -68,13 +69,15 @@ class ScenarioWarehouse:
     """An empty warehouse in `folder`, and the worlds of one shape to be loaded into it.
 
     `files` holds their deliveries; grounds of the same worlds may share it. `done` are the results of the loads;
-    `repeats` pairs a load with the next one, of the same deliveries.
+    `repeats` pairs a load with the next one, of the same deliveries. With `history_table`, the closed versions are in a
+    table of their own, if the dimension has windows.
     """
 
     spark: SparkSession
     folder: Path
     worlds: Sequence[World]
     files: Path
+    history_table: bool = False
     done: list[LoadResult] = field(default_factory=list)
     repeats: list[tuple[LoadResult, LoadResult]] = field(default_factory=list)
 
@@ -88,12 +91,16 @@ class ScenarioWarehouse:
 
     @property
     def dimension(self) -> Dimension:
-        return declaration(self.shape, self.shape.final)
+        return self._declared(self.shape.final)
+
+    def _declared(self, dim: o.Dim) -> Dimension:
+        declared = declaration(self.shape, dim)
+        return replace(declared, history_table=self.history_table and declared.has_windows)
 
     def load(self, way: Way) -> None:
         """Load the worlds, first under their first declaration, then under the final one."""
         for phase, dim in enumerate((self.shape.first, self.shape.final)):
-            dimension = declaration(self.shape, dim)
+            dimension = self._declared(dim)
             for batches in steps(self.worlds, phase, way.loads):
                 self._load(dimension, batches)
                 if way.twice:
@@ -118,9 +125,9 @@ class ScenarioWarehouse:
         return [delivery(batch, self.shape, self.files) for batch in batches]
 
     def rows(self) -> list[Record]:
-        """The current rows of the dimension's table."""
-        table = self.warehouse.table(self.dimension.name)
-        return records(table.read()) if table.exists() else []
+        """The current rows of the dimension's table, and of its history table."""
+        newest = newest_versions(self.warehouse, self.dimension.name)
+        return records(newest.rows) if newest is not None else []
 
     def log(self) -> list[Record]:
         """The batches (with `content_of`) and the bad rows of the change log."""
@@ -144,12 +151,14 @@ class Site:
         self.warehouse = Warehouse(self.spark, self.folder)
 
     @contextlib.contextmanager
-    def open(self, worlds: Sequence[World], files: Path | None = None) -> Iterator[ScenarioWarehouse]:
+    def open(
+        self, worlds: Sequence[World], files: Path | None = None, *, history_table: bool = False
+    ) -> Iterator[ScenarioWarehouse]:
         """A new opened, whose folder is removed at the end; deliveries in `files` stay."""
         self.used += 1
         folder = self.folder / f"ground_{self.used}"
         try:
-            opened = ScenarioWarehouse(self.spark, folder, worlds, files or folder / "landing")
+            opened = ScenarioWarehouse(self.spark, folder, worlds, files or folder / "landing", history_table)
             opened.warehouse.capabilities = self.warehouse.capabilities
             with several_partitions(self.spark):
                 yield opened

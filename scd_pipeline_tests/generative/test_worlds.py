@@ -46,6 +46,17 @@ def test_any_order_agrees_with_the_oracle(site: Site, shape: w.Shape, way: Way) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", [PASS, ORDER], ids=lambda way: way.name)
+@pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
+def test_two_tables_agree_with_the_oracle(site: Site, shape: w.Shape, way: Way) -> None:
+    """S11: the current versions in one table and the closed ones in another are the rows of one table."""
+    worlds = w.worlds_of(shape, range(SEED, SEED + QUICK))
+    with site.open(worlds, history_table=True) as opened:
+        opened.load(way)
+        assert not differences(opened, expected(worlds))
+
+
+@pytest.mark.slow
 def test_loading_everything_again_changes_nothing(site: Site) -> None:
     """S13, S15: neither table gets a new version."""
     worlds = [world for world in w.worlds_of(w.PLAYER, range(SEED, SEED + QUICK)) if not world.one_load]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import scd_pipeline_tests.facts as facts
 import scd_pipeline_tests.semantics as semantics
+import scd_pipeline_tests.storage as storage
 from scd_pipeline_tests.semantics.listed_tests import ListedTest, tests_with_mark
 from scd_pipeline_tests.semantics.rules import INTRODUCTION, RULES, SECTIONS, Rule
 from scd_pipeline_tests.semantics.specification import Case, DeliveryTable
@@ -19,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
 def collect_tests() -> list[ListedTest]:
     """The tests that have a rule, in order of their files."""
     tests = []
-    for package in (semantics, facts):
+    for package in (semantics, facts, storage):
         names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
         files = [name for name in names if name.startswith("test_")]
         tests += [test for file in files for test in tests_with_mark(f"{package.__name__}.{file}", "rule")]

@@ -188,10 +188,16 @@ RULES: dict[str, Rule] = {
     "S11": Rule(
         "Type 4: a table layout",
         """
-        Type 4 is a table layout, not an attribute type: one table contains the current versions, another the
-        closed ones. Together they contain the rows of a type 2 table. Kimball's type 4 is a mini-dimension instead.
+        Type 4 is a table layout, not an attribute type: one table contains the current versions, and
+        `<dimension>_history` the closed ones. Together they contain the rows of a type 2 table. Kimball's type 4 is a
+        mini-dimension instead.
         """,
-        built=False,
+        decided=(
+            "Both tables have the columns of a type 2 table.",
+            "A load commits to the history first. The commit of the dimension then names the commit of the history "
+            "that belongs to it, so that no reader sees a version twice or not at all.",
+            "The next load rolls back what a killed load has left in the history.",
+        ),
     ),
     "S12": Rule(
         "Type 7: a query",

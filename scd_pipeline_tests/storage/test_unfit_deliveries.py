@@ -176,7 +176,7 @@ def test_a_file_that_is_deleted_during_discovery_is_not_a_delivery(
     assert data_version(first).endswith("Z, 0 bytes")
 
 
-@pytest.mark.rule("S27", "S31")
+@pytest.mark.rule("S27")
 def test_an_invalid_frame_does_not_block_the_others(spark: SparkSession, tmp_path: Path) -> None:
     """No value is reported. Unsigned integers are numbers."""
     dimension = Dimension(

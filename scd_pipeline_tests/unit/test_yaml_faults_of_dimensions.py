@@ -88,6 +88,10 @@ SNAPSHOT | attributes: | open_end: never\nattributes:
 SNAPSHOT | attributes: | open_end: 9999-12-31T00:00:00+02:00\nattributes:
 6 | open_end | NO_ISO_TIME
 
+# history table without windows
+FLAT | attributes: | history_table: true\nattributes:
+5 | history_table | NOT_APPLICABLE
+
 # begin late
 SNAPSHOT | attributes: | <a late beginning>\nattributes:
 6 | begin.at | TIME_ORDER

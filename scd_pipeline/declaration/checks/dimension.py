@@ -363,6 +363,12 @@ def _check_surrogate(errors: ErrorCollector, draft: Dimension) -> None:
         errors.choice("surrogate", draft.surrogate, ("hash",))
 
 
+def _check_history_table(errors: ErrorCollector, draft: Dimension) -> None:
+    if draft.history_table and draft.attributes and not errors.has("attributes") and not draft.has_windows:
+        problem = "a table without attributes of type 2 or 6 has no closed versions"
+        errors.add("NOT_APPLICABLE", "history_table", problem, "remove it")
+
+
 def _check_regulated(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each value of a regulated attribute stays in the history."""
     for attribute in draft.attributes:
@@ -433,6 +439,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_source_columns,
     _check_column_names,
     _check_surrogate,
+    _check_history_table,
     _check_regulated,
     _check_deletes,
     _check_times,

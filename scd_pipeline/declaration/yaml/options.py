@@ -111,6 +111,7 @@ DIMENSION: Options = {
     "profile": Kind.TEXT,
     "regulated": Kind.FLAG,
     "surrogate": Kind.TEXT,
+    "history_table": Kind.FLAG,
     "column_names": Kind.SECTION,
     "begin": Kind.SECTION,
     "deleted_rows": Kind.TEXT,

@@ -54,8 +54,11 @@ ROWS: dict[str, Row] = {
     "F4": Row(
         "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`.",
     ),
-    "F5": Row("`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`.", NOT_BUILT),
-    "F6": Row("One line of the declaration changes `dim_machine` from two tables to one of type 2.", NOT_BUILT),
+    "F5": Row(
+        "`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`.",
+        "Both tables have all columns of a table of type 2, the current one too.",
+    ),
+    "F6": Row("One line of the declaration changes `dim_machine` from two tables to one of type 2."),
     "F7": Row(
         "`dim_program` has type 6 without a column of the latest value, with the previous one in "
         "`previous_eligibility_threshold`, and type 1 in `current_program_name`.",
@@ -72,9 +75,7 @@ ROWS: dict[str, Row] = {
     ),
     "F12": Row("Type 0: 1990-01-01 stays when 1991-02-02 arrives, which is audited; a first NULL is filled once."),
     "F13": Row("Type 1: DE/Germany/Europe becomes EU in the same row; another country keeps its `last_updated`."),
-    "F14": Row(
-        "NULL to EU and EU to NULL are changes of types 1 and 3.", "Not for two tables (type 4), which are not built."
-    ),
+    "F14": Row("NULL to EU and EU to NULL are changes of types 1 and 3, and of two tables."),
     "F15": Row("The same delivery again makes no commit of any table."),
     "F16": Row("A fact of an old version shows a later correction of a type 1 attribute."),
     "F17": Row("Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts."),
@@ -107,10 +108,13 @@ ROWS: dict[str, Row] = {
     "F33": Row("A surrogate key never identifies another version: not after a return, a rebuild or a late change."),
     "F34": Row("Type 3: manager m3 since t3 with the previous manager m2, in one row."),
     "F35": Row("The first manager m1 is in no row any more, but in the audit."),
-    "F36": Row("Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged.", NOT_BUILT),
-    "F37": Row("A reader of two tables never sees a version twice or not at all.", NOT_BUILT),
-    "F38": Row("The history of two tables has changed columns only, and properties of its own.", NOT_BUILT),
-    "F39": Row("A query as of a time of two tables has the same result as of one.", NOT_BUILT),
+    "F36": Row("Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged."),
+    "F37": Row("A reader of two tables never sees a version twice or not at all."),
+    "F38": Row(
+        "The history of two tables has changed columns only, and properties of its own.",
+        "The history has the columns that do not change as well.",
+    ),
+    "F39": Row("A query as of a time of two tables has the same result as of one."),
     "F40": Row(
         "Type 6: versions 100/5000, 150/5000 and 150/6000 with previous thresholds NULL, 100 and 150; a new name is in "
         "all of them and opens none."
@@ -176,5 +180,5 @@ ROWS: dict[str, Row] = {
     "X20": Row("A column that is not declared is reported and not loaded."),
     "X21": Row("A time without a zone is read in the declared zone, by default UTC."),
     "X22": Row("Type 7 is a query of a table with a log of timed statements.", NOT_BUILT),
-    "X23": Row("`dim_machine` has type 4 or type 2, by its layout.", NOT_BUILT),
+    "X23": Row("`dim_machine` has two tables, or one of type 2, by `history_table`."),
 }

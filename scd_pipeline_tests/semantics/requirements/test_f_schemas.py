@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,18 @@ def test_a_player_has_attributes_of_four_types_a_window_and_a_hash() -> None:
     consent = "marketing_consent string, previous_marketing_consent string, marketing_consent_changed_at timestamp"
     expected = f"{key}, {versioned}, {consent}, {SHARED}, {ORIGIN}, _hash string"
     assert columns("casino", "dim_player") == expected
+
+
+@requirement("F5", "X23")
+def test_a_machine_has_its_current_versions_and_its_closed_ones_in_tables_of_the_same_columns() -> None:
+    machine = declared("casino", "dim_machine")
+    assert isinstance(machine, Dimension)
+    assert machine.history_table
+    assert replace(machine, history_table=False).generated == machine.generated
+    key = "machine_key bigint not null, machine_id string"
+    games = "game_title string, denomination decimal(10,2), location string"
+    makers = "manufacturer string, serial_number string"
+    assert columns("casino", "dim_machine") == f"{key}, {games}, {makers}, {SHARED}, {ORIGIN}"
 
 
 @requirement("F7", "X5")

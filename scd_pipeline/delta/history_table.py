@@ -1,0 +1,215 @@
+"""Versions in two tables: the current ones, and the closed ones in `<dimension>_history` (S11).
+
+Both tables have the columns of one table with all versions. Delta has no transaction over two tables, so a load commits
+to the history first; its commit of the dimension's table then records the commit of the history that belongs to it, as
+a high-water mark. Until then, readers ignore the newer commit of the history: no version is missing or read twice. A
+history that is ahead of the mark belongs to a load that is running or was killed; the next load rolls it back first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import CURRENT_FLAG
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX
+from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.generated_columns import to_stored_columns
+from scd_pipeline.delta.table import Table, TableVersion
+from scd_pipeline.delta.upstream import is_other_table, table_mark
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import HighWaterMarkError
+from scd_pipeline.expressions import col, quote_name, to_comparable
+from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
+
+_REMOVED = f"s.{ACTION} = '{REMOVE}'"
+
+
+def newest_versions(warehouse: Warehouse, name: str) -> TableVersion | None:
+    """Return a dimension at its newest version, with the closed versions of its history table if it has one.
+
+    For any other table this is `Table.newest`.
+
+    Returns:
+        The last commit of the dimension's table, and all versions; None if the table does not exist.
+
+    Raises:
+        HighWaterMarkError: The history table was lost or replaced.
+    """
+    newest = warehouse.table(name).newest()
+    history = history_version(warehouse, newest.commit) if newest is not None else None
+    if newest is None or history is None:
+        return newest
+    closed = warehouse.table(name + HISTORY_SUFFIX).read(history)
+    return replace(newest, rows=newest.rows.union(_with_columns(closed, newest.rows)))
+
+
+def history_version(warehouse: Warehouse, commit: PipelineCommit) -> int | None:
+    """Return the table version of the history table that belongs to a commit of the dimension's table.
+
+    The newest version is used as long as it has the same rows: VACUUM retains its files.
+
+    Returns:
+        The version; None if the commit records no commit of a history table.
+
+    Raises:
+        HighWaterMarkError: The history table was lost or replaced.
+    """
+    is_recorded = commit.applied(commit.table + HISTORY_SUFFIX).commit > 0
+    return _recorded_version(warehouse, commit) if is_recorded else None
+
+
+def _recorded_version(warehouse: Warehouse, commit: PipelineCommit) -> int:
+    """Return the table version of the history table that belongs to a commit, which may record none of its commits.
+
+    Raises:
+        HighWaterMarkError: The history table was lost or replaced.
+    """
+    table = warehouse.table(commit.table + HISTORY_SUFFIX)
+    mark, last = commit.applied(table.name), table.last_commit_or_zero()
+    if last.number < mark.commit or is_other_table(mark.table_id, last.table_id):
+        raise HighWaterMarkError("HISTORY_LOST", f"table {table.name}", dimension=commit.table)
+    if last.number == mark.commit:
+        return last.newest
+    return table.commits_since(mark.commit)[0].table_version - 1
+
+
+def versions_query(warehouse: Warehouse, name: str) -> str:
+    """Return the SQL of all versions in a dimension's two tables, each at the table version that belongs together.
+
+    Raises:
+        HighWaterMarkError: The history table was lost or replaced.
+    """
+    columns = ", ".join(quote_name(column) for column in warehouse.table(name).columns())
+    queries = [
+        f"SELECT {columns} FROM {warehouse.table(each).identifier} VERSION AS OF {version}"
+        for each, version in table_versions(warehouse, name).items()
+    ]
+    return f"({' UNION ALL '.join(queries)})"
+
+
+def table_versions(warehouse: Warehouse, name: str) -> dict[str, int]:
+    """Return the newest table versions of a dimension's table and its history table that belong together, by table.
+
+    Raises:
+        HighWaterMarkError: The history table was lost or replaced.
+    """
+    commit = warehouse.table(name).last_commit_or_zero()
+    return {name: commit.newest, name + HISTORY_SUFFIX: _recorded_version(warehouse, commit)}
+
+
+def write_versions(
+    warehouse: Warehouse,
+    table: Table,
+    actions: DataFrame,
+    kinds: set[str],
+    dimension: Dimension,
+    commit: PipelineCommit,
+    last: PipelineCommit,
+) -> PipelineCommit:
+    """Write row actions to the history table, and then to the dimension's table as `commit`.
+
+    Args:
+        warehouse: The warehouse.
+        table: The dimension's table, for writing.
+        actions: The computed rows that change, with their row action.
+        kinds: The row actions that occur.
+        dimension: The declaration.
+        commit: The commit of the dimension's table.
+        last: The one before.
+
+    Raises:
+        ConflictError: Another writer committed first to one of the tables.
+    """
+    history = warehouse.writable(dimension.name + HISTORY_SUFFIX)
+    before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
+    closed = to_stored_columns(_actions_of_history(actions), dimension)
+    following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
+    done = _write(history, closed, following, dimension, is_new=kinds <= {OPEN, CLOSE}) or before
+    mark = table_mark(done) if done.number else {}
+    commit = replace(commit, high_water_marks={**commit.high_water_marks, **mark})
+    current = to_stored_columns(_actions_of_current(actions), dimension)
+    return _write(table, current, commit, dimension, is_new=kinds == {OPEN}) or table.commit_empty(commit)
+
+
+def roll_back(warehouse: Warehouse, commit: PipelineCommit, key: str, *, run_id: str = "") -> PipelineCommit:
+    """Undo the commits of the history table that no commit of the dimension's table records; usually there are none.
+
+    Args:
+        warehouse: The warehouse.
+        commit: The last commit of the dimension's table.
+        key: The column of the surrogate key.
+        run_id: The id of the run.
+
+    Returns:
+        The last commit of the history table, whose rows are now those that belong to `commit`.
+
+    Raises:
+        ConflictError: Another writer committed first.
+        HighWaterMarkError: The history table was lost or replaced.
+    """
+    table = warehouse.writable(commit.table + HISTORY_SUFFIX)
+    last, mark = table.last_commit(), commit.applied(commit.table + HISTORY_SUFFIX)
+    if last.number == mark.commit:
+        return last
+    version = history_version(warehouse, commit)
+    newest = table.read(last.newest)
+    recorded = newest.limit(0) if version is None else _with_columns(table.read(version), newest)
+    added = newest.join(recorded.select(col(key)), key, "left_anti").withColumn(ACTION, F.lit(REMOVE))
+    changed = _differing(recorded, newest, key).withColumn(ACTION, F.lit(OVERWRITE))
+    marks = {name: mark for name, mark in commit.high_water_marks.items() if name != table.name}
+    rolled_back = last.next(high_water_marks=marks, run_id=run_id)
+    return table.merge(changed.unionByName(added), rolled_back, key=key, removes=_REMOVED)
+
+
+def _differing(rows: DataFrame, others: DataFrame, key: str) -> DataFrame:
+    """Return the rows that `others`, which has the same columns, does not have or has with other values."""
+    types = {field.name: parse_type(field.dataType.simpleString()) for field in rows.schema.fields}
+    columns = [F.struct(*[to_comparable(col(name), ddl) for name, ddl in types.items()]).alias("_values")]
+    existing = others.select(col(key).alias("_key"), *columns)
+    joined = rows.withColumn("_row", *columns).join(existing, col(key) == F.col("_key"), "left")
+    return joined.where(~F.col("_row").eqNullSafe(F.col("_values"))).select(*[col(name) for name in types])
+
+
+def _write(
+    table: Table, rows: DataFrame, commit: PipelineCommit, dimension: Dimension, *, is_new: bool
+) -> PipelineCommit | None:
+    """Write rows with their row action; `is_new` if the table has none of them. None if there are no rows."""
+    if rows.isEmpty():
+        return None
+    if is_new:
+        return table.append(rows.drop(ACTION), commit)
+    return table.merge(rows, commit, key=dimension.surrogate_key, removes=_REMOVED)
+
+
+def _actions_of_history(actions: DataFrame) -> DataFrame:
+    """Return what the history table needs: rows that are closed, and removals of rows that are current again."""
+    action, is_current = F.col(ACTION), F.col(CURRENT_FLAG)
+    return actions.where(~is_current | (action == OVERWRITE)).withColumn(
+        ACTION, F.when(is_current, REMOVE).otherwise(action)
+    )
+
+
+def _actions_of_current(actions: DataFrame) -> DataFrame:
+    """Return what the table of the current versions needs: rows that are current, and removals of closed ones."""
+    action, is_current = F.col(ACTION), F.col(CURRENT_FLAG)
+    return actions.where(is_current | (action == CLOSE)).withColumn(
+        ACTION, F.when(is_current, action).otherwise(REMOVE)
+    )
+
+
+def _with_columns(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Return rows with the columns of another table or version that has been altered already.
+
+    Columns are only added or renamed. A column under a former name has its values, and an added one is NULL.
+    """
+    missing = [field for field in others.schema.fields if field.name not in rows.columns]
+    former_names = [name for name in rows.columns if name not in others.columns]
+    values = {name: col(name) for name in others.columns if name in rows.columns}
+    values |= {field.name: F.lit(None).cast(field.dataType) for field in missing}
+    values |= {field.name: col(name) for field, name in zip(missing, former_names, strict=False)}
+    return rows.select(*[values[name].alias(name) for name in others.columns])

@@ -1,0 +1,325 @@
+"""S11: current versions in one table and closed ones in another are, for every reader, the rows of one table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
+from scd_pipeline.declaration.tables import table_names
+from scd_pipeline.deliveries.delivery import Delivery
+from scd_pipeline.delta import history_table
+from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError
+from scd_pipeline.load.run import ingest_and_apply, load
+from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.maintenance import RENEWED_AFTER, maintain
+from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.storage.customers import CUSTOMER, feed, snapshot
+from scd_pipeline_tests.text_tables import assert_same_rows, parse
+
+SPLIT = replace(CUSTOMER, history_table=True)
+HISTORY = "dim_customer_history"
+WALK: Sequence[Delivery] = (
+    snapshot(1, {"a": "Rome", "b": "Bern"}),
+    feed("one", ("a", 2, "Oslo"), ("c", 2, "Nice")),
+    snapshot(4, {"a": "Oslo", "b": "Bern"}),
+    feed("late", ("a", 3, "Kyiv"), ("b", 1, "Lyon")),
+    feed("return", ("c", 6, "Nice"), ("b", 5, None)),
+    feed("one", revision=2, withdrawn=True),
+    feed("one", ("a", 2, "Oslo"), ("c", 2, "Pisa"), revision=3),
+)
+"""In order of arrival: changes, a delete, late changes, a return, and a delivery that is withdrawn and restored."""
+AFTER_ROME = """
+| id | city | from       | to         |
+| a  | Rome | 2024-01-01 | 2024-02-01 |
+| a  | Oslo | 2024-02-01 | NULL       |
+"""
+ROME = """
+| id | city | from       | to   |
+| a  | Rome | 2024-01-01 | NULL |
+"""
+
+
+class Killed(BaseException):
+    """Represents the end of the process."""
+
+
+@pytest.fixture
+def opened(spark: SparkSession, warehouse: Path) -> Warehouse:
+    """An empty warehouse."""
+    return Warehouse(spark, warehouse)
+
+
+@pytest.fixture
+def in_rome(opened: Warehouse) -> Warehouse:
+    """A warehouse with one customer in two tables, in Rome since January."""
+    load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
+    return opened
+
+
+def records(rows: DataFrame) -> list[dict[str, Any]]:
+    """The rows, with windows as dates."""
+    return [
+        {
+            "id": row["id"],
+            "city": row["city"],
+            "from": row["effective_from"].replace(tzinfo=None),
+            "to": row["effective_to"] and row["effective_to"].replace(tzinfo=None),
+        }
+        for row in rows.toArrow().to_pylist()
+    ]
+
+
+def versions(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """All versions, as `reading.history` returns them."""
+    return records(reading.history(warehouse, SPLIT))
+
+
+def versions_in_sql(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """All versions, as the views of a session have them, first as one table and then as two."""
+    reading.register(warehouse, query="dim_customer_versions dim_customer_history dim_customer")
+    whole = warehouse.spark.sql("SELECT * FROM dim_customer_versions ORDER BY effective_from")
+    names = "customer_key, id, city"
+    parts = warehouse.spark.sql(f"SELECT {names} FROM dim_customer UNION ALL SELECT {names} FROM dim_customer_history")
+    assert sorted(whole.select("customer_key", "id", "city").collect()) == sorted(parts.collect())
+    return records(whole)
+
+
+@contextmanager
+def between_the_commits(action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Perform an action after the load in the block has committed to the history, and before it does to its dimension.
+
+    `action` is called right before each write of the dimension's table.
+    """
+
+    def paused(write: Callable[..., PipelineCommit]) -> Callable[..., PipelineCommit]:
+        def call(table: Table, *arguments: Any, **options: Any) -> PipelineCommit:
+            if table.name == SPLIT.name:
+                action()
+            return write(table, *arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in ("append", "merge"):
+            patched.setattr(Table, name, paused(getattr(Table, name)))
+        yield
+
+
+def kill() -> None:
+    raise Killed
+
+
+@requirement("F6", "F39")
+@pytest.mark.rule("S11")
+def test_two_tables_have_the_rows_of_one_after_each_delivery(spark: SparkSession, tmp_path: Path) -> None:
+    """One option of the declaration is the difference; keys, attributes and windows are the same, as of any time."""
+    split, whole = (Warehouse(spark, tmp_path / name) for name in ("split", "whole"))
+    days = [datetime(2024, month, 15, tzinfo=timezone.utc) for month in (1, 2, 3, 5, 7)]
+    for delivery in WALK:
+        for warehouse, dimension in ((split, SPLIT), (whole, CUSTOMER)):
+            load(warehouse, dimension, [delivery])
+        for query in (reading.history, reading.current):
+            expected, rows = query(whole, CUSTOMER), query(split, SPLIT)
+            assert rows.columns == expected.columns
+            assert sorted(rows.collect(), key=str) == sorted(expected.collect(), key=str)
+    for day in days:
+        expected, rows = reading.as_of(whole, CUSTOMER, day), reading.as_of(split, SPLIT, day)
+        assert sorted(rows.collect(), key=str) == sorted(expected.collect(), key=str)
+    current, closed = (split.table(name).read() for name in (SPLIT.name, HISTORY))
+    assert not current.where("NOT current_flag").count()
+    assert not closed.where("current_flag").count()
+    assert [str(result) for result in check_dimension(split, SPLIT) if not result.passed] == []
+
+
+@requirement("F14", "F36")
+def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(opened: Warehouse) -> None:
+    """A location that was NULL and one that becomes NULL are changes as well."""
+    attributes = {"game_title": 2, "denomination": Attribute(2, "decimal(10,2)"), "location": 2}
+    source = Source("floor", Snapshot(format="parquet"))
+    machine = Dimension("dim_machine", "machine_id", attributes, source, history_table=True)
+    table = """
+        | machine_id | game_title | denomination | location |
+        | M1         | G1         | {amount}     | A        |
+        | M2         | G2         | 0.05         | B        |
+        | M3         | G3         | 0.05         | {before} |
+        | M4         | G4         | 0.05         | {after}  |
+    """
+    for day, cells in (1, ("0.25", "NULL", "EU")), (2, ("1.00", "EU", "NULL")):
+        values = dict(zip(("amount", "before", "after"), cells, strict=True))
+        text = parse(table.format(**values))
+        rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in text]
+        at = datetime(2024, 1, day, tzinfo=timezone.utc)
+        load(opened, machine, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
+    closed = opened.table("dim_machine_history").read()
+    assert_same_rows(
+        """
+        | machine_id | game_title | denomination | location | effective_from | effective_to | change_reason |
+        | M1         | G1         | 0.25         | A        | 2024-01-01     | 2024-01-02   | source_load   |
+        | M3         | G3         | 0.05         | NULL     | 2024-01-01     | 2024-01-02   | source_load   |
+        | M4         | G4         | 0.05         | EU       | 2024-01-01     | 2024-01-02   | source_load   |
+        """,
+        closed.toArrow().to_pylist(),
+    )
+    current = opened.table("dim_machine").read().select("machine_id", "denomination", "last_updated")
+    assert_same_rows(
+        """
+        | machine_id | denomination | last_updated |
+        | M1         | 1.00         | 2024-01-02   |
+        | M2         | 0.05         | 2024-01-01   |
+        | M3         | 0.05         | 2024-01-02   |
+        | M4         | 0.05         | 2024-01-02   |
+        """,
+        current.toArrow().to_pylist(),
+    )
+
+
+@requirement("F38")
+def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
+    years = 7 * 365 * 24
+    maintain(in_rome, [HISTORY], now=datetime.now(timezone.utc), retention_hours=years)
+    retention = {
+        name: in_rome.table(name).properties().get("delta.deletedFileRetentionDuration")
+        for name in (SPLIT.name, HISTORY)
+    }
+    assert retention == {SPLIT.name: None, HISTORY: f"interval {years} hours"}
+
+
+@requirement("F37")
+@pytest.mark.parametrize("read", [versions, versions_in_sql], ids=["library", "sql"])
+def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch, read: Callable[[Warehouse], list[dict[str, Any]]]
+) -> None:
+    seen = []
+    with between_the_commits(lambda: seen.append(read(in_rome)), monkeypatch):
+        ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    assert in_rome.table(HISTORY).read().count() == 1
+    (before,) = seen
+    assert_same_rows(ROME, before)
+    assert_same_rows(AFTER_ROME, read(in_rome))
+
+
+@requirement("F37")
+def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twice(
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next load has more deliveries, of which one moves the start of the version that was archived."""
+    with pytest.raises(Killed), between_the_commits(kill, monkeypatch):
+        ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    assert in_rome.table(HISTORY).read().count() == 1
+    assert_same_rows(ROME, versions(in_rome))
+    load(in_rome, SPLIT, [feed("late", ("a", 1, "Bari"))])
+    assert_same_rows(
+        """
+        | id | city | from       | to         |
+        | a  | Bari | 2024-01-01 | 2024-02-01 |
+        | a  | Oslo | 2024-02-01 | NULL       |
+        """,
+        versions(in_rome),
+    )
+    assert in_rome.table(HISTORY).read().count() == 1
+
+
+def test_a_writer_that_commits_between_the_two_commits_of_another_loses_nothing(
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = iter([feed("two", ("a", 3, "Bern"))])
+
+    def write_first() -> None:
+        for delivery in others:
+            load(in_rome, SPLIT, [delivery])
+
+    with between_the_commits(write_first, monkeypatch):
+        load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    assert_same_rows(
+        """
+        | id | city | from       | to         |
+        | a  | Rome | 2024-01-01 | 2024-02-01 |
+        | a  | Oslo | 2024-02-01 | 2024-03-01 |
+        | a  | Bern | 2024-03-01 | NULL       |
+        """,
+        versions(in_rome),
+    )
+    assert in_rome.table(HISTORY).read().count() == 2
+
+
+@pytest.mark.parametrize("dropped", [[SPLIT.name], [SPLIT.name, HISTORY]], ids=["one", "both"])
+def test_dropped_tables_are_rebuilt_from_the_log(opened: Warehouse, dropped: list[str]) -> None:
+    for delivery in WALK[:4]:
+        load(opened, SPLIT, [delivery])
+    before = versions(opened)
+    for name in dropped:
+        shutil.rmtree(Path(opened.path) / name)
+    load(opened, SPLIT)
+    assert sorted(map(str, versions(opened))) == sorted(map(str, before))
+
+
+def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
+    load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    shutil.rmtree(Path(in_rome.path) / HISTORY)
+    with pytest.raises(HighWaterMarkError) as caught:
+        load(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
+    assert (caught.value.code, caught.value.location) == ("HISTORY_LOST", f"table {HISTORY}")
+
+
+def test_a_change_of_the_history_by_hand_is_reported(in_rome: Warehouse) -> None:
+    load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    in_rome.spark.sql(f"DELETE FROM {in_rome.table(HISTORY).identifier}")
+    with pytest.raises(ForeignCommitError):
+        load(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
+
+
+def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After VACUUM, the files of the earlier version of the history could be missing."""
+    load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    with pytest.raises(Killed), between_the_commits(kill, monkeypatch):
+        ingest_and_apply(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
+    now = datetime.now(timezone.utc)
+    maintain(in_rome, table_names(SPLIT.name), now=now)
+    assert in_rome.table(HISTORY).read().count() == 1
+    assert history_table.table_versions(in_rome, SPLIT.name)[HISTORY] == in_rome.table(HISTORY).last_commit().newest
+    results = maintain(in_rome, table_names(SPLIT.name), now=now + RENEWED_AFTER + timedelta(days=1))
+    assert {result.table for result in results if result.renewed} >= {SPLIT.name, HISTORY}
+    assert_same_rows(AFTER_ROME, versions(in_rome))
+    load(in_rome, SPLIT)
+    assert in_rome.table(HISTORY).read().count() == 2
+
+
+def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> None:
+    load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    attributes = {"email": 1, "town": Attribute(2, former_names="city"), "tier": Attribute(1, missing="not_provided")}
+    changes = Feed(format="parquet", effective_at="at")
+    changed = replace(SPLIT, attributes=attributes, sources=Source("crm", feed=changes, columns={"town": "city"}))
+    load(in_rome, changed, [feed("two", ("a", 3, "Bern"))]).raise_if_rejected()
+    towns = reading.history(in_rome, changed).select("town").collect()
+    assert sorted(row["town"] for row in towns) == ["Bern", "Oslo", "Rome"]
+
+
+def test_facts_have_the_keys_of_closed_versions(opened: Warehouse) -> None:
+    fact = Fact("fct_visit", {"visit": "int"}, "at", {"customer": Role(SPLIT, "id")}, Source("desk", feed=Feed()))
+    load(opened, SPLIT, [snapshot(1, {"a": "Rome"}), feed("one", ("a", 2, "Oslo"))])
+    rows = [{"visit": "1", "at": "2024-01-15", "id": "a"}, {"visit": "2", "at": "2024-02-15", "id": "a"}]
+    load(
+        opened, fact, [Delivery("desk", "1", channel="feed", at=datetime(2024, 3, 1, tzinfo=timezone.utc), frame=rows)]
+    )
+    load(opened, SPLIT, [feed("late", ("a", 1, "Bari"))])
+    load(opened, fact)
+    joined = {row["visit"]: row["customer_city"] for row in reading.with_dimensions(opened, fact).collect()}
+    assert joined == {1: "Bari", 2: "Oslo"}
+    reading.register(opened, facts=[fact], query="fct_visit_joined")
+    in_sql = opened.spark.sql("SELECT visit, customer_city FROM fct_visit_joined").collect()
+    assert dict(map(tuple, in_sql)) == joined
