@@ -22,7 +22,7 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult, load, plan
-from scd_pipeline.operations import check, status
+from scd_pipeline.operations import check, repair, status
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
 
@@ -330,6 +330,40 @@ class Pipeline:
             UsageError: An argument is not a dimension or fact.
         """
         return tuple(result for table in tables for result in _check(self.warehouse, _declared(table)))
+
+    def repair(
+        self,
+        dimension: Dimension,
+        *,
+        actor: str,
+        reason: str = "repair",
+        dry_run: bool = False,
+        now: Time | None = None,
+        run_id: str = "",
+    ) -> repair.Repair:
+        """Replace the rows of a dimension that differ from its change log, because another program changed them.
+
+        Args:
+            dimension: The declaration.
+            actor: The person or program that repairs, for the audit.
+            reason: The reason, for the audit.
+            dry_run: Whether to write nothing.
+            now: The time that the audit records; by default the clock.
+            run_id: An id of this run, which is stored with its commits.
+
+        Returns:
+            The rows that differ, and the commit.
+
+        Raises:
+            ScdError: As `operations.repair.repair`.
+            UsageError: An argument has a value that cannot be used.
+        """
+        time = datetime.now(timezone.utc) if now is None else _time("now", now)
+        if not isinstance(dimension, Dimension):
+            raise UsageError("NOT_A_DIMENSION", "repair", value=display(dimension))
+        return repair.repair(
+            self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run
+        )
 
     def status(self, *tables: Dimension | Fact, now: Time | None = None) -> status.Status:
         """Report the last and the pending deliveries of each source, and how far each table is behind.

@@ -24,7 +24,7 @@ from scd_pipeline.errors import ScdError
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Load": (loads.load, loads.plan),
     "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql),
-    "Operate": (health.status, health.check, machine.dev),
+    "Operate": (health.status, health.check, health.repair, machine.dev),
     "Set up": (machine.setup, machine.doctor, project.init, project.json_schema, project.completion, project.version),
 }
 

@@ -1,7 +1,8 @@
-"""The commands that watch over the tables: check and status."""
+"""The commands that watch over the tables: check, repair and status."""
 
 from __future__ import annotations
 
+import getpass
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -13,7 +14,7 @@ from scd_pipeline.cli.console import progress, report
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
 from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.render import Output, print_table
-from scd_pipeline.cli.rows import Kind, Rows
+from scd_pipeline.cli.rows import Kind, Rows, collect
 
 if TYPE_CHECKING:
     from scd_pipeline.operations.check import CheckResult
@@ -26,6 +27,7 @@ _CHECK_COLUMNS: dict[str, Kind] = {
     "violations": "number",
     "keys": "json",
 }
+_PRINTED_DIFFERENCES = 20
 _SOURCE_COLUMNS: dict[str, Kind] = {
     "table": "text",
     "source": "text",
@@ -76,6 +78,40 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     failed = [result for result in results if not result.passed]
     _summarize(f"{len(results)} checks: {len(results) - len(failed)} passed, {len(failed)} failed", output)
     return ExitCode.FAILED if failed else ExitCode.DONE
+
+
+@click.command()
+@click.argument("dimension", metavar="DIMENSION", shell_complete=complete_tables)
+@click.option("--dry-run", is_flag=True, help="Show the rows that differ, and write nothing.")
+@click.option("--actor", default="", metavar="NAME", help="Person who repairs, for the audit [the user's name].")
+@click.option("--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [repair].")
+@with_settings
+@with_output
+def repair(settings: Settings, *, dimension: str, dry_run: bool, actor: str, reason: str, output: Output) -> ExitCode:
+    """Replace the rows of a dimension that differ from its change log.
+
+    Use it if another program has changed rows: afterwards, the table has the rows that a rebuild would give it, and
+    loads continue. The audit records each row with its old and new values.
+    """
+    from scd_pipeline.operations.repair import repair as repair_dimension
+
+    declared = settings.declared_dimension(dimension)
+    with settings.open(quick=False) as warehouse, progress(f"comparing {declared.name} with its change log"):
+        result = repair_dimension(
+            warehouse,
+            declared,
+            now=datetime.now(timezone.utc),
+            actor=actor or f"user:{getpass.getuser()}",
+            reason=reason,
+            dry_run=dry_run,
+        )
+        rows = collect(result.differences, _PRINTED_DIFFERENCES if output.is_table else 0)
+    if rows.values or not output.is_table:
+        output.write(rows)
+    counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
+    state = f"committed {result.commit.number}" if result.commit else "nothing was written"
+    _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
+    return ExitCode.DONE
 
 
 def _write_check(results: Sequence[CheckResult], output: Output) -> None:

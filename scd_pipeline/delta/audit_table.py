@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,7 +12,10 @@ from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import Array, Map, Primitive, parse_type
 from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
-from scd_pipeline.expressions import col, key_text, to_current_names
+from scd_pipeline.expressions import col, key_text, timestamp_literal, to_current_names
+from scd_pipeline.history.actions import changed_columns
+from scd_pipeline.history.lossless import map_entry
+from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.history.transitions import (
     AUDIT_ACTOR,
     AUDIT_REASON,
@@ -20,8 +24,10 @@ from scd_pipeline.history.transitions import (
     CHANGED_COLUMNS,
     NEW_VALUES,
     OLD_VALUES,
+    REPAIRED,
     SOURCE_BATCH,
     WITHDRAWN,
+    key_columns,
     transition_schema,
 )
 
@@ -73,7 +79,7 @@ def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
     withdrawn = audit.where(F.col(CHANGE_TYPE) == WITHDRAWN).select(
         *[col(k) for k in keys], F.col(WITHDRAWS).alias(AUDIT_ID)
     )
-    transitions = audit.where(F.col(CHANGE_TYPE) != WITHDRAWN).drop(WITHDRAWS)
+    transitions = audit.where(~F.col(CHANGE_TYPE).isin(WITHDRAWN, REPAIRED)).drop(WITHDRAWS)
     return _with_current_names(transitions.join(withdrawn, [*keys, AUDIT_ID], "left_anti"), dimension)
 
 
@@ -124,10 +130,68 @@ def recorded_rows(changes: DataFrame, dimension: Dimension, *, at: Column, versi
     return rows.select(*[col(name) for name, _, _ in audit_schema(dimension)])
 
 
+def repair_rows(
+    pairs: DataFrame, dimension: Dimension, *, actor: str, reason: str, at: datetime, version: int
+) -> DataFrame:
+    """Return an audit row for each row that a repair removes, replaces or adds.
+
+    Args:
+        pairs: The rows as they are and as they should be (`actions.differing_pairs`).
+        dimension: The declaration.
+        actor: The person or program that repairs.
+        reason: The reason of the repair.
+        at: The system time of the repair.
+        version: The version of the dimension's table with the rows as they are.
+
+    Returns:
+        `audit_schema`. Old and new values include the generated columns. A part of the business key that is NULL in
+        both rows, where the audit cannot have NULL, is `0`, or `0001-01-01` for a time; `old_values` has it as it is.
+    """
+    old, new = F.col("_old"), F.col("_new")
+    types = {name: parse_type(ddl) for name, ddl, _ in dimension_schema(dimension)}
+    old_texts, new_texts = (
+        F.map_from_entries(F.array(*[map_entry(name, row[name], ddl) for name, ddl in types.items()]))
+        for row in (old, new)
+    )
+    keys = [
+        F.coalesce(new[key.name], old[key.name], *_replaced_null(parse_type(key.type).ddl())).alias(key.name)
+        for key in dimension.business_key
+    ]
+    started = [row[EFFECTIVE_FROM] for row in (new, old)] if dimension.has_windows else []
+    old_key, new_key = (row[dimension.surrogate_key] for row in (old, new))
+    values = dict(zip(key_columns(dimension), (old_key, new_key), strict=True)) | {
+        CHANGE_TYPE: F.lit(REPAIRED),
+        CHANGED_COLUMNS: changed_columns(dimension),
+        OLD_VALUES: F.when(old.isNotNull(), old_texts),
+        NEW_VALUES: F.when(new.isNotNull(), new_texts),
+        CHANGE_TS: F.coalesce(*started, F.lit(BEGINNING).cast("timestamp")),
+        AUDIT_ACTOR: F.lit(actor),
+        AUDIT_REASON: F.lit(reason),
+        RECORDED_AT: timestamp_literal(at),
+        RECORDED_VERSION: F.lit(version),
+    }
+    texts = [F.sort_array(F.map_entries(F.col(name))) for name in (OLD_VALUES, NEW_VALUES)]
+    rows = pairs.select(*keys, *[value.alias(name) for name, value in values.items()])
+    number = F.xxhash64(key_text(dimension.key_names), F.lit(REPAIRED), F.lit(version), F.to_json(F.struct(*texts)))
+    rows = rows.withColumn(AUDIT_ID, number)
+    return rows.select(
+        *[
+            (col(name) if name in rows.columns else F.lit(None)).cast(ddl).alias(name)
+            for name, ddl, _ in audit_schema(dimension)
+        ]
+    )
+
+
+def _replaced_null(ddl: str) -> list[Column]:
+    """Return the values of which the first that is not NULL replaces a NULL of a type."""
+    return [F.lit(text).try_cast(ddl) for text in ("0", "0001-01-01")]
+
+
 def _differing_rows(current: DataFrame, recorded: Recorded, dimension: Dimension) -> DataFrame:
     """Return the current transitions that are not recorded, and a WITHDRAWN row for each other recorded one."""
     names = list(dimension.key_names)
-    pairs = current.join(_recorded_contents(recorded.rows, dimension), [*names, _CONTENT], "full_outer")
+    transitions = recorded.rows.where(F.col(CHANGE_TYPE) != REPAIRED)
+    pairs = current.join(_recorded_contents(transitions, dimension), [*names, _CONTENT], "full_outer")
     # Every transition has a type, and every recorded one an id.
     differing = pairs.where(F.col(CHANGE_TYPE).isNull() | F.col(WITHDRAWS).isNull())
     differing = differing.join(recorded.causes.withColumnRenamed(SOURCE_BATCH, _CAUSE), names, "left")

@@ -104,6 +104,7 @@ class PipelineCommit:
         engine: Delta's `engineInfo`: the versions of Spark and Delta that made the commit.
         foreign: A foreign commit that changed rows after this commit, if any.
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
+        repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
     """
 
     table: str
@@ -121,6 +122,7 @@ class PipelineCommit:
     unchanged: UnchangedDimension | None = None
     roles: int = 0
     records: int | None = None
+    repairs: bool = False
 
     @property
     def exists(self) -> bool:
@@ -166,6 +168,11 @@ class PipelineCommit:
             records=records,
         )
 
+    def next_repair(self, *, high_water_marks: Mapping[str, HighWaterMark], run_id: str = "") -> PipelineCommit:
+        """Return the commit that follows this one, and the foreign commits after it, whose rows it repairs."""
+        following = replace(self, foreign=None).next(high_water_marks=high_water_marks, run_id=run_id)
+        return replace(following, repairs=True)
+
     def metadata(self) -> str:
         """Return the `userMetadata` of the commit, as JSON."""
         values: dict[str, Any] = {
@@ -184,6 +191,8 @@ class PipelineCommit:
             values["roles"] = self.roles
         if self.records is not None:
             values["records"] = self.records
+        if self.repairs:
+            values["repairs"] = True
         return json.dumps(values)
 
 
@@ -196,7 +205,7 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
         operation=foreign.operation,
         commit=commit.number,
         commit_version=foreign.restore_to,
-        repair=repair_instructions(commit.table, foreign.restore_statement()),
+        repair=repair_instructions(commit.table, foreign.restore_statement(), is_fact=commit.roles != 0),
     )
 
 
@@ -303,14 +312,16 @@ def _foreign_after(rows: Sequence[Row], last: PipelineCommit, identifier: str) -
 def foreign_commits(spark: SparkSession, table: str, identifier: str) -> list[str]:
     """Return the foreign commits in the table's history that changed rows, such as `version 7: DELETE`, newest first.
 
-    Commits that a RESTORE undid are skipped, and so is a RESTORE that undid no pipeline commit.
+    Commits before the last repair are skipped, commits that a RESTORE undid, and a RESTORE that undid no pipeline
+    commit.
     """
     history = spark.sql(f"DESCRIBE HISTORY {identifier}").select(*_history_columns())
     by_version = {int(row["version"]): row for row in history.collect()}
-    pipeline_versions = {version for version, row in by_version.items() if _parse_commit(row, table) is not None}
+    parsed = {version: _parse_commit(row, table) for version, row in by_version.items()}
+    pipeline_versions = {version for version, commit in parsed.items() if commit is not None}
     commits = []
     version = max(by_version)
-    while version in by_version:
+    while version in by_version and not ((commit := parsed[version]) is not None and commit.repairs):
         row, target = by_version[version], by_version[version]["restored"]
         undone = range(version if target is None else int(target) + 1, version)
         if target is not None and pipeline_versions.isdisjoint(undone):
@@ -345,4 +356,5 @@ def _parse_commit(row: Row, table: str) -> PipelineCommit | None:
         unchanged=UnchangedDimension(**unchanged) if unchanged else None,
         roles=int(values.get("roles", 0)),
         records=values.get("records"),
+        repairs=bool(values.get("repairs")),
     )

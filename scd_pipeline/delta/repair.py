@@ -19,11 +19,13 @@ def table_kind(table: str) -> str:
     return next(kind for kind in REBUILT_BY if table.endswith(kind))
 
 
-def repair_instructions(table: str, restore_statement: str) -> str:
+def repair_instructions(table: str, restore_statement: str, *, is_fact: bool = False) -> str:
     """Return how to repair a table whose rows another program changed."""
     kind = table_kind(table)
     if kind == LOG_SUFFIX:
         return f"run `{restore_statement}`; {REBUILT_BY[LOG_SUFFIX]}"
+    if kind in ("", HISTORY_SUFFIX) and not is_fact:
+        return f"run `scd repair {table.removesuffix(HISTORY_SUFFIX)}`, or `{restore_statement}`"
     return f"run `{restore_statement}`, or drop the table: {REBUILT_BY[kind]}"
 
 

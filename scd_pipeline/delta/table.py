@@ -221,6 +221,16 @@ class Table:
         """
         return self._commit(commit, lambda: self._merge(rows, commit, key, removes))
 
+    def rewrite(self, rows: DataFrame, commit: PipelineCommit, *, key: str, removes: str) -> PipelineCommit:
+        """Delete all rows with the keys of the rows for which `removes` is true, and insert the others, by one MERGE.
+
+        Unlike `merge`, this also replaces several rows with one key by one row.
+
+        Raises:
+            ConflictError: Another writer used its number.
+        """
+        return self._commit(commit, lambda: self._merge(rows, commit, key, removes, is_rewrite=True))
+
     def _alter(self, statement: str) -> None:
         """Run a statement that has no pipeline commit number.
 
@@ -266,18 +276,24 @@ class Table:
         else:
             writer.saveAsTable(self.identifier)
 
-    def _merge(self, rows: DataFrame, commit: PipelineCommit, key: str, removes: str) -> None:
+    def _merge(
+        self, rows: DataFrame, commit: PipelineCommit, key: str, removes: str, *, is_rewrite: bool = False
+    ) -> None:
         names = [name for name in self.columns() if name in rows.columns]
         values = ", ".join(f"s.{quote_name(n)}" for n in names)
         assignments = ", ".join(f"t.{quote_name(n)} = s.{quote_name(n)}" for n in names)
+        same_key = f"t.{quote_name(key)} = s.{quote_name(key)}"
+        replaced = f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments}"
+        condition, matched = same_key, replaced
+        if is_rewrite:
+            condition, matched = f"{same_key} AND {removes}", "WHEN MATCHED THEN DELETE"
         with isolated_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
             set_time_format(session)
             session.conf.set(_APP_ID, self.name)
             session.conf.set(_APP_VERSION, str(commit.number))
             session.conf.set(_USER_METADATA, commit.metadata())
             session.sql(
-                f"MERGE INTO {self.identifier} t USING {view} s ON t.{quote_name(key)} = s.{quote_name(key)} "
-                f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments} "
+                f"MERGE INTO {self.identifier} t USING {view} s ON {condition} {matched} "
                 f"WHEN NOT MATCHED AND NOT ({removes}) THEN "
                 f"INSERT ({', '.join(quote_name(n) for n in names)}) VALUES ({values})"
             )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
-from scd_pipeline.expressions import col, null_safe_equal, quote_name, to_comparable
+from scd_pipeline.expressions import array_where, col, null_safe_equal, quote_name, to_comparable
 from scd_pipeline.history.schema import dimension_columns, dimension_schema
 
 ACTION = "_action"
@@ -40,11 +40,7 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
         - "remove": a key that no longer exists, with the old values;
         - "unchanged": no difference.
     """
-    key = quote_name(dimension.surrogate_key)
-    names = dimension_columns(dimension)
-    old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"))
-    new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
-    pairs = old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")
+    pairs = _pairs(before, after, dimension)
     action = (
         F.when(F.col("_old_key").isNull(), OPEN)
         .when(F.col("_new_key").isNull(), REMOVE)
@@ -54,6 +50,43 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
     )
     row = F.coalesce(F.col("_new"), F.col("_old"))
     return pairs.select(action.alias(ACTION), row.alias("_row")).select(ACTION, "_row.*")
+
+
+def differing_pairs(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the existing rows that differ from those that should exist, also if several have one surrogate key.
+
+    Args:
+        before: The existing rows.
+        after: The rows that should exist, with unique surrogate keys.
+        dimension: The declaration.
+
+    Returns:
+        `_old`, the existing row, NULL for a missing one; and `_new`, the row that should exist, NULL if none should.
+        All rows of a surrogate key are returned if it has several.
+    """
+    same_key = Window.partitionBy("_old_key")
+    pairs = _pairs(before, after, dimension).withColumn("_count", F.count("_old_key").over(same_key))
+    is_equal = F.col("_old").isNotNull() & F.col("_new").isNotNull() & _is_unchanged(dimension)
+    return pairs.where(~is_equal | (F.col("_count") > 1)).select("_old", "_new")
+
+
+def changed_columns(dimension: Dimension) -> Column:
+    """Return the names of the columns that differ between `_old` and `_new` (`differing_pairs`)."""
+    old, new = F.col("_old"), F.col("_new")
+    types = [(name, parse_type(ddl)) for name, ddl, _ in dimension_schema(dimension)]
+    differs = [
+        (~to_comparable(old[name], ddl).eqNullSafe(to_comparable(new[name], ddl)), F.lit(name)) for name, ddl in types
+    ]
+    return array_where(differs, "string")
+
+
+def _pairs(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the rows of both, `_old` and `_new`, matched by surrogate key; what has no match is NULL."""
+    key = quote_name(dimension.surrogate_key)
+    names = dimension_columns(dimension)
+    old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"))
+    new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
+    return old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")
 
 
 def _is_closed(dimension: Dimension) -> Column:

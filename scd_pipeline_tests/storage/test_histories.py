@@ -85,7 +85,8 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
 @pytest.mark.parametrize(
     ("table", "instructions"),
     [
-        ("dim_x", "run `R`, or drop the table: a load rebuilds it from its change log"),
+        ("dim_x", "run `scd repair dim_x`, or `R`"),
+        ("dim_x_history", "run `scd repair dim_x`, or `R`"),
         ("dim_x_changes", "run `R`; no other table can rebuild it; restore the files that it had"),
         (
             "dim_x_audit",
@@ -96,3 +97,8 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
 )
 def test_repair_instructions_name_the_source_of_a_rebuild(table: str, instructions: str) -> None:
     assert repair_instructions(table, "R") == instructions
+
+
+def test_a_fact_is_rebuilt_by_a_load() -> None:
+    instructions = repair_instructions("fct_y", "R", is_fact=True)
+    assert instructions == "run `R`, or drop the table: a load rebuilds it from its change log"

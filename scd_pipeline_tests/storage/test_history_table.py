@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -188,13 +189,13 @@ def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(opened: War
 
 @requirement("F38")
 def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
-    years = 7 * 365 * 24
-    maintain(in_rome, [HISTORY], now=datetime.now(timezone.utc), retention_hours=years)
+    hours = 20 * 24
+    maintain(in_rome, [HISTORY], now=datetime.now(timezone.utc), retention_hours=hours)
     retention = {
         name: in_rome.table(name).properties().get("delta.deletedFileRetentionDuration")
         for name in (SPLIT.name, HISTORY)
     }
-    assert retention == {SPLIT.name: None, HISTORY: f"interval {years} hours"}
+    assert retention == {SPLIT.name: None, HISTORY: f"interval {hours} hours"}
 
 
 @requirement("F37")
@@ -209,6 +210,34 @@ def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     (before,) = seen
     assert_same_rows(ROME, before)
     assert_same_rows(AFTER_ROME, read(in_rome))
+
+
+@requirement("F37", "F38")
+def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history is in a schema of its own."""
+    mart, archive = (f"{name}_{uuid.uuid4().hex}" for name in ("mart", "archive"))
+    for schema in (mart, archive):
+        spark.sql(f"CREATE SCHEMA {schema} LOCATION '{tmp_path / schema}'")
+    opened = Warehouse(spark, tmp_path / "scratch", schema=mart, schemas={"history": archive})
+
+    def read() -> list[dict[str, Any]]:
+        return records(spark.table(f"{mart}.dim_customer_versions"))
+
+    try:
+        load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
+        reading.create_views(opened)
+        seen = []
+        with between_the_commits(lambda: seen.append(read()), monkeypatch):
+            load(opened, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+        assert_same_rows(ROME, seen[0])
+        reading.create_views(opened, [SPLIT.name])
+        assert_same_rows(AFTER_ROME, read())
+        assert [row["city"] for row in spark.table(f"{archive}.{HISTORY}").collect()] == ["Rome"]
+    finally:
+        for schema in (mart, archive):
+            spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
 
 @requirement("F37")

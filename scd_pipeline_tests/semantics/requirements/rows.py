@@ -98,11 +98,11 @@ ROWS: dict[str, Row] = {
     "F26": Row("No reader ever sees no or two current versions of an existing entity: both rows are in one commit."),
     "F27": Row("Several changes of a player in one batch are versions; different ones of one time are rejected."),
     "F28": Row("A check finds entities with two current versions, after each run and daily."),
-    "F29": Row(
-        "The causes of duplicates: two writers, the restart of a failed run, SQL by hand.",
-        "There is no command that repairs what was done by hand.",
+    "F29": Row("The causes of duplicates: two writers, the restart of a failed run, SQL by hand."),
+    "F30": Row(
+        "A command repairs a table from its log, in one commit, audited, with a dry run.",
+        "A table that this package did not create, and that has no change log, is not repaired.",
     ),
-    "F30": Row("A command repairs a table from its log, in one commit, audited, with a dry run.", NOT_BUILT),
     "F31": Row("Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected."),
     "F32": Row("Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps."),
     "F33": Row("A surrogate key never identifies another version: not after a return, a rebuild or a late change."),
@@ -131,8 +131,7 @@ ROWS: dict[str, Row] = {
     "F50": Row("After a write conflict, a load waits 1.0, 2.1, 4.2 and 8.3 seconds, with jitter, and tries again."),
     "F51": Row("After five conflicts the run fails and has changed no table."),
     "F52": Row(
-        "Several sources of a dimension have one change log and one writer; a commit by hand is found.",
-        "There is no command that repairs it.",
+        "Several sources of a dimension have one change log and one writer; a commit by hand is found and repaired."
     ),
     "F53": Row("A player who rises, changes the email address, leaves and returns has five transitions in the audit."),
     "F54": Row("The audit is complete after a crash, and the same in any order of arrival."),
