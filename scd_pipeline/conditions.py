@@ -234,6 +234,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "the result would violate {violations}; expected no violation; nothing was written",
         "report it with the declaration and the deliveries: it is a bug of this package",
     ),
+    "RAPID_CHANGE": Condition(
+        "new values opened {versions} for the {existing} entities that existed before ({share}); expected at most "
+        "{limit}; the load is complete",
+        "declare type 1 for the attribute, move it to a dimension of its own (a mini-dimension) or to a fact, or raise "
+        "`rapid_change_limit`",
+    ),
     # Queries
     "KNOWN_AT_NEEDS_DECLARATION": Condition(
         "a query with a system time (`known_at`) needs the declaration; expected a declared dimension, not a name",
@@ -514,3 +520,8 @@ DECLARATION_RULES: Mapping[str, str] = {
     "UNUSED_SOURCE": "each source provides an attribute or decides existence",
 }
 """The rules of declarations by the stable code of their violations (`ValidationError.code`)."""
+
+DECLARATION_WARNINGS: Mapping[str, str] = {
+    "SINGLE_SCD_TYPE": "several attributes have more than one SCD type, unless `single_scd_type` is declared",
+}
+"""The advice on declarations by the stable code of the warnings (`DeclarationWarning.code`)."""

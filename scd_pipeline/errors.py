@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
 
 OVERRIDABLE_RULES = ("bad_rows", "retire_guard")
 """The rules that `Delivery.allow` can override (S26, S27)."""
@@ -84,6 +84,28 @@ class ValidationError:
         return f"{self.location}: {self.field}: {self.problem}; {self.fix}"
 
 
+@dataclass(frozen=True, slots=True)
+class DeclarationWarning:
+    """One part of a valid declaration that is rarely intended, and how to change or confirm it.
+
+    Raises:
+        KeyError: The code is not one of `conditions.DECLARATION_WARNINGS`.
+    """
+
+    code: str
+    location: str
+    field: str
+    problem: str
+    fix: str
+
+    def __post_init__(self) -> None:
+        if self.code not in DECLARATION_WARNINGS:
+            raise KeyError(self.code)
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.location}: {self.field}: {self.problem}; {self.fix}"
+
+
 class DeclarationError(ScdError):
     """An invalid declaration, with all of its errors; the message has one line for each (S28)."""
 
@@ -95,6 +117,41 @@ class DeclarationError(ScdError):
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWarning:
+    """Something about a complete load that is rarely intended, with the stable code of its condition.
+
+    Attributes:
+        code: The code of the condition, such as `RAPID_CHANGE`.
+        location: The table, the attribute and the batch.
+        details: Values of the placeholders in the texts of the condition.
+
+    Raises:
+        KeyError: The code has no condition.
+    """
+
+    code: str
+    location: str
+    details: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        if self.code not in CONDITIONS:
+            raise KeyError(self.code)
+
+    @property
+    def problem(self) -> str:
+        """What is unusual, and what was expected."""
+        return CONDITIONS[self.code].problem.format_map(self.details)
+
+    @property
+    def fix(self) -> str:
+        """What a user does about it."""
+        return CONDITIONS[self.code].fix
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.location}: {self.problem}; {self.fix}"
 
 
 class SourceDataError(ScdError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +18,7 @@ from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.deliveries.inputs import is_frame, is_rows, to_names
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import Environment
-from scd_pipeline.errors import UsageError
+from scd_pipeline.errors import DeclarationWarning, LoadWarning, UsageError
 from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult, load, plan
@@ -149,7 +149,10 @@ class Pipeline:
             UsageError: An argument has a value that cannot be used; nothing was written.
         """
         declared, selected = self._select(table, deliveries, name, at, source, channel, revision, allow)
+        if isinstance(declared, Dimension):
+            _log_warnings(declared.warnings)
         result = load(self.warehouse, declared, selected, run_id=_text("run_id", run_id), progress=_log.info)
+        _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []
         reading.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
         if raise_on_rejection:
@@ -424,6 +427,11 @@ def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schem
         _text("schema", schema)
     if schemas is not None and not (isinstance(schemas, Mapping) and _texts("schemas", [*schemas, *schemas.values()])):
         raise UsageError("NOT_A_MAPPING", "schemas", value=display(schemas))
+
+
+def _log_warnings(warnings: Iterable[DeclarationWarning | LoadWarning]) -> None:
+    for warning in warnings:
+        _log.warning("%s", warning)
 
 
 def _declared(table: Any) -> Dimension | Fact:

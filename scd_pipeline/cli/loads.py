@@ -87,6 +87,7 @@ def load(
     records: list[tuple[object, ...]] = []
     is_rejected = False
     declared = settings.declared_tables(table)
+    print_declaration_warnings(declared)
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)
         for step, (item, deliveries) in enumerate(selected, start=1):
@@ -104,6 +105,15 @@ def load(
     if not output.is_table:
         output.write(Rows.from_records(COLUMNS, records))
     return ExitCode.REJECTED if is_rejected else ExitCode.DONE
+
+
+def print_declaration_warnings(declared: Sequence[Dimension | Fact]) -> None:
+    """Print what is valid in the declarations, but rarely intended."""
+    from scd_pipeline.declaration import Dimension
+
+    for dimension in (item for item in declared if isinstance(item, Dimension)):
+        for warning in dimension.warnings:
+            warn(str(warning))
 
 
 def _load(warehouse: Warehouse, item: Dimension | Fact, deliveries: Sequence[Delivery], report: Any) -> LoadResult:
@@ -130,6 +140,8 @@ def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult]
         print(load_summary(result))
     else:
         report(load_summary(result))
+    for warning in result.warnings:
+        warn(str(warning))
     for batch in result.batches:
         if batch.outcome == "rejected":
             error(str(batch))
@@ -173,6 +185,7 @@ def plan(
     records: list[tuple[object, ...]] = []
     is_rejected = False
     declared = settings.declared_tables(table)
+    print_declaration_warnings(declared)
     plans: dict[str, LoadPlan] = {}
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)

@@ -63,7 +63,7 @@ def dimension_assets(
             result = replace(result, table_version=added.newest)
         create_views(warehouse, [dimension.name], failed=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
-        examples = load_metadata.examples(result, dimension, audit)
+        details = {**load_metadata.warnings(result), **load_metadata.examples(result, dimension, audit)}
         return LoadReport(
             dimension,
             warehouse,
@@ -76,7 +76,7 @@ def dimension_assets(
             },
             details={
                 LOG_SUFFIX: load_metadata.last_deliveries(result),
-                "": {**examples, **load_metadata.entity_history(warehouse, dimension, result)},
+                "": {**details, **load_metadata.entity_history(warehouse, dimension, result)},
             },
         )
 

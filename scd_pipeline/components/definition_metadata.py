@@ -118,7 +118,14 @@ def dimension_table(dimension: Dimension) -> dict[str, Any]:
         "business_key": ", ".join(dimension.key_names),
         "surrogate_key": dimension.surrogate_key,
         **declaration(dimension),
+        **_warnings(dimension),
     }
+
+
+def _warnings(dimension: Dimension) -> dict[str, str]:
+    """Return the warnings of the declaration as text; no metadata if it has none."""
+    texts = [str(warning) for warning in dimension.warnings]
+    return {"declaration_warnings": "\n".join(texts)} if texts else {}
 
 
 def fact_table(fact: Fact) -> dict[str, Any]:

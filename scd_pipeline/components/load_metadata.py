@@ -157,6 +157,12 @@ def _delivery_record(batch: BatchResult) -> dg.TableRecord:
     return dg.TableRecord({"source": batch.source, "delivery": batch.delivery, "outcome": batch.outcome, **values})
 
 
+def warnings(result: LoadResult) -> dict[str, str]:
+    """Return the warnings of a load as text; no metadata if it has none."""
+    texts = [str(warning) for warning in result.warnings]
+    return {"warnings": "\n".join(texts)} if texts else {}
+
+
 def examples(result: LoadResult, dimension: Dimension, audit: AuditResult | None = None) -> dict[str, Any]:
     """Return some changed rows as a table, and a plot of the versions that each delivery opened and closed.
 

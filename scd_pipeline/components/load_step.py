@@ -157,6 +157,8 @@ def _load(
         file_signatures = selection.file_signatures()
         report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
     context.log.info(load_summary(report.result))
+    for warning in report.result.warnings:
+        context.log.warning(str(warning))
     batches = selection.by_partition(report.result.batches)
     return _PartitionedLoad(report, batches, selection.unresolved, file_signatures)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.components.status import status_asset
 from scd_pipeline.declaration import Declarations, Dimension, Fact, load_declarations
 
+_log = logging.getLogger("scd_pipeline")
 _MIN_HOURS, _MAX_HOURS = 0.02, 1_000_000
 """Limits of a freshness policy: Dagster itself requires at least a minute."""
 
@@ -110,6 +112,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             return dg.Definitions()
         path = Path(context.path) / self.declaration
         declared = load_declarations(path, dimensions=[Path(context.path) / item for item in self.dimensions])
+        for warning in (warning for dimension in declared.dimensions for warning in dimension.warnings):
+            _log.warning("%s", warning)
         return self.definitions(declared, status=self.status or _status_name(context, path, declared))
 
     def definitions(self, declared: Declarations, *, status: str = "scd_status") -> dg.Definitions:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
+from scd_pipeline.declaration.checks.warnings import dimension_warnings
 from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns, frozen_names
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
@@ -17,6 +18,7 @@ from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_time, moment
+from scd_pipeline.errors import DeclarationWarning
 
 HASH = "hash"
 """The only way to make surrogate keys: each key follows from its version alone, in any order of the deliveries."""
@@ -34,6 +36,9 @@ class Dimension:
     - `key_salt`: resolves a collision of surrogate keys (S14)
     - `open_end`: the `effective_to` of a current version; None or "null" for NULL
     - `regulated`: whether all attributes are regulated
+    - `single_scd_type`: states that all attributes have one SCD type on purpose, which is a warning otherwise
+    - `rapid_change_limit`: the largest share of the existing entities of which one delivery can open versions by new
+      values of one attribute without a warning; by default half of them, from 20 entities on
     - `surrogate`: how surrogate keys are made: "hash", of the business key and `effective_from` (S14)
     - `profile`: a set of column names and an open end, see `profiles.PROFILES`
     - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table
@@ -66,6 +71,8 @@ class Dimension:
     regulated: bool = False
     surrogate: str = HASH
     history_table: bool = False
+    single_scd_type: bool = False
+    rapid_change_limit: float | None = None
 
     def __init__(
         self,
@@ -88,6 +95,8 @@ class Dimension:
         regulated: bool = False,
         surrogate: str = HASH,
         history_table: bool = False,
+        single_scd_type: bool = False,
+        rapid_change_limit: float | None = None,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -99,6 +108,7 @@ class Dimension:
         set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
+        set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
         check_dimension(self)
 
     @property
@@ -158,6 +168,11 @@ class Dimension:
     def of_type(self, *types: ScdType) -> tuple[Attribute, ...]:
         """Return the attributes of these SCD types, in declared order."""
         return tuple(attribute for attribute in self.attributes if attribute.scd in types)
+
+    @property
+    def warnings(self) -> tuple[DeclarationWarning, ...]:
+        """The parts of this declaration that are valid but rarely intended."""
+        return dimension_warnings(self)
 
     def source_attributes(self, source_name: str) -> tuple[Attribute, ...]:
         """Return the attributes of a source, in declared order, including retired attributes (S30)."""

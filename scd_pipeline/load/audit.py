@@ -7,9 +7,9 @@ the audit as known at a time shows the rows that readers could see then. The nex
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pyspark.sql import DataFrame
@@ -34,6 +34,7 @@ from scd_pipeline.history.snapshots import business_times, last_business_time
 from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
+    CHANGED_COLUMNS,
     CORRELATION,
     INSERT,
     LOGICAL_DELETE,
@@ -77,11 +78,14 @@ class AuditResult:
         dimension: The name of the dimension.
         changes_by_delivery: The number of audit rows by change type, by delivery (`source/channel/delivery`).
         table_version: The newest version of the audit.
+        versions_by_attribute: The number of versions that new values of an attribute opened, by delivery; no deliveries
+            if no entity existed before the load.
     """
 
     dimension: str
     changes_by_delivery: dict[str, Counter[str]]
     table_version: int
+    versions_by_attribute: Mapping[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def rows(self) -> Counter[str]:
@@ -160,6 +164,7 @@ class LoadedStep:
         records: What the rows of the step are computed from; None if they have to be read from the log.
         changes: The changes that the recording appends, which are computed while the load commits; None if the
             recording has to compute them.
+        existing_entities: How many entities existed before each delivery of the load (`rapid_changes`).
     """
 
     commit: PipelineCommit
@@ -167,6 +172,7 @@ class LoadedStep:
     dimension: Dimension
     records: StepRecords | None
     changes: Future[DataFrame] | None = None
+    existing_entities: Mapping[str, int] = field(default_factory=dict)
 
 
 def earliest_change(changed: Collection[Batch], dimension: Dimension) -> datetime | None:
@@ -217,12 +223,17 @@ def record_from(
     # A table that was created just now has no row to read at its first version.
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    opened_versions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_attribute = loaded is not None and any(loaded.existing_entities.values())
     for step, records in steps:
         rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
         if rows is None:
             rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, records)
         counts: Counter[str] = Counter()
-        for delivery, change_type, count in rows.groupBy(SOURCE_BATCH, CHANGE_TYPE).count().collect():
+        for delivery, change_type, attribute, count in _counted(rows, by_attribute=by_attribute).collect():
+            if attribute is not None:
+                opened_versions[delivery][attribute] += count
+                continue
             changes[delivery][change_type] += count
             counts[change_type] += count
         # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
@@ -240,9 +251,26 @@ def record_from(
             **table_mark(last_keys),
         }
         last = audit.append(_at_step(rows, dimension, step), last.next(high_water_marks=marks, run_id=run_id))
-    result = AuditResult(dimension.name, dict(changes), last.newest)
+    result = AuditResult(dimension.name, dict(changes), last.newest, dict(opened_versions))
     progress(f"{audit.name}: appended {counted(sum(result.rows.values()), 'row')}")
     return result
+
+
+def _counted(rows: DataFrame, *, by_attribute: bool) -> DataFrame:
+    """Count audit rows by delivery and change type: `source_batch_id`, `change_type`, `attribute` and `count`.
+
+    Args:
+        rows: The rows.
+        by_attribute: Whether versions that follow others are also counted by the attributes whose values differ, each
+            in a row of its own. In all other rows `attribute` is NULL.
+    """
+    attribute = F.lit(None).cast("string")
+    if by_attribute:
+        counted_as = F.array(attribute)
+        with_attributes = F.concat(counted_as, F.col(CHANGED_COLUMNS))
+        attribute = F.explode(F.when(F.col(CHANGE_TYPE) == UPDATE, with_attributes).otherwise(counted_as))
+    counted_rows = rows.select(SOURCE_BATCH, CHANGE_TYPE, attribute.alias("attribute"))
+    return counted_rows.groupBy(SOURCE_BATCH, CHANGE_TYPE, "attribute").count()
 
 
 def _computed_changes(loaded: LoadedStep) -> DataFrame | None:

@@ -21,6 +21,7 @@ from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.load.audit import StepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
+from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
 from scd_pipeline.load.schema_steps import execute, schema_steps
@@ -52,6 +53,7 @@ class LoadPlan:
         step_records: What the audit of this load is computed from; None if its commits have more than this load.
         record_limit: An upper bound of the number of change records to append.
         properties: The properties of the table; none if it does not exist.
+        existing_entities: How many entities existed before each delivery that is appended (`rapid_changes`).
     """
 
     dimension: Dimension
@@ -72,6 +74,7 @@ class LoadPlan:
     step_records: StepRecords | None = None
     record_limit: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
+    existing_entities: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def log_name(self) -> str:
@@ -208,6 +211,7 @@ def build_plan(
         step_records=_step_records(state, comparison, actions),
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
         properties=state.properties,
+        existing_entities=existing_entities(state.batches, intake.batches_to_append, state.dimension),
     )
 
 

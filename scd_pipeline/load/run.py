@@ -34,13 +34,14 @@ from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.history_table import write_versions
 from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import BatchRejected
+from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, StepRecords, record_from, step_changes
 from scd_pipeline.load.facts import add_reserved_member, fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
+from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
 from scd_pipeline.load.session_settings import RunningLoad, running_load
@@ -60,6 +61,7 @@ class LoadResult:
         examples: Some of the changed rows as text, with their row action and without personal attributes.
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
         unknown_members: For a fact, the number of written rows with the key of the unknown member, by role.
+        warnings: What is rarely intended, such as an attribute that opens versions of most entities.
         step: Between the steps of a load, the commits and what the audit is computed from; None in the result.
     """
 
@@ -72,6 +74,7 @@ class LoadResult:
     examples: tuple[Mapping[str, str | None], ...] = ()
     audit: AuditResult | None = None
     unknown_members: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[LoadWarning, ...] = ()
     step: LoadedStep | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -186,7 +189,10 @@ def _load_dimension(
         audit=recorded.audit,
         running=running,
     )
-    return replace(result, audit=_record(warehouse, dimension, run_id, retry, progress, recorded, result.step))
+    audit = _record(warehouse, dimension, run_id, retry, progress, recorded, result.step)
+    existing = result.step.existing_entities if result.step else {}
+    warnings = rapid_change_warnings(dimension, audit.versions_by_attribute, existing)
+    return replace(result, audit=audit, warnings=warnings)
 
 
 def record(
@@ -319,7 +325,9 @@ def ingest_and_apply(
                 time.monotonic() - start,
                 _examples(load_plan, examples),
                 unknown_members=load_plan.unknown_members,
-                step=LoadedStep(commit, log, load_plan.dimension, load_plan.step_records, changes),
+                step=LoadedStep(
+                    commit, log, load_plan.dimension, load_plan.step_records, changes, load_plan.existing_entities
+                ),
             )
 
         return with_retries(dimension.name, apply, retry, progress)

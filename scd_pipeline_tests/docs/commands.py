@@ -13,7 +13,7 @@ import click
 
 from scd_pipeline.cli import app
 from scd_pipeline.cli.exit_codes import ExitCode
-from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
 from scd_pipeline.environment import Environment
 
 WIDTH = 80
@@ -57,7 +57,9 @@ def errors() -> str:
         "## Rules of declarations\n\nEach error of an INVALID_DECLARATION (`DeclarationError.errors`) has the code of "
         "the rule that it violates."
     )
-    return "\n\n".join([*conditions, heading, "\n".join(table)])
+    warnings = [f"| `{code}` | {advice} |" for code, advice in sorted(DECLARATION_WARNINGS.items())]
+    warning_table = ["## Warnings of declarations", "\n".join(["| code | advice |", "| --- | --- |", *warnings])]
+    return "\n\n".join([*conditions, heading, "\n".join(table), *warning_table])
 
 
 def environment() -> str:

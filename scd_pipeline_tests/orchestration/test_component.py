@@ -59,6 +59,13 @@ def test_an_invalid_declaration_is_rejected_with_file_and_line() -> None:
     assert "customers.yaml:4: attributes.city" in message
 
 
+def test_a_declaration_with_a_warning_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    keys(Path("customers"), DECLARATION % "1, name: 1")
+    assert ["customers.yaml:1: attributes: all 2 attributes have SCD type 1" in text for text in caplog.messages] == [
+        True
+    ]
+
+
 def test_no_declaration_defines_no_asset() -> None:
     assert keys(Path("customers"), "", declaration="") == set()
 

@@ -213,6 +213,8 @@ unreadable keys: 'retire_all' is not allowed; did you mean retire? allowed: reti
 previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its previous value)
 deleted rows windows: a table with attributes of type 2 or 6 closes the version of a deleted entity; remove it: it is
   for tables with types 0, 1 and 3 only
+single type of several: the attributes have the types 0, 1 and 2; remove it
+rapid change without windows: a table without attributes of type 2 or 6 has no versions; remove it
 begin without windows: without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already;
   remove it
 unit of a text: a unit reads a number as a time, and city is of type string; remove it, or declare city as date or
@@ -250,6 +252,7 @@ effective_at_format alone: requires `effective_at`; name the column in `effectiv
 # OUT_OF_RANGE
 guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 guard at least: 0 is not a whole number from 1 on; give the least number of entities, such as 20
+rapid change negative: -1 is not a share; give a share, such as 0.5 for half of the entities
 overdue: 0 is not a waiting time; give hours, more than 0 and less than 1000000
 
 # PATH_PLACEHOLDER
@@ -321,6 +324,8 @@ role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you 
 
 # UNKNOWN_OPTION
 optional: 'optional' is not an option here; did you mean `missing: not_provided`?
+partitioned by date: 'partition_by' is not an option here; remove it: tables are not partitioned, because partitions by
+  date split a small table into many files
 guard unknown option: 'shar' is not an option here; did you mean share? allowed: share, at_least
 option of the source at the channel: 'retire_guard' is not an option here; `retire_guard` is an option of the source:
   move it to the level of `snapshot:` and `feed:`

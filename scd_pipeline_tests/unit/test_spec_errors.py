@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scd_pipeline import errors
-from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES
+from scd_pipeline.conditions import CONDITIONS, DECLARATION_RULES, DECLARATION_WARNINGS
 from scd_pipeline.errors import (
     BatchRejected,
     DeclarationError,
@@ -81,6 +81,8 @@ def test_an_error_of_a_declaration_has_the_code_of_a_rule_that_a_check_uses() ->
     checks = "".join(file.read_text(encoding="utf-8") for file in package.rglob("*.py") if file.stem != "conditions")
     assert not [code for code in DECLARATION_RULES if f'"{code}"' not in checks]
     assert not DECLARATION_RULES.keys() & CONDITIONS.keys()
+    assert not [code for code in DECLARATION_WARNINGS if f'"{code}"' not in checks]
+    assert not DECLARATION_WARNINGS.keys() & (CONDITIONS.keys() | DECLARATION_RULES.keys())
 
 
 @pytest.mark.parametrize(

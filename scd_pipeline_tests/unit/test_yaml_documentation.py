@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scd_pipeline.conditions import DECLARATION_WARNINGS
 from scd_pipeline.declaration import Dimension, describe, parse
 from scd_pipeline.declaration.checks.dimension import AUDIT_COLUMNS, TECHNICAL_COLUMNS
 from scd_pipeline.declaration.yaml import options
@@ -58,4 +59,5 @@ def test_every_option_is_on_the_page() -> None:
     )
     missing = {option for table in tables for option in table if not re.search(rf"\b{option}\b", PAGE)}
     assert not missing
+    assert all(f"`{code}`" in PAGE for code in DECLARATION_WARNINGS)
     assert all(f"`{column}`" in PAGE for column in (*TECHNICAL_COLUMNS, *AUDIT_COLUMNS))

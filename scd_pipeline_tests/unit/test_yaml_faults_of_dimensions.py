@@ -72,6 +72,22 @@ FLAT | attributes: | deleted_rows: drop\nattributes:
 SNAPSHOT | attributes: | deleted_rows: remove\nattributes:
 6 | deleted_rows | NOT_APPLICABLE
 
+# single type of several
+SNAPSHOT | attributes: | single_scd_type: true\nattributes:
+6 | single_scd_type | NOT_APPLICABLE
+
+# rapid change negative
+SNAPSHOT | attributes: | rapid_change_limit: -1\nattributes:
+6 | rapid_change_limit | OUT_OF_RANGE
+
+# rapid change without windows
+FLAT | attributes: | rapid_change_limit: 0.5\nattributes:
+5 | rapid_change_limit | NOT_APPLICABLE
+
+# partitioned by date
+SNAPSHOT | attributes: | partition_by: birthday\nattributes:
+6 | partition_by | UNKNOWN_OPTION
+
 # deleted_at windows
 SNAPSHOT | attributes: | deleted_at: true\nattributes:
 6 | deleted_at | NOT_APPLICABLE

@@ -377,6 +377,27 @@ def _check_regulated(errors: ErrorCollector, draft: Dimension) -> None:
             errors.add("INVALID_SCD_TYPE", f"attributes.{attribute.name}.scd", problem, "write 2 or 6")
 
 
+def _check_single_type(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that the attributes have one SCD type if it is stated that this is intended."""
+    types = sorted({int(a.scd) for a in draft.attributes if isinstance(a.scd, ScdType) and not a.retired})
+    if draft.single_scd_type and len(types) > 1:
+        problem = f"the attributes have the types {listed([str(scd) for scd in types])}"
+        errors.add("NOT_APPLICABLE", "single_scd_type", problem, "remove it")
+
+
+def _check_rapid_change_limit(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that the limit is a share, and that the table has versions."""
+    limit = draft.rapid_change_limit
+    if limit is None:
+        return
+    if not limit >= 0:
+        problem = f"{display(limit)} is not a share"
+        errors.add("OUT_OF_RANGE", "rapid_change_limit", problem, "give a share, such as 0.5 for half of the entities")
+    if not errors.has("attributes") and not draft.has_windows:
+        problem = "a table without attributes of type 2 or 6 has no versions"
+        errors.add("NOT_APPLICABLE", "rapid_change_limit", problem, "remove it")
+
+
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that the options for rows of deleted entities are set only for a table without windows (S33)."""
     errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove"))
@@ -441,6 +462,8 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_surrogate,
     _check_history_table,
     _check_regulated,
+    _check_single_type,
+    _check_rapid_change_limit,
     _check_deletes,
     _check_times,
 )

@@ -110,6 +110,8 @@ DIMENSION: Options = {
     "open_end": Kind.TIME_OR_NULL,
     "profile": Kind.TEXT,
     "regulated": Kind.FLAG,
+    "single_scd_type": Kind.FLAG,
+    "rapid_change_limit": Kind.NUMBER,
     "surrogate": Kind.TEXT,
     "history_table": Kind.FLAG,
     "column_names": Kind.SECTION,
@@ -140,3 +142,6 @@ PYTHON_NAMES = {"from": "from_"}
 
 # Names of options in other tools, each with the equivalent option.
 ALIASES = {"optional": "missing: not_provided"}
+
+# Names of options in other tools that split a table into folders by the values of a column.
+PARTITIONING = ("partition_by", "partition_cols", "partition_columns", "partitioned_by", "partitions")

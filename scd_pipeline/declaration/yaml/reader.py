@@ -356,15 +356,22 @@ def _is_cut(pieces: Sequence[Node]) -> bool:
 
 
 def _is_other_option(option: str, allowed: Options) -> bool:
-    """Return whether an unknown option has a meaning elsewhere: at the source of a channel, or in another tool."""
+    """Return whether an unknown option has another meaning elsewhere, so that no similar option is read for it."""
     is_of_source = allowed in (options.SNAPSHOT, options.FEED) and option in options.SOURCE
-    return is_of_source or option in options.ALIASES
+    return is_of_source or option in options.ALIASES or _is_partitioning(option, allowed)
+
+
+def _is_partitioning(option: str, allowed: Options) -> bool:
+    """Return whether an unknown option of a table would partition it in another tool."""
+    return allowed in (options.DIMENSION, options.FACT) and option in options.PARTITIONING
 
 
 def _hint(option: str, allowed: Options) -> str:
     """Return what to write in place of an unknown option."""
     if allowed in (options.SNAPSHOT, options.FEED) and option in options.SOURCE:
         return f"`{option}` is an option of the source: move it to the level of `snapshot:` and `feed:`"
+    if _is_partitioning(option, allowed):
+        return "remove it: tables are not partitioned, because partitions by date split a small table into many files"
     equivalent = options.ALIASES.get(option, "")
     if equivalent.partition(":")[0] in allowed:
         return f"did you mean `{equivalent}`?"

@@ -135,3 +135,16 @@ def test_no_version_lacks_a_key_no_history_is_removed_and_no_audit_is_omitted(op
     with pytest.raises(DeclarationError) as caught:
         parse(f"{THRESHOLD}{option}\n")
     assert [(error.code, error.field) for error in caught.value.errors] == [(code, option.partition(":")[0])]
+
+
+@requirement("F71")
+@pytest.mark.parametrize(
+    "option", ["partition_by", "partition_cols", "partition_columns", "partitioned_by", "partitions"]
+)
+def test_a_table_that_is_partitioned_by_date_is_rejected(option: str) -> None:
+    """A dimension of 50,000 rows would have a small file for each date."""
+    with pytest.raises(DeclarationError) as caught:
+        parse(f"{THRESHOLD}{option}: effective_from\n")
+    (error,) = caught.value.errors
+    assert (error.code, error.field) == ("UNKNOWN_OPTION", option)
+    assert "tables are not partitioned" in error.fix

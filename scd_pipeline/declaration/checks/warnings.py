@@ -1,0 +1,37 @@
+"""Warnings of valid declarations: what is allowed, but rarely intended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scd_pipeline.declaration.attribute import ScdType
+from scd_pipeline.errors import DeclarationWarning
+
+if TYPE_CHECKING:
+    from scd_pipeline.declaration.dimension import Dimension
+
+_ALTERNATIVES = {
+    ScdType.RETAIN_ORIGINAL: "declare 1 or 2 for attributes whose changes matter",
+    ScdType.OVERWRITE: "declare 2 for attributes whose history reports need",
+    ScdType.ADD_ROW: "declare 1 for attributes whose history no report needs, as each of their changes opens a version",
+    ScdType.ADD_ATTRIBUTE: "declare 1 for attributes whose previous value no report needs",
+    ScdType.HYBRID: "declare 1 or 2 for attributes of which reports need the latest or the historical value only",
+}
+
+
+def dimension_warnings(dimension: Dimension) -> tuple[DeclarationWarning, ...]:
+    """Return the warnings of a valid dimension.
+
+    If all attributes have one SCD type, it was probably not chosen for each of them. It was if `single_scd_type` states
+    it, if all of them are regulated (which leaves no choice), or if there is only one attribute.
+    """
+    attributes = [attribute for attribute in dimension.attributes if not attribute.retired]
+    types = {attribute.scd for attribute in attributes}
+    is_regulated = all(dimension.regulated or attribute.regulated for attribute in attributes)
+    if len(attributes) < 2 or len(types) > 1 or is_regulated or dimension.single_scd_type:
+        return ()
+    (scd,) = types
+    problem = f"all {len(attributes)} attributes have SCD type {int(scd)}; expected a type chosen for each attribute"
+    fix = f"{_ALTERNATIVES[scd]}, or write `single_scd_type: true`"
+    location = dimension.origin or dimension.name
+    return (DeclarationWarning("SINGLE_SCD_TYPE", location, "attributes", problem, fix),)
