@@ -1,10 +1,15 @@
 """Maintenance of the tables of a dimension or a fact: a job that never runs at the same time as a load of them.
 
+How often a table is compacted depends on how it is written: loads replace rows of the table itself, which leaves small
+files and deletion vectors behind, and only append to the change log, the audit and the key list.
+
 No postponed annotations here: Dagster evaluates those of an op's function.
 """
 
 import time
+from collections.abc import Sequence
 from datetime import datetime, timezone
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -16,6 +21,9 @@ from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.operations.maintenance import LEAST_HOURS, maintain
 
+_BACKFILL_TAG = "dagster/backfill"
+"""The tag that Dagster gives to the runs of a backfill."""
+
 
 class MaintenanceConfig(dg.Config):
     """Run configuration of maintenance."""
@@ -25,14 +33,19 @@ class MaintenanceConfig(dg.Config):
         description=f"Hours for which VACUUM retains files that no longer belong to a table, at least {LEAST_HOURS}. "
         "Default: the retention that each table has set.",
     )
+    compacted: list[str] | None = Field(
+        default=None,
+        description="Tables for OPTIMIZE and VACUUM; only the last commits of the others are repeated before they "
+        "expire. Default: all tables.",
+    )
 
 
 def maintenance_job(table: str) -> dg.JobDefinition:
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads."""
-    name = dagster_name(table)
+    name = _maintenance_name(table)
     description = f"Runs OPTIMIZE and VACUUM on {', '.join(table_names(table))}."
 
-    @dg.op(name=f"maintain_{name}", pool=pool_name(table), description=description)
+    @dg.op(name=name, pool=pool_name(table), description=description)
     def maintain_tables(
         context: dg.OpExecutionContext, config: MaintenanceConfig, warehouse: WarehouseResource
     ) -> None:
@@ -44,14 +57,17 @@ def maintenance_job(table: str) -> dg.JobDefinition:
                 now=now,
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,
+                compacted=config.compacted,
             )
         for done in results:
+            if config.compacted is not None and done.table not in config.compacted:
+                continue
             sizes = {"files_before": done.files_before, "files_after": done.files_after, "bytes": done.bytes_after}
             context.log_event(dg.AssetObservation(asset_key=done.table, metadata=sizes))
             context.log.info(f"{done.table}: compacted {counted(done.files_before, 'file')} into {done.files_after}")
 
     @dg.job(
-        name=f"maintain_{name}_job",
+        name=f"{name}_job",
         executor_def=dg.in_process_executor,
         description=f"{description} Loads and maintenance of these tables wait for each other.",
     )
@@ -59,3 +75,59 @@ def maintenance_job(table: str) -> dg.JobDefinition:
         maintain_tables()
 
     return job
+
+
+def maintenance_schedules(
+    table: str, job: dg.JobDefinition, *, cron: str, log_cron: str, timezone: str
+) -> list[dg.ScheduleDefinition]:
+    """Return the schedules by which the table itself, and the tables that loads only append to, are compacted.
+
+    Args:
+        table: The dimension or the fact.
+        job: Its maintenance job.
+        cron: The cron expression for the table itself.
+        log_cron: The cron expression for the others.
+        timezone: The time zone of both.
+    """
+    logs = [name for name in table_names(table) if name != table]
+    schedules = {"": (cron, [table]), "_logs": (log_cron, logs)}
+    return [
+        dg.ScheduleDefinition(
+            name=f"{_maintenance_name(table)}{suffix}_schedule",
+            job=job,
+            cron_schedule=schedule,
+            execution_timezone=timezone,
+            run_config=maintenance_run_config(table, compacted),
+            description=f"Runs OPTIMIZE and VACUUM on {', '.join(compacted)}.",
+        )
+        for suffix, (schedule, compacted) in schedules.items()
+    ]
+
+
+def backfill_sensor(table: str, job: dg.JobDefinition) -> dg.SensorDefinition:
+    """Return the sensor that compacts a table after each successful run of a backfill, which replaces many rows."""
+    asset, load_job = dg.AssetKey(table), f"{dagster_name(table)}_job"
+
+    @dg.run_status_sensor(
+        name=f"{_maintenance_name(table)}_after_backfill",
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        request_job=job,
+        minimum_interval_seconds=60,
+        description=f"Runs OPTIMIZE and VACUUM on {table} after a run of a backfill has loaded it.",
+    )
+    def compact_after_backfill(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        run = context.dagster_run
+        if _BACKFILL_TAG not in run.tags or not (run.job_name == load_job or asset in (run.asset_selection or ())):
+            return dg.SkipReason(f"the run is not one of a backfill of {table}")
+        return dg.RunRequest(run.run_id, run_config=maintenance_run_config(table, [table]))
+
+    return compact_after_backfill
+
+
+def maintenance_run_config(table: str, compacted: Sequence[str]) -> dict[str, Any]:
+    """Return the run configuration of a maintenance that compacts some of the tables."""
+    return {"ops": {_maintenance_name(table): {"config": {"compacted": list(compacted)}}}}
+
+
+def _maintenance_name(table: str) -> str:
+    return f"maintain_{dagster_name(table)}"

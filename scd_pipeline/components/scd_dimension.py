@@ -15,7 +15,7 @@ from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.automation import automation_sensor, with_automation
 from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
-from scd_pipeline.components.maintenance import maintenance_job
+from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
 from scd_pipeline.components.names import dagster_name
 from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.schedules import load_schedule
@@ -33,7 +33,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     """Slowly changing dimensions, and the facts that store their surrogate keys, from their declarations.
 
     For each dimension and fact: assets for change log, table and audit, which one step loads, with a job, a schedule
-    and an arrival sensor; asset checks and maintenance, each with a job and a schedule. For all of them a status asset
+    and an arrival sensor; asset checks and maintenance, each with a job and schedules. For all of them a status asset
     with a job and a schedule. Schedules and sensors are stopped by default, except for the sensor that adds the
     partition `everything`.
     """
@@ -70,7 +70,16 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             "before it commits them."
         ),
     )
-    maintenance_cron: str = Field(default="0 3 * * 0", description="Cron expression for OPTIMIZE and VACUUM.")
+    maintenance_cron: str = Field(
+        default="0 3 * * 0", description="Cron expression for OPTIMIZE and VACUUM of dimensions and facts."
+    )
+    log_maintenance_cron: str = Field(
+        default="0 4 1 * *",
+        description=(
+            "Cron expression for OPTIMIZE and VACUUM of the tables that loads only append to: change logs, audits and "
+            "key lists."
+        ),
+    )
     status: str | None = Field(
         default=None,
         description=(
@@ -176,9 +185,17 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         schedules = [
             load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
-            self._schedule(f"maintain_{name}_schedule", maintenance, self.maintenance_cron),
+            *maintenance_schedules(
+                dimension.name,
+                maintenance,
+                cron=self.maintenance_cron,
+                log_cron=self.log_maintenance_cron,
+                timezone=self.timezone,
+            ),
         ]
         sensors: list[Any] = [arrival_sensor(dimension, job)]
+        if dimension.has_windows:
+            sensors.append(backfill_sensor(dimension.name, maintenance))
         if fact:
             sensors.append(automation_sensor(fact) if self.fact_automation else rekey_sensor(fact, job))
         return dg.Definitions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
 from scd_pipeline.delta.schema import require_own_tables
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import foreign_problems, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -54,8 +55,9 @@ def maintain(
     retention_hours: int | None = None,
     run_id: str = "",
     retry: Retry | None = None,
+    compacted: Collection[str] | None = None,
 ) -> tuple[Maintained, ...]:
-    """Compact the tables that exist, and remove files that no recent version needs.
+    """Compact the tables that exist, remove files that no recent version needs, and repeat commits before they expire.
 
     No table is maintained if another program changed one of them: the removed files could be those that restore it.
 
@@ -67,6 +69,11 @@ def maintain(
             that setting, at least a week.
         run_id: The run that repeats a pipeline commit.
         retry: How write conflicts are retried.
+        compacted: The tables to compact and to remove files from, by default all; only the last pipeline commits of the
+            others are repeated.
+
+    Returns:
+        The result of each table that exists.
 
     Raises:
         UsageError: The retention is less than a week.
@@ -79,32 +86,56 @@ def maintain(
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_problems(commits))
     existing = [commit.table for commit in commits if commit.exists]
-    return tuple(_maintain_table(warehouse, name, now, retention_hours, run_id, retry) for name in existing)
+    return tuple(
+        _maintain_table(
+            warehouse,
+            name,
+            now,
+            retention_hours,
+            run_id,
+            retry or Retry(),
+            is_compacted=compacted is None or name in compacted,
+        )
+        for name in existing
+    )
 
 
 def _maintain_table(
-    warehouse: Warehouse, name: str, now: datetime, retention_hours: int | None, run_id: str, retry: Retry | None
+    warehouse: Warehouse,
+    name: str,
+    now: datetime,
+    retention_hours: int | None,
+    run_id: str,
+    retry: Retry,
+    *,
+    is_compacted: bool,
 ) -> Maintained:
-    table = warehouse.writable(name)
-    spark = warehouse.spark
     if name.endswith(HISTORY_SUFFIX):
         # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
-        with_retries(
-            name, lambda number: _undo_unrecorded_commits(warehouse, name, run_id), retry or Retry(), ignore_progress
-        )
-    before = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles").collect()[0][0]
-    with_retries(name, lambda number: table.compact(), retry or Retry(), ignore_progress)
+        with_retries(name, lambda number: _undo_unrecorded_commits(warehouse, name, run_id), retry, ignore_progress)
+    before, _ = _files(warehouse, name)
+    if is_compacted:
+        table = warehouse.writable(name)
+        with_retries(name, lambda number: table.compact(), retry, ignore_progress)
+        _vacuum(warehouse, table, retention_hours)
+    renewed = with_retries(name, lambda number: _repeat_commit(warehouse, name, now, run_id), retry, ignore_progress)
+    return Maintained(name, before, *_files(warehouse, name), renewed)
+
+
+def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
+    """Return the number of a table's files, and their size."""
+    detail = warehouse.spark.sql(f"DESCRIBE DETAIL {warehouse.table(name).identifier}")
+    ((files, size),) = detail.select("numFiles", "sizeInBytes").collect()
+    return int(files), int(size)
+
+
+def _vacuum(warehouse: Warehouse, table: Table, retention_hours: int | None) -> None:
     current = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
     hours = max(current, LEAST_HOURS) if retention_hours is None else retention_hours
     if current != hours:
         # VACUUM uses the setting of the table instead of its own argument.
         table.set_properties({_RETENTION: _interval(hours)})
-    spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
-    renewed = with_retries(
-        name, lambda number: _repeat_commit(warehouse, name, now, run_id), retry or Retry(), ignore_progress
-    )
-    after = spark.sql(f"DESCRIBE DETAIL {table.identifier}").select("numFiles", "sizeInBytes").collect()[0]
-    return Maintained(name, int(before), int(after[0]), int(after[1]), renewed)
+    warehouse.spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
 
 
 def _interval(hours: int) -> str:

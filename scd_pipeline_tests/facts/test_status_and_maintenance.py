@@ -190,6 +190,21 @@ def test_maintenance_renews_a_pipeline_commit_before_it_expires(
 
 
 @pytest.mark.slow
+def test_maintenance_compacts_some_tables_and_renews_the_commits_of_all(
+    spark: SparkSession, declared: Declarations, warehouse: Path
+) -> None:
+    store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
+    for delivery in select_deliveries(customer, spark):
+        load(store, customer, [delivery])
+    late = NOW + dt.timedelta(days=36500)
+    results = maintain(store, table_names(customer.name), now=late, compacted=[customer.name])
+    files = {result.table.removeprefix(customer.name): (result.files_before, result.files_after) for result in results}
+    assert files[""][0] > files[""][1] == 1
+    assert files["_changes"] == (2, 2)
+    assert all(result.renewed for result in results)
+
+
+@pytest.mark.slow
 def test_a_fact_is_loaded_after_maintenance_of_an_unchanged_dimension(
     spark: SparkSession, declared: Declarations, warehouse: Path
 ) -> None:

@@ -28,19 +28,22 @@ jobs
   maintain_fct_committee_seat_job  maintain_fct_committee_seat
   scd_status_job                   scd_status
 schedules
-  check_dim_legislator_schedule         0 7 * * *  check_dim_legislator_job
-  check_fct_committee_seat_schedule     0 7 * * *  check_fct_committee_seat_job
-  dim_legislator_schedule               0 5 * * *  dim_legislator_job
-  fct_committee_seat_schedule           30 5 * * *  fct_committee_seat_job
-  maintain_dim_legislator_schedule      0 3 * * 0  maintain_dim_legislator_job
-  maintain_fct_committee_seat_schedule  0 3 * * 0  maintain_fct_committee_seat_job
-  scd_status_schedule                   0 6 * * *  scd_status_job
+  check_dim_legislator_schedule              0 7 * * *  check_dim_legislator_job
+  check_fct_committee_seat_schedule          0 7 * * *  check_fct_committee_seat_job
+  dim_legislator_schedule                    0 5 * * *  dim_legislator_job
+  fct_committee_seat_schedule                30 5 * * *  fct_committee_seat_job
+  maintain_dim_legislator_logs_schedule      0 4 1 * *  maintain_dim_legislator_job
+  maintain_dim_legislator_schedule           0 3 * * 0  maintain_dim_legislator_job
+  maintain_fct_committee_seat_logs_schedule  0 4 1 * *  maintain_fct_committee_seat_job
+  maintain_fct_committee_seat_schedule       0 3 * * 0  maintain_fct_committee_seat_job
+  scd_status_schedule                        0 6 * * *  scd_status_job
 sensors
-  alerts                       a run fails
-  dim_legislator_arrivals      dim_legislator_job
-  fct_committee_seat_arrivals  fct_committee_seat_job
-  fct_committee_seat_follows   fct_committee_seat_job
-  scd_partitions               adds partitions
+  alerts                                  a run fails
+  dim_legislator_arrivals                 dim_legislator_job
+  fct_committee_seat_arrivals             fct_committee_seat_job
+  fct_committee_seat_follows              fct_committee_seat_job
+  maintain_dim_legislator_after_backfill  maintain_dim_legislator_job
+  scd_partitions                          adds partitions
 checks
   dim_legislator      audit_rebuilds_dimension, current_versions_are_open, key_list_is_complete, no_foreign_commits,
   dim_legislator      one_current_version, surrogate_keys_are_not_reserved, surrogate_keys_are_unique,

@@ -125,7 +125,9 @@ ROWS: dict[str, Row] = {
     "F44": Row("A query as of a time has the same result after OPTIMIZE and VACUUM: it needs no time travel."),
     "F45": Row("V-Order, a property of another platform, is passed to a table there.", NOT_BUILT),
     "F46": Row("The layout depends on the size of the table, and only maintenance changes it.", NOT_BUILT),
-    "F47": Row("OPTIMIZE runs on a schedule for each table.", "Its cadence does not depend on the type of the table."),
+    "F47": Row(
+        "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit.",
+    ),
     "F48": Row("VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected."),
     "F49": Row("Two writers change one entity at the same time: both changes are versions, one of them is current."),
     "F50": Row("After a write conflict, a load waits 1.0, 2.1, 4.2 and 8.3 seconds, with jitter, and tries again."),
