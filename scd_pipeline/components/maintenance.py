@@ -17,6 +17,7 @@ from pydantic import Field
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.operations.maintenance import LEAST_HOURS, maintain
@@ -40,8 +41,13 @@ class MaintenanceConfig(dg.Config):
     )
 
 
-def maintenance_job(table: str) -> dg.JobDefinition:
-    """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads."""
+def maintenance_job(table: str, dimension: Dimension | None = None) -> dg.JobDefinition:
+    """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads.
+
+    Args:
+        table: The dimension or the fact.
+        dimension: The declaration of the dimension, which decides on the arrangement of its rows.
+    """
     name = _maintenance_name(table)
     description = f"Runs OPTIMIZE and VACUUM on {', '.join(table_names(table))}."
 
@@ -58,6 +64,7 @@ def maintenance_job(table: str) -> dg.JobDefinition:
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,
                 compacted=config.compacted,
+                dimension=dimension,
             )
         for done in results:
             if config.compacted is not None and done.table not in config.compacted:

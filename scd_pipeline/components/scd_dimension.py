@@ -181,7 +181,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             executor_def=dg.in_process_executor,
             description=f"Runs the asset checks of {dimension.name} on its stored tables.",
         )
-        maintenance = maintenance_job(dimension.name)
+        maintenance = maintenance_job(dimension.name, None if fact else dimension)
         schedules = [
             load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),

@@ -39,6 +39,8 @@ class Dimension:
     - `single_scd_type`: states that all attributes have one SCD type on purpose, which is a warning otherwise
     - `rapid_change_limit`: the largest share of the existing entities of which one delivery can open versions by new
       values of one attribute without a warning; by default half of them, from 20 entities on
+    - `z_order`: whether maintenance arranges the rows by the business key: "always", "never", or from a million rows on
+      ("automatic")
     - `surrogate`: how surrogate keys are made: "hash", of the business key and `effective_from` (S14)
     - `profile`: a set of column names and an open end, see `profiles.PROFILES`
     - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table
@@ -73,6 +75,7 @@ class Dimension:
     history_table: bool = False
     single_scd_type: bool = False
     rapid_change_limit: float | None = None
+    z_order: Literal["automatic", "always", "never"] = "automatic"
 
     def __init__(
         self,
@@ -97,6 +100,7 @@ class Dimension:
         history_table: bool = False,
         single_scd_type: bool = False,
         rapid_change_limit: float | None = None,
+        z_order: Literal["automatic", "always", "never"] = "automatic",
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -109,6 +113,7 @@ class Dimension:
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
         set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
+        set_frozen_fields(self, z_order=z_order)
         check_dimension(self)
 
     @property

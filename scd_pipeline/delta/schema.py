@@ -102,8 +102,13 @@ def skipping_columns(columns: Iterable[tuple[str, str]]) -> dict[str, str]:
     Args:
         columns: Name and type of the columns by which queries skip files; those of a type without an order are omitted.
     """
-    names = [quote_name(name) for name, ddl in columns if ddl.partition("(")[0] in _TYPES_WITH_STATISTICS]
+    names = [quote_name(name) for name, ddl in columns if has_statistics(ddl)]
     return {"delta.dataSkippingStatsColumns": ",".join(names)}
+
+
+def has_statistics(ddl: str) -> bool:
+    """Return whether Delta stores the minimum and maximum of a column of this type."""
+    return ddl.partition("(")[0] in _TYPES_WITH_STATISTICS
 
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
@@ -49,6 +50,7 @@ _TIME_FORMAT = {
 nanoseconds: a sentinel of year 9999 overflows and becomes a time of year 1816. LEGACY stores days before 1582 in the
 Julian calendar, which other readers do not convert back."""
 _TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
+_RECENT_COMMITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +127,26 @@ class Table:
         pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in properties.items())
         self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
 
-    def compact(self) -> None:
+    def compact(self, z_order: Sequence[str] = ()) -> None:
         """Run OPTIMIZE, which changes no row.
+
+        Args:
+            z_order: The columns by which all rows are rearranged, so that queries on them skip files; without them,
+                only small files are combined.
 
         Raises:
             ConflictError: Another writer committed first.
         """
         set_time_format(self.spark)
-        self._alter(f"OPTIMIZE {self.identifier}")
+        columns = ", ".join(map(quote_name, z_order))
+        self._alter(f"OPTIMIZE {self.identifier}{columns and f' ZORDER BY ({columns})'}")
+
+    def is_z_ordered(self, version: int) -> bool:
+        """Return whether one of the last commits, after a table version, has arranged the rows by columns."""
+        history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier} LIMIT {_RECENT_COMMITS}")
+        columns = F.from_json(F.col("operationParameters")["zOrderBy"], "array<string>")
+        has_arranged = (F.col("operation") == "OPTIMIZE") & (F.size(columns) > 0)
+        return bool(history.where((F.col("version") > version) & has_arranged).take(1))
 
     def properties(self) -> dict[str, str]:
         """Return all table properties, including Delta's own, or an empty dict if the table does not exist."""

@@ -6,17 +6,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
 from scd_pipeline.delta.schema import require_own_tables
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
-from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import foreign_problems, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.log import log_high_water_mark
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
+from scd_pipeline.operations.z_order import z_order_columns
 
 LEAST_HOURS = 168
 """The shortest retention: readers of the last week may still need the files."""
@@ -56,6 +57,7 @@ def maintain(
     run_id: str = "",
     retry: Retry | None = None,
     compacted: Collection[str] | None = None,
+    dimension: Dimension | None = None,
 ) -> tuple[Maintained, ...]:
     """Compact the tables that exist, remove files that no recent version needs, and repeat commits before they expire.
 
@@ -71,6 +73,8 @@ def maintain(
         retry: How write conflicts are retried.
         compacted: The tables to compact and to remove files from, by default all; only the last pipeline commits of the
             others are repeated.
+        dimension: The declaration of the dimension among the tables, if any, which decides on the arrangement of its
+            rows (`z_order`).
 
     Returns:
         The result of each table that exists.
@@ -86,40 +90,52 @@ def maintain(
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_problems(commits))
     existing = [commit.table for commit in commits if commit.exists]
-    return tuple(
-        _maintain_table(
-            warehouse,
+    run = _Maintenance(warehouse, now, retention_hours, run_id, retry or Retry(), compacted, dimension)
+    return tuple(run.maintain_table(name) for name in existing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maintenance:
+    """The arguments of `maintain`, for each of its tables."""
+
+    warehouse: Warehouse
+    now: datetime
+    retention_hours: int | None
+    run_id: str
+    retry: Retry
+    compacted: Collection[str] | None
+    dimension: Dimension | None
+
+    def maintain_table(self, name: str) -> Maintained:
+        warehouse = self.warehouse
+        if name.endswith(HISTORY_SUFFIX):
+            # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
+            with_retries(
+                name,
+                lambda number: _undo_unrecorded_commits(warehouse, name, self.run_id),
+                self.retry,
+                ignore_progress,
+            )
+        before, _ = _files(warehouse, name)
+        if self.compacted is None or name in self.compacted:
+            self._compact(name)
+            _vacuum(warehouse, name, self.retention_hours)
+        renewed = with_retries(
             name,
-            now,
-            retention_hours,
-            run_id,
-            retry or Retry(),
-            is_compacted=compacted is None or name in compacted,
+            lambda number: _repeat_commit(warehouse, name, self.now, self.run_id),
+            self.retry,
+            ignore_progress,
         )
-        for name in existing
-    )
+        return Maintained(name, before, *_files(warehouse, name), renewed)
 
-
-def _maintain_table(
-    warehouse: Warehouse,
-    name: str,
-    now: datetime,
-    retention_hours: int | None,
-    run_id: str,
-    retry: Retry,
-    *,
-    is_compacted: bool,
-) -> Maintained:
-    if name.endswith(HISTORY_SUFFIX):
-        # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
-        with_retries(name, lambda number: _undo_unrecorded_commits(warehouse, name, run_id), retry, ignore_progress)
-    before, _ = _files(warehouse, name)
-    if is_compacted:
-        table = warehouse.writable(name)
-        with_retries(name, lambda number: table.compact(), retry, ignore_progress)
-        _vacuum(warehouse, table, retention_hours)
-    renewed = with_retries(name, lambda number: _repeat_commit(warehouse, name, now, run_id), retry, ignore_progress)
-    return Maintained(name, before, *_files(warehouse, name), renewed)
+    def _compact(self, name: str) -> None:
+        """Compact a table; arrange the rows of a large dimension, unless none was written since they were arranged."""
+        table = self.warehouse.writable(name)
+        columns: tuple[str, ...] = ()
+        if self.dimension is not None and self.dimension.name == name.removesuffix(HISTORY_SUFFIX):
+            columns = z_order_columns(self.dimension, table.read().count())
+        if not (columns and table.is_z_ordered(table.last_commit().table_version)):
+            with_retries(name, lambda number: table.compact(columns), self.retry, ignore_progress)
 
 
 def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
@@ -129,7 +145,8 @@ def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
     return int(files), int(size)
 
 
-def _vacuum(warehouse: Warehouse, table: Table, retention_hours: int | None) -> None:
+def _vacuum(warehouse: Warehouse, name: str, retention_hours: int | None) -> None:
+    table = warehouse.writable(name)
     current = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
     hours = max(current, LEAST_HOURS) if retention_hours is None else retention_hours
     if current != hours:

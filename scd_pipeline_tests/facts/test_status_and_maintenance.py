@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -202,6 +203,30 @@ def test_maintenance_compacts_some_tables_and_renews_the_commits_of_all(
     assert files[""][0] > files[""][1] == 1
     assert files["_changes"] == (2, 2)
     assert all(result.renewed for result in results)
+
+
+@requirement("F46")
+@pytest.mark.slow
+def test_only_maintenance_arranges_rows_and_not_twice(
+    spark: SparkSession, declared: Declarations, warehouse: Path
+) -> None:
+    store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
+    large = replace(customer, z_order="always")
+    for delivery in select_deliveries(customer, spark):
+        load(store, large, [delivery])
+    table = store.table(customer.name)
+
+    def arranged() -> list[str]:
+        history = spark.sql(f"DESCRIBE HISTORY {table.identifier}").where("operation = 'OPTIMIZE'")
+        return [row["operationParameters"]["zOrderBy"] for row in history.collect()]
+
+    assert arranged() == []
+    before = reading.history(store, customer).orderBy("id", "version").collect()
+    for dimension in (customer, large, large):
+        maintain(store, table_names(customer.name), now=NOW, dimension=dimension)
+    assert arranged() == ['["id"]', "[]"]
+    assert reading.history(store, customer).orderBy("id", "version").collect() == before
+    assert load(store, large, select_deliveries(customer, spark)).rows == {}
 
 
 @pytest.mark.slow

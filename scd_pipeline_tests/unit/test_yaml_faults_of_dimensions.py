@@ -88,6 +88,10 @@ FLAT | attributes: | rapid_change_limit: 0.5\nattributes:
 SNAPSHOT | attributes: | partition_by: birthday\nattributes:
 6 | partition_by | UNKNOWN_OPTION
 
+# z_order
+SNAPSHOT | attributes: | z_order: sometimes\nattributes:
+6 | z_order | NOT_ALLOWED
+
 # deleted_at windows
 SNAPSHOT | attributes: | deleted_at: true\nattributes:
 6 | deleted_at | NOT_APPLICABLE

@@ -398,6 +398,10 @@ def _check_rapid_change_limit(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("NOT_APPLICABLE", "rapid_change_limit", problem, "remove it")
 
 
+def _check_z_order(errors: ErrorCollector, draft: Dimension) -> None:
+    errors.choice("z_order", draft.z_order, ("automatic", "always", "never"))
+
+
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that the options for rows of deleted entities are set only for a table without windows (S33)."""
     errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove"))
@@ -464,6 +468,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_regulated,
     _check_single_type,
     _check_rapid_change_limit,
+    _check_z_order,
     _check_deletes,
     _check_times,
 )

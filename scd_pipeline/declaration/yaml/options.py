@@ -112,6 +112,7 @@ DIMENSION: Options = {
     "regulated": Kind.FLAG,
     "single_scd_type": Kind.FLAG,
     "rapid_change_limit": Kind.NUMBER,
+    "z_order": Kind.TEXT,
     "surrogate": Kind.TEXT,
     "history_table": Kind.FLAG,
     "column_names": Kind.SECTION,
