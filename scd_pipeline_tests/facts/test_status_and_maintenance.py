@@ -139,7 +139,7 @@ def test_status_reports_no_lag_after_all_loads(statuses: dict[str, Status]) -> N
     assert tables(statuses["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
-@requirement("F44")
+@requirement("F44", "F65")
 @pytest.mark.slow
 def test_maintenance_reduces_files_and_preserves_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path

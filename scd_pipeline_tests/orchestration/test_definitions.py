@@ -81,7 +81,7 @@ def test_columns_of_a_fact_are_described_by_their_roles(specs: dict[dg.AssetKey,
     }
 
 
-@requirement("F48")
+@requirement("F48", "F65")
 def test_all_ops_of_a_table_share_its_pool() -> None:
     """Loads, checks and maintenance: one writer, and no VACUUM during a load."""
     for name in ("dim_legislator", "fct_committee_seat"):

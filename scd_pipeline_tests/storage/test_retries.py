@@ -34,7 +34,7 @@ class FailingAttempt:
         return with_retries("dim_x", self, Retry(sleep=self.waits.append, random=lambda: share), ignore_progress)
 
 
-@requirement("F50")
+@requirement("F50", "F65")
 @pytest.mark.parametrize(("failures", "waits"), [(0, []), (1, [1.0]), (4, [1.0, 2.1, 4.2, 8.3])])
 def test_waits_grow_with_each_conflict(failures: int, waits: list[float]) -> None:
     attempt = FailingAttempt(failures)

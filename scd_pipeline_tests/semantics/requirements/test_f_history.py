@@ -54,7 +54,7 @@ def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_ta
 
 
 @pytest.mark.slow
-@requirement("F26")
+@requirement("F26", "F65")
 def test_no_version_of_the_table_has_two_current_versions_or_none(own_tables: OwnTables) -> None:
     """A reader sees one of the table's versions: P1 has one current version in each, apart from its absence."""
     table = loaded_by_delivery(own_tables).table("dim_player")
