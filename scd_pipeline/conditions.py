@@ -40,8 +40,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "change per key",
     ),
     "NO_ROW_ORDER": Condition(
-        "the rows of {input} have no fixed order; expected a fixed order, because `ties: last_row` is declared",
-        "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `last_row`",
+        "the rows of {input} have no fixed order; expected a fixed order, because the declared `ties` depend on it",
+        "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `ties`",
     ),
     "NO_TIME": Condition(
         "{reason}; expected `at`, a date in the name, or a feed with `effective_at`",

@@ -24,6 +24,7 @@ NO_TIME = "missing effective_at"
 TOO_EARLY = "before the beginning"
 TOO_LATE = "at or after the open end"
 OUTSIDE_SCOPE = "outside scope"
+BY_ROW_ORDER = ("first_row", "last_row")
 UNORDERED = "UNORDERED_CHANGES"
 RETIRE_GUARD = "RETIRE_GUARD"
 
@@ -331,18 +332,19 @@ def tie_rule(dim: Dim, batch: Batch) -> str:
 
 
 def decisive(dim: Dim, batch: Batch, rows: Sequence[Row]) -> list[Row]:
-    """S5: the rows of one position that the tie rule keeps, in the order of the file."""
+    """S5: the rows of one position that the tie rule keeps, in the order of the file, or in reverse for `first_row`."""
     rule = tie_rule(dim, batch)
     if rule == "delete_wins" and any(row.kind == "delete" for row in rows):
         return [row for row in rows if row.kind == "delete"]
-    if rule == "last_row":
+    if rule in BY_ROW_ORDER:
+        rows = rows[::-1] if rule == "first_row" else rows
         return [row for row in rows if row.kind == rows[-1].kind]
     return list(rows)
 
 
 def contradict(dim: Dim, batch: Batch, rows: Sequence[Row]) -> bool:
     """S5: whether rows of one position differ in an attribute, or delete and do not, and no tie rule resolves it."""
-    if tie_rule(dim, batch) == "last_row":
+    if tie_rule(dim, batch) in BY_ROW_ORDER:
         return False
     rows = decisive(dim, batch, rows)
     values_by_name: dict[str, set[Any]] = {}
@@ -472,7 +474,7 @@ def merged(dim: Dim, batch: Batch, rows: Sequence[Row]) -> Statement:
     rows = decisive(dim, batch, rows)
     values = {name: value for row in rows for name, value in provided(dim, batch, row).items()}
     reason = min((row.reason for row in rows if row.reason is not None), default=None)
-    if tie_rule(dim, batch) == "last_row":
+    if tie_rule(dim, batch) in BY_ROW_ORDER:
         reason = rows[-1].reason
     time = row_time(batch, rows[0])
     assert time is not None

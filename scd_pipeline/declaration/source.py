@@ -13,7 +13,9 @@ from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arg
 
 Kind = Literal["snapshot", "feed"]
 Default = str | int | float | bool
+Ties = Literal["reject", "delete_wins", "first_row", "last_row"]
 Unit = Literal["s", "ms", "us"]
+TIES: tuple[str, ...] = get_args(Ties)
 UNITS: tuple[str, ...] = get_args(Unit)
 
 DATED_PLACEHOLDERS = ("date", "datetime")
@@ -77,7 +79,7 @@ class Channel:
       a count of `effective_at_unit` since 1970; `effective_at_round` cuts off digits beyond microseconds (S4)
     - `sequence`: column that orders changes of equal time, of type `sequence_type` (S5)
     - `ties`: what happens if nothing orders two changes of one batch (S5): the batch is rejected, or `delete_wins`, or
-      the `last_row` of the file wins
+      the `first_row` or the `last_row` of the file wins
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
     """
 
@@ -94,7 +96,7 @@ class Channel:
     effective_at_round: bool = False
     sequence: str | None = None
     sequence_type: Literal["bigint", "timestamp"] = "bigint"
-    ties: Literal["reject", "delete_wins", "last_row"] = "reject"
+    ties: Ties = "reject"
     reason: str | None = None
     actor: str | None = None
     correlation_id: str | None = None
@@ -108,6 +110,11 @@ class Channel:
     def reader_options(self) -> dict[str, str]:
         """The reader options by name."""
         return dict(self.options)
+
+    @property
+    def has_row_order(self) -> bool:
+        """Whether the order of a file's rows decides between changes that nothing else orders (S5)."""
+        return self.ties in ("first_row", "last_row")
 
     @property
     def placeholder(self) -> str | None:

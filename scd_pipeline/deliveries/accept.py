@@ -28,7 +28,7 @@ from scd_pipeline.deliveries.pending import PendingDelivery
 from scd_pipeline.deliveries.read import ReadResult, compute_deliveries, compute_narrowed, open_deliveries
 from scd_pipeline.deliveries.result import BatchResult, ChangeCounts
 from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
-from scd_pipeline.deliveries.ties import drop_deleted_ties, find_conflicts, merge_ties, merge_ties_by_last_row
+from scd_pipeline.deliveries.ties import drop_deleted_ties, find_conflicts, merge_ties, merge_ties_by_row_order
 from scd_pipeline.errors import BatchRejected, SourceDataError
 from scd_pipeline.expressions import col, key_text
 from scd_pipeline.frames import local_frame, union_all
@@ -399,7 +399,7 @@ def _measure(read: ReadResult, dimension: Dimension) -> list[PendingDelivery]:
         for d in readable
         if d.batch.scope_columns and d.batch.scope is None
     }
-    in_file_order = sorted({f"{d.batch.source}/{d.batch.channel}" for d in readable if d.channel.ties == "last_row"})
+    in_file_order = sorted({f"{d.batch.source}/{d.batch.channel}" for d in readable if d.channel.has_row_order})
     contents = summarize_batches(read.rows, scopes, in_file_order, dimension)
     if None in contents:
         raise SourceDataError("UNASSIGNED_FILES", dimension.name, rows=contents[None].rows)
@@ -457,7 +457,12 @@ def _collapse_without_deleted(rows: DataFrame, dimension: Dimension) -> DataFram
     return merge_ties(drop_deleted_ties(rows, dimension), dimension)
 
 
-_WITHOUT_TIES = {"reject": merge_ties, "delete_wins": _collapse_without_deleted, "last_row": merge_ties_by_last_row}
+_WITHOUT_TIES = {
+    "reject": merge_ties,
+    "delete_wins": _collapse_without_deleted,
+    "first_row": merge_ties_by_row_order,
+    "last_row": merge_ties_by_row_order,
+}
 
 
 def _unordered_keys(rows: DataFrame, measured: Sequence[PendingDelivery], dimension: Dimension) -> dict[str, str]:

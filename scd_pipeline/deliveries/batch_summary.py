@@ -72,7 +72,7 @@ def summarize_batches(
 ) -> dict[str | None, BatchContent]:
     """Return the content of each batch by its tag.
 
-    The hash does not depend on the order of the rows, except among rows whose ties the last row of a file decides:
+    The hash does not depend on the order of the rows, except among rows whose ties their order decides:
     their order is part of what they assert (S5, S34).
 
     The cost is one pass, and a shuffle of a hash of each row's key and time. Only if two of these hashes are equal, the
@@ -81,7 +81,7 @@ def summarize_batches(
     Args:
         rows: Conformed rows.
         scopes: The scope columns of channels (source/channel) whose deliveries cover what they contain.
-        in_file_order: The channels (source/channel) in which the last row of a file decides ties.
+        in_file_order: The channels (source/channel) in which the order of a file's rows decides ties.
         dimension: The declaration.
     """
     contents, may_have_ties = _counted(rows, scopes, dimension)

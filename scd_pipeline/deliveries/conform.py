@@ -84,15 +84,14 @@ def conform(
 
     Returns:
         The columns of change records, `_scd_hash`, `_key_readable`, `_scd_nulled`, and `_scd_row_order`, which is NULL
-        unless the last row of a file decides ties.
+        unless the first or the last row of a file decides ties; the deciding row has the greatest.
 
     Raises:
         AnalysisException: An expression of the declaration names a column that the frame lacks.
     """
     values = _values(mapping, source, channel, dimension)
     cast_problems = F.concat_ws("; ", *values.problems).alias(_CAST_PROBLEMS)
-    row_order = F.col(ROW_ORDER) if channel.ties == "last_row" else F.lit(None).cast(ROW_ORDER_TYPE)
-    record = (mapping.line.alias(LINE), mapping.problem.alias(PROBLEM), row_order.alias(ROW_ORDER))
+    record = (mapping.line.alias(LINE), mapping.problem.alias(PROBLEM), _row_order(channel).alias(ROW_ORDER))
     nulled = values.nulled.alias(NULLED)
     # The text of a row is computed where the row is known to be bad: it costs more than the rest. The columns go there
     # as one struct, because Spark derives constraints for each combination of columns with several names.
@@ -105,6 +104,17 @@ def conform(
     text = F.coalesce(F.col(LINE), _row_text())
     records = _change_record_columns(mapping, source, channel, dimension, text)
     return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
+
+
+def _row_order(channel: Snapshot | Feed) -> Column:
+    """Return the order by which the last one of tied rows decides; NULL if their order does not matter (S5)."""
+    match channel.ties:
+        case "last_row":
+            return F.col(ROW_ORDER)
+        case "first_row":
+            return F.struct(*[(-F.col(ROW_ORDER)[name]).alias(name) for name in ("block", "row")])
+        case _:
+            return F.lit(None).cast(ROW_ORDER_TYPE)
 
 
 # -- Values

@@ -443,13 +443,13 @@ def _parquet_columns(path: Path) -> str:
 def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> DataFrame:
     """Return the rows of the members as delivered; `_scd_file` has the file of each row if there are several.
 
-    If the last row of a position wins (S5), `_scd_row_order` has the place of each row in its file.
+    If the first or the last row of a position wins (S5), `_scd_row_order` has the place of each row in its file.
 
     Raises:
         _Unreadable: The order of the rows is not the same at each read.
     """
     first = members[0]
-    is_in_order = first.channel.ties == "last_row"
+    is_in_order = first.channel.has_row_order
     if first.delivery.frame is not None:
         return _to_spark_frame(spark, first.delivery.frame, is_in_order=is_in_order)
     if not _is_read_by_path(first):

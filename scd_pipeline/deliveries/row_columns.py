@@ -18,7 +18,8 @@ KEY_READABLE = "_key_readable"
 NULLED = "_scd_nulled"
 """The number of values of a row that are NULL because they do not cast (`on_bad_value: null`)."""
 ROW_ORDER = "_scd_row_order"
-"""The position of a row in its file if the channel's tie rule depends on it: a struct that can be sorted (S5)."""
+"""The position of a row in its file if the channel's tie rule depends on it: a struct that can be sorted (S5). It is
+negative if the first row decides."""
 ROW_ORDER_TYPE = "struct<block:bigint,row:bigint>"
 RESERVED = (DELIVERY, LINE, PROBLEM, HASH)
 """Names of delivered columns that are never read."""

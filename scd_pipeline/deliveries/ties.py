@@ -55,8 +55,8 @@ def merge_ties(rows: DataFrame, dimension: Dimension) -> DataFrame:
     return _merge(rows, dimension, merged)
 
 
-def merge_ties_by_last_row(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Merge each tie into one row, as its last row in the file decides (S5).
+def merge_ties_by_row_order(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Merge each tie into one row, as the last one in `_scd_row_order` decides: the last or first of the file (S5).
 
     If the last row is a delete, the others assert nothing; otherwise each attribute has the value of the last row that
     provides it. Reason, actor and correlation id are those of the last row.

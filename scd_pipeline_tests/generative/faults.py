@@ -159,13 +159,13 @@ _ORDER = (
         "first_row_decides",
         "S5",
         "store pass, machine pass",
-        _in("ties.merge_ties_by_last_row", renamed(call("max_by", "KIND"), "min_by")),
+        _in("ties.merge_ties_by_row_order", renamed(call("max_by", "KIND"), "min_by")),
     ),
     _fault(
         "last_row_decides_for_attributes_not_provided",
         "S5",
         "store pass",
-        _in("ties.merge_ties_by_last_row", replaced(call("when"), "_1")),
+        _in("ties.merge_ties_by_row_order", replaced(call("when"), "_1")),
     ),
     _fault(
         "delete_does_not_win",

@@ -43,7 +43,7 @@ def _shuffled(scenario: World, rng: random.Random) -> list[Batch]:
     """The batches in another order, some twice, with shuffled rows unless the last row has precedence (S5)."""
     batches = [
         batch
-        if o.tie_rule(scenario.dim, batch) == "last_row"
+        if o.tie_rule(scenario.dim, batch) in o.BY_ROW_ORDER
         else replace(batch, rows=tuple(rng.sample(batch.rows, len(batch.rows))))
         for batch in scenario.batches
     ]

@@ -125,9 +125,10 @@ RULES: dict[str, Rule] = {
             "`ties: last_row`: each attribute has the value of the last row of the file that provides it. If the last "
             "row is a delete, the other rows of its position have no effect; otherwise the deletes among them have "
             "none. The order of these rows is then part of the batch's content.",
-            "`last_row` needs rows whose order is the same at each read: those of one file, or of a pandas or Arrow "
-            "frame. With a table the declaration is invalid; several files or a Spark frame are rejected when they "
-            "are delivered.",
+            "`ties: first_row`: likewise, with the first row of the file in place of the last one.",
+            "`first_row` and `last_row` need rows whose order is the same at each read: those of one file, or of a "
+            "pandas or Arrow frame. With a table the declaration is invalid; several files or a Spark frame are "
+            "rejected when they are delivered.",
         ),
     ),
     "S6": Rule(

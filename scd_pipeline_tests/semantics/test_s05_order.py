@@ -316,6 +316,8 @@ BY_ROWS = declare(
     """
 )
 
+BY_FIRST_ROW = declare(BY_ROWS.text.replace("last_row", "first_row").replace("by_rows", "by_first_row"))
+
 
 @rule("S5")
 @case
@@ -408,6 +410,59 @@ def test_with_ties_last_row_the_last_row_of_a_snapshot_has_precedence() -> Case:
             | 1        | 2024-01-01 | 1  | Bonn | a     |
             | 1        | 2024-01-01 | 2  | Ulm  | c     |
             | 1        | 2024-01-01 | 1  | Kiel | NULL  |
+            """
+        ),
+        becomes="""
+        | id | city | email | version |
+        | 1  | Kiel | NULL  | 1       |
+        | 2  | Ulm  | c     | 1       |
+        """,
+    )
+
+
+@rule("S5")
+@requirement("X15")
+@case
+def test_with_ties_first_row_the_first_row_has_precedence() -> Case:
+    """The first row of entity 1 provides no email, so that of the row after it is used. Its reason is the record's."""
+    return Case(
+        BY_FIRST_ROW,
+        feed(
+            """
+            | delivery | id | time       | op | city | email | reason |
+            | 1        | 1  | 2024-01-01 |    | Jena | NULL  | z      |
+            | 1        | 2  | 2024-01-01 |    | Ulm  | c     |        |
+            | 1        | 1  | 2024-01-01 |    | Kiel | b     | y      |
+            | 1        | 1  | 2024-01-01 | D  |      |       |        |
+            | 1        | 2  | 2024-01-01 | D  |      |       |        |
+            | 1        | 1  | 2024-01-01 |    | Bonn | a     | x      |
+            | 1        | 3  | 2024-01-01 | D  |      |       |        |
+            | 1        | 3  | 2024-01-01 |    | Ulm  | c     |        |
+            """
+        ),
+        becomes="""
+        | id | city | email | effective_from | effective_to | change_reason |
+        | 1  | Jena | b     | 2024-01-01     | OPEN         | z             |
+        | 2  | Ulm  | c     | 2024-01-01     | OPEN         | source_load   |
+        """,
+        results="""
+        | batch        | outcome  | code | rows | new |
+        | crm/feed/1/1 | accepted | ''   | 8    | 2   |
+        """,
+    )
+
+
+@rule("S5")
+@case
+def test_with_ties_first_row_the_first_row_of_a_snapshot_has_precedence() -> Case:
+    return Case(
+        BY_FIRST_ROW,
+        snapshots(
+            """
+            | delivery | at         | id | city | email |
+            | 1        | 2024-01-01 | 1  | Kiel | NULL  |
+            | 1        | 2024-01-01 | 2  | Ulm  | c     |
+            | 1        | 2024-01-01 | 1  | Bonn | a     |
             """
         ),
         becomes="""

@@ -203,7 +203,7 @@ deleted rows: 'drop' is not allowed; allowed: keep, remove
 unit: 'sec' is not allowed; allowed: s, ms, us
 format unknown: 'excel' is not allowed; allowed: parquet, csv, json, delta
 sequence type: 'int' is not allowed; did you mean bigint? allowed: bigint, timestamp
-ties: 'last' is not allowed; did you mean last_row? allowed: reject, delete_wins, last_row
+ties: 'last' is not allowed; did you mean last_row? allowed: reject, delete_wins, first_row, last_row
 effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
 nulls unknown choice: 'ignore' is not allowed; allowed: value, not_provided
 updates: 'few' is not allowed; allowed: full, partial
@@ -231,7 +231,8 @@ versions of csv: csv has no versions; write delta, or remove `versions`
 partition of csv: csv has no partitions that can be relied on; write delta or parquet, or remove `partition`
 ties by deletes that are not declared: no row of this feed is a delete; name their condition in `deletes`, or remove
   `ties`
-ties by deletes of a snapshot: no row of this snapshot is a delete; write reject or last_row, or remove `ties`
+ties by deletes of a snapshot: no row of this snapshot is a delete; write reject, first_row or last_row, or
+  remove `ties`
 ties by the order of a table: the rows of a table have no order; name a column that orders them in `sequence`, or
   deliver files
 

@@ -47,7 +47,7 @@ PROBLEMS = """
 | dimension | {sources: {crm: {snapshot: {pth: a}}}}                | sources.crm.snapshot.pth          |
 | dimension | {sources: {crm: {snapshot: {format: xls}}}}           | sources.crm.snapshot.format       |
 | dimension | {sources: {crm: {snapshot: {retire_guard: 0.1}}}}     | sources.crm.snapshot.retire_guard |
-| dimension | {sources: {crm: {feed: {ties: first_row}}}}           | sources.crm.feed.ties             |
+| dimension | {sources: {crm: {feed: {ties: any_row}}}}             | sources.crm.feed.ties             |
 | dimension | {sources: {crm: {feed: {}, retire_guard: {shar: 1}}}} | sources.crm.retire_guard.shar     |
 | dimension | {sources: {crm: {feed: {}, columns: {a: {form: A}}}}} | sources.crm.columns.a.form        |
 | dimension | {sources: {crm: {feed: {}, columns: {a: 5}}}}         | sources.crm.columns.a             |

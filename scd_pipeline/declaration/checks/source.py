@@ -15,6 +15,7 @@ from scd_pipeline.declaration.patterns import pattern_problem
 from scd_pipeline.declaration.source import (
     DATED_PLACEHOLDERS,
     PLACEHOLDERS,
+    TIES,
     UNITS,
     Channel,
     Column,
@@ -207,11 +208,13 @@ def _check_time_reading(
 
 def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) -> None:
     """Check that the channel has what a rule for ties needs: deletes, or a repeatable order of rows."""
-    errors.choice(field, channel.ties, ("reject", "delete_wins", "last_row"))
+    errors.choice(field, channel.ties, TIES)
     if channel.ties == "delete_wins" and not (isinstance(channel, Feed) and channel.deletes):
-        fix = "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject or last_row"
+        fix = (
+            "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject, first_row or last_row"
+        )
         errors.add("NOT_APPLICABLE", field, f"no row of this {channel.kind} is a delete", f"{fix}, or remove `ties`")
-    if channel.ties == "last_row" and (channel.format == "delta" or channel.partition is not None):
+    if channel.has_row_order and (channel.format == "delta" or channel.partition is not None):
         fix = "name a column that orders them in `sequence`, or deliver files"
         errors.add("NOT_APPLICABLE", field, "the rows of a table have no order", fix)
 
