@@ -32,6 +32,8 @@ concurrency:
   pools:
     granularity: op # one writer per table
     default_limit: 1
+run_queue:
+  dequeue_interval_seconds: 1 # instead of 5: how long a run may wait before it starts
 run_monitoring:
   enabled: true
   free_slots_after_run_end_seconds: 300 # a run that failed or was terminated releases its table
