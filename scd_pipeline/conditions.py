@@ -402,6 +402,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "TABLE_NOT_FOUND": Condition(
         "the table does not exist in {warehouse}; expected a table that was loaded", "did you mean {nearest}?"
     ),
+    "LOG_EXISTS": Condition(
+        "it has the change log {log}; expected a table without one, because only a log shows what the rows should be",
+        "omit `without_log`",
+    ),
     "RETENTION_TOO_SHORT": Condition(
         "a retention of {hours} hours would remove files that running readers need; expected {least} hours or more",
         "raise the retention",

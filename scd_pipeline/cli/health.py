@@ -83,11 +83,14 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
 @click.command()
 @click.argument("dimension", metavar="DIMENSION", shell_complete=complete_tables)
 @click.option("--dry-run", is_flag=True, help="Show the rows that differ, and write nothing.")
+@click.option("--without-log", is_flag=True, help="Repair a table without change log: end overlapping versions.")
 @click.option("--actor", default="", metavar="NAME", help="Person who repairs, for the audit [the user's name].")
 @click.option("--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [repair].")
 @with_settings
 @with_output
-def repair(settings: Settings, *, dimension: str, dry_run: bool, actor: str, reason: str, output: Output) -> ExitCode:
+def repair(
+    settings: Settings, *, dimension: str, dry_run: bool, without_log: bool, actor: str, reason: str, output: Output
+) -> ExitCode:
     """Replace the rows of a dimension that differ from its change log.
 
     Use it if another program has changed rows: afterwards, the table has the rows that a rebuild would give it, and
@@ -104,6 +107,7 @@ def repair(settings: Settings, *, dimension: str, dry_run: bool, actor: str, rea
             actor=actor or f"user:{getpass.getuser()}",
             reason=reason,
             dry_run=dry_run,
+            without_log=without_log,
         )
         rows = collect(result.differences, _PRINTED_DIFFERENCES if output.is_table else 0)
     if rows.values or not output.is_table:

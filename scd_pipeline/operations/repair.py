@@ -21,13 +21,15 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import to_declared_columns
+from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import SetupError
+from scd_pipeline.errors import PipelineCommitMissing, SetupError, UsageError
 from scd_pipeline.expressions import col
 from scd_pipeline.frames import checkpoint, union_all
 from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE, changed_columns, differing_pairs
 from scd_pipeline.history.keys import RESERVED_KEYS
+from scd_pipeline.history.overlaps import without_overlaps
 from scd_pipeline.history.schema import dimension_columns
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.history.transitions import CHANGED_COLUMNS
@@ -85,12 +87,16 @@ def repair(
     reason: str = "repair",
     run_id: str = "",
     dry_run: bool = False,
+    without_log: bool = False,
     retry: Retry | None = None,
 ) -> Repair:
     """Replace the rows of a dimension that differ from its change log, and record that in the audit.
 
     Afterwards, the table has applied the whole log, and loads accept the commits of the other program. The cost is that
     of a rebuild: the whole log and the whole table are read. Only rows that differ are written.
+
+    A table that has no change log is compared with its own versions `without_overlaps`. It may be a table of another
+    program, with the columns that the declaration describes.
 
     Args:
         warehouse: The warehouse.
@@ -100,17 +106,19 @@ def repair(
         reason: The reason, for the audit.
         run_id: The run, for the commits.
         dry_run: Whether to write nothing.
+        without_log: Whether the dimension has no change log.
         retry: How write conflicts are retried.
 
     Raises:
         SetupError: The dimension or its change log does not exist.
+        UsageError: The dimension has a change log, `without_log`.
         ForeignCommitError: Another program changed the change log or the audit, which a repair does not correct.
         HighWaterMarkError: The change log was lost.
         RetriesExhausted: Every attempt met a write conflict.
     """
 
     def attempt() -> Repair:
-        stored = _read(warehouse, dimension)
+        stored = _read(warehouse, dimension, without_log=without_log)
         differences = _differences(stored.pairs, stored.dimension)
         counts = {row[ACTION]: int(row["count"]) for row in differences.groupBy(ACTION).count().collect()}
         result = Repair(dimension.name, counts, differences)
@@ -120,13 +128,13 @@ def repair(
         return replace(result, commit=_write(warehouse, stored, run_id))
 
     result = with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
-    if result.commit is not None:
+    if result.commit is not None and not without_log:
         record(warehouse, dimension, run_id=run_id, retry=retry)
     return result
 
 
-def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
-    """Read the tables and compare them with the rows that the change log gives.
+def _read(warehouse: Warehouse, dimension: Dimension, *, without_log: bool) -> _Stored:
+    """Read the tables and compare them with the rows that the change log gives, or with versions without overlaps.
 
     Raises:
         SetupError: The dimension or its change log does not exist.
@@ -134,14 +142,20 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
         HighWaterMarkError: The change log was lost.
     """
     names = _tables(dimension)
-    newest = {name: warehouse.table(name).newest() for name in names}
+    newest = {name: _newest(warehouse.table(name), is_foreign=without_log) for name in names}
     log = open_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
-    if missing := [*(names.keys() - existing.keys()), *([] if log.exists else [log.table.name])]:
+    if missing := [*(names.keys() - existing.keys()), *([] if log.exists or without_log else [log.table.name])]:
         raise SetupError("TABLE_NOT_LOADED", dimension.name, table=missing[0], warehouse=warehouse.location)
+    if without_log and log.exists:
+        raise UsageError("LOG_EXISTS", dimension.name, log=log.table.name)
     commits = {name: table.commit for name, table in existing.items()}
-    raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))
-    expected = checkpoint(_expected_rows(warehouse, log))
+    if without_log:
+        rows = [to_declared_columns(table.rows, log.dimension) for table in existing.values()]
+        expected = checkpoint(without_overlaps(union_all(rows), log.dimension))
+    else:
+        raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))
+        expected = checkpoint(_expected_rows(warehouse, log))
     pairs = []
     for name, condition in names.items():
         rows = to_declared_columns(existing[name].rows, log.dimension)
@@ -149,6 +163,17 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
         differing = differing_pairs(rows, expected.where(condition), log.dimension)
         pairs.append(differing.withColumn(_IN_TABLE, F.lit(name)))
     return _Stored(log.dimension, log, commits, checkpoint(union_all(pairs)))
+
+
+def _newest(table: Table, *, is_foreign: bool) -> TableVersion | None:
+    """Return the table at its newest version, also if it may be foreign, so that it has no pipeline commit."""
+    try:
+        return table.newest()
+    except PipelineCommitMissing:
+        if not is_foreign:
+            raise
+        version = int(table.spark.sql(f"DESCRIBE HISTORY {table.identifier} LIMIT 1").collect()[0]["version"])
+        return TableVersion(PipelineCommit(table.name, 0, newest=version), table.read(version))
 
 
 def _tables(dimension: Dimension) -> dict[str, Column]:
@@ -197,7 +222,7 @@ def _append_audit(
 def _write(warehouse: Warehouse, stored: _Stored, run_id: str) -> PipelineCommit:
     """Write what differs, one commit for each table, and return the last one."""
     log, key = stored.log.commit, stored.dimension.surrogate_key
-    marks = log_mark(log, log.number)
+    marks = log_mark(log, log.number) if log.exists else {}
     commit = stored.commits[stored.dimension.name]
     for name in _tables(stored.dimension):
         table, last = warehouse.writable(name), stored.commits[name]

@@ -9,12 +9,13 @@ import pytest
 
 from scd_pipeline import reading
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ForeignCommitError
+from scd_pipeline.errors import ForeignCommitError, UsageError
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
 SILVER = "FROM {t} WHERE tier = 'Silver'"
@@ -87,6 +88,47 @@ def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> 
     assert (entry["player_id"], entry["player_key_old"], entry["player_key_new"]) == ("x", 8, None)
     assert entry["old_values"]["tier"] == "Silver"
     assert entry["new_values"] is None
+
+
+@requirement("F30")
+def test_versions_of_a_table_without_a_log_end_where_the_next_one_begins(opened: Warehouse) -> None:
+    """The table is one of another program: p has two current versions, q an end that is NULL, r one row twice."""
+    table = opened.table("dim_player").identifier
+    opened.spark.sql(
+        f"CREATE TABLE {table} (player_key BIGINT, player_id STRING, tier STRING, effective_from TIMESTAMP, "
+        "effective_to TIMESTAMP, current_flag BOOLEAN, version INT, last_updated TIMESTAMP) USING delta"
+    )
+    opened.spark.sql(
+        f"""INSERT INTO {table} VALUES
+        (1, 'p', 'Bronze', '2019-03-01', '9999-12-31 23:59:59', true, 1, '2019-03-01'),
+        (2, 'p', 'Silver', '2019-06-01', '9999-12-31 23:59:59', true, 2, '2019-06-01'),
+        (3, 'q', 'Bronze', '2019-03-01', NULL, true, 1, '2019-03-01'),
+        (4, 'r', 'Bronze', '2019-03-01', '2019-04-01', false, 1, '2019-03-01'),
+        (5, 'r', 'Iron', '2019-03-01', '2019-04-01', false, 1, '2019-03-02'),
+        (6, 's', 'Gold', '2019-03-01', '9999-12-31 23:59:59', true, 1, '2019-03-01')"""
+    )
+    plan = repair(opened, PLAYER, now=NOW, actor="ann", without_log=True, dry_run=True)
+    assert dict(plan.rows) == {"overwrite": 2, "remove": 1}
+    repair(opened, PLAYER, now=NOW, actor="ann", without_log=True)
+    assert_same_rows(
+        """
+        | player_id | tier   | effective_from | effective_to        | current_flag | version |
+        | p         | Bronze | 2019-03-01     | 2019-06-01          | False        | 1       |
+        | p         | Silver | 2019-06-01     | 9999-12-31 23:59:59 | True         | 2       |
+        | q         | Bronze | 2019-03-01     | 9999-12-31 23:59:59 | True         | 1       |
+        | r         | Iron   | 2019-03-01     | 2019-04-01          | False        | 1       |
+        | s         | Gold   | 2019-03-01     | 9999-12-31 23:59:59 | True         | 1       |
+        """,
+        opened.table("dim_player").read().toArrow().to_pylist(),
+    )
+    repeated = repair(opened, PLAYER, now=NOW, actor="ann", without_log=True)
+    assert (dict(repeated.rows), repeated.commit) == ({}, None)
+
+
+def test_a_table_with_a_log_is_not_repaired_without_it(played: Warehouse) -> None:
+    with pytest.raises(UsageError) as caught:
+        repair(played, PLAYER, now=NOW, actor="ann", without_log=True)
+    assert caught.value.code == "LOG_EXISTS"
 
 
 def test_both_tables_of_a_dimension_are_repaired(opened: Warehouse) -> None:

@@ -100,8 +100,8 @@ ROWS: dict[str, Row] = {
     "F28": Row("A check finds entities with two current versions, after each run and daily."),
     "F29": Row("The causes of duplicates: two writers, the restart of a failed run, SQL by hand."),
     "F30": Row(
-        "A command repairs a table from its log, in one commit, audited, with a dry run.",
-        "A table that this package did not create, and that has no change log, is not repaired.",
+        "A command repairs a table from its log, in one commit, audited, with a dry run; without a log it keeps the "
+        "version with the latest `effective_from` and closes the others."
     ),
     "F31": Row("Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected."),
     "F32": Row("Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps."),
