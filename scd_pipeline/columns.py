@@ -21,6 +21,8 @@ DELETED_AT = "deleted_at"
 
 DEFAULT_REASON = "source_load"
 """The `change_reason` of a change for which its source gives none."""
+DEFAULT_DELETE_REASON = "deleted_in_source"
+"""The reason of a delete, in the audit, for which its source gives none."""
 
 # Columns of the change log and of change records.
 KIND = "_kind"

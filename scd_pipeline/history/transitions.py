@@ -25,7 +25,14 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import DEFAULT_REASON, EFFECTIVE_AT, EFFECTIVE_FROM, VERSION, attribute_types
+from scd_pipeline.columns import (
+    DEFAULT_DELETE_REASON,
+    DEFAULT_REASON,
+    EFFECTIVE_AT,
+    EFFECTIVE_FROM,
+    VERSION,
+    attribute_types,
+)
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, array_where, col, to_comparable, with_columns
@@ -256,7 +263,7 @@ def _transition(
         *_changed_values(values),
         F.col(EFFECTIVE_AT),
         F.coalesce(origin["actor"], F.lit(f"pipeline:{dimension.name}")),
-        F.coalesce(origin["reason"], F.lit(DEFAULT_REASON)),
+        F.coalesce(origin["reason"], F.when(kind == LOGICAL_DELETE, DEFAULT_DELETE_REASON), F.lit(DEFAULT_REASON)),
         origin["delivery"],
         origin["correlation_id"],
     ]

@@ -246,7 +246,8 @@ RULES: dict[str, Rule] = {
             "the same content changes no row.",
             "A version has the delivery, the source and the reason of the last change record at its start that "
             "changed a value. Change records of several sources are ordered by position, then by the source's name.",
-            "The reason is that of the row, otherwise that of its delivery, otherwise `source_load`.",
+            "The reason is that of the row, otherwise that of its delivery, otherwise `source_load`. A delete "
+            "changes no reason of a version; in the audit its own is `deleted_in_source` if its source gives none.",
         ),
     ),
     "S15": Rule(

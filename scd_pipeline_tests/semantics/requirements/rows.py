@@ -81,8 +81,8 @@ ROWS: dict[str, Row] = {
     "F17": Row("Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts."),
     "F18": Row("A new email address opens no version, and is in the Bronze and in the Silver version."),
     "F19": Row(
-        "A delete at 2024-09-01 closes the Silver version; 2024-08-01 still finds it, with the reason of its opening.",
-        "The reason of a delete is `source_load` unless the source gives one.",
+        "A delete at 2024-09-01 closes the Silver version for the reason `deleted_in_source`; 2024-08-01 still finds "
+        "it, with the reason of its opening.",
     ),
     "F20": Row("A return at 2024-11-01 opens version 3 with a new key, after a gap from 2024-09-01."),
     "F21": Row(

@@ -60,6 +60,17 @@ def test_the_walk_of_a_player_has_five_transitions_and_three_versions(walked: Ow
     assert [warehouse.table(name).last_commit().newest for name in warehouse.tables()] == before
 
 
+@requirement("F19", "F25")
+def test_a_delete_has_a_reason_of_its_own_and_leaves_that_of_the_opening(walked: OwnTables) -> None:
+    """The audit has the reason of the delete at 2024-09-01, and the Silver version that of its opening."""
+    audit = records(reading.audit(walked.warehouse, DIMENSION))
+    reasons = {(row["change_type"], f"{row['change_ts']:%Y-%m-%d}"): row["reason"] for row in audit}
+    assert reasons.pop(("LOGICAL_DELETE", "2024-09-01")) == "deleted_in_source"
+    assert set(reasons.values()) == {"source_load"}
+    (silver,) = records(reading.as_of(walked.warehouse, DIMENSION, datetime(2024, 8, 1, tzinfo=timezone.utc)))
+    assert (silver["tier"], silver["change_reason"]) == ("Silver", "source_load")
+
+
 def _transition(row: dict[str, Any]) -> dict[str, Any]:
     is_row_change = row["change_type"] in ("INSERT", "LOGICAL_DELETE")
     changed = None if is_row_change else row["changed_columns"]
