@@ -150,7 +150,10 @@ ROWS: dict[str, Row] = {
     "F61": Row("A late fact gets the version of its event time; a late change re-keys the facts of the moved window."),
     "F62": Row("The threshold in force decides: 10,000 on 2026-12-31, 12,000 from 2027-01-01."),
     "F63": Row("Type 5 is rejected; types 1 and 3 are rejected for a regulated attribute."),
-    "F64": Row("Five symptoms of a history without SCD, each of which is absent here.", NOT_BUILT),
+    "F64": Row(
+        "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
+        "set has later values, two pipelines differ, the table grows without changes.",
+    ),
     "F65": Row("Anti-patterns that other rows exclude: F23, F26, F33, F44, F48, F50, F56."),
     "F66": Row("A version always has a key of its own."),
     "F67": Row("A table with windows never loses rows of deleted entities; a DELETE by hand is found."),

@@ -1,0 +1,84 @@
+"""F64: five symptoms of a history without SCD, each of which is absent here."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from scd_pipeline import reading
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline_tests.facts.players import PLAYER, PLAYS, W, frame, players
+from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+HEADER, *LINES = W.strip().splitlines()
+JULY = dt.datetime(2019, 7, 1, tzinfo=dt.timezone.utc)
+
+
+def records(rows: DataFrame) -> list[dict[str, Any]]:
+    return list(rows.toArrow().to_pylist())
+
+
+@requirement("F64")
+def test_an_old_report_is_unchanged_today(recorded: Warehouse) -> None:
+    """A report of July, and the same report after the player has become Diamond."""
+    report = reading.as_of(recorded, PLAYER, JULY).groupBy("tier").count()
+    before = records(report)
+    ingest_and_apply(recorded, PLAYER, [players("2", f"{HEADER}\n| p | 2024-01-01 | | Diamond | b | 1990 | NULL |")])
+    after = records(reading.as_of(recorded, PLAYER, JULY).groupBy("tier").count())
+    assert before == after == [{"tier": "Silver", "count": 1}]
+    assert [row["tier"] for row in records(reading.current(recorded, PLAYER))] == ["Diamond"]
+
+
+@requirement("F64")
+def test_the_tiers_of_a_player_have_a_history(recorded: Warehouse) -> None:
+    rows = records(reading.history(recorded, PLAYER))
+    assert_same_rows(
+        """
+        | tier   | effective_from | effective_to |
+        | Bronze | 2019-03-01     | 2019-06-01   |
+        | Silver | 2019-06-01     | 2019-10-01   |
+        | Gold   | 2019-12-01     | NULL         |
+        """,
+        rows,
+    )
+
+
+@requirement("F64")
+def test_a_training_set_has_the_tiers_as_of_its_event_times(recorded: Warehouse) -> None:
+    """No row has a value that was not true yet at its time, as the tier Gold of the current version is."""
+    spark = recorded.spark
+    events = spark.createDataFrame(frame(PLAYS)).selectExpr("play", "cast(played_at AS timestamp)", "player_id")
+    rows = records(reading.as_of_join(recorded, events, PLAYER, time="played_at"))
+    assert {row["play"]: row["dim_player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
+
+
+@requirement("F64")
+def test_two_pipelines_have_the_same_rows_and_keys(spark: SparkSession, recorded: Warehouse, tmp_path: Path) -> None:
+    """One has loaded all changes at once, the other one by one, the last one first."""
+    other = Warehouse(spark, tmp_path / "other")
+    for number, line in reversed(list(enumerate(LINES, 1))):
+        ingest_and_apply(other, PLAYER, [players(str(number), f"{HEADER}\n{line}")])
+    origin = {"load_run_id"}  # names the delivery
+    first, second = (
+        [
+            {name: value for name, value in row.items() if name not in origin}
+            for row in records(reading.history(w, PLAYER))
+        ]
+        for w in (recorded, other)
+    )
+    assert_same_rows(first, second)
+
+
+@requirement("F64")
+def test_the_table_does_not_grow_by_what_did_not_change(recorded: Warehouse) -> None:
+    """The changes of the player are delivered again, as a snapshot repeats them each day."""
+    table = recorded.table(PLAYER.name)
+    rows, commit = table.read().count(), table.last_commit().newest
+    for name in ("2", "3"):
+        assert ingest_and_apply(recorded, PLAYER, [players(name, W)]).rows == {}
+    assert (table.read().count(), table.last_commit().newest) == (rows, commit) == (3, commit)
