@@ -199,6 +199,16 @@ CONDITIONS: Mapping[str, Condition] = {
         "or none; the table was not changed",
         "declare another name, or another schema (SCD_SCHEMA) or folder for the tables",
     ),
+    "TABLE_WITHOUT_LOG": Condition(
+        "{table} was not created by this package, so that no change log decides which rows it should have; expected a "
+        "dimension of this package; nothing was written",
+        "end the versions that others follow by `scd repair --without-log` (`without_log=True` in Python)",
+    ),
+    "WINDOW_COLUMNS_MISSING": Condition(
+        "it has no columns {columns}; expected business key, surrogate key, and the start and the end of a validity "
+        "window, with the declared names; nothing was written",
+        "declare the names of its columns (`column_names`), or an attribute of type 2 or 6",
+    ),
     "DELETION_VECTORS_OFF": Condition(
         "deletion vectors are off; expected them on, because replacing rows by key needs them; nothing was written",
         "set the table property {property} to true",
@@ -404,7 +414,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "LOG_EXISTS": Condition(
         "it has the change log {log}; expected a table without one, because only a log shows what the rows should be",
-        "omit `without_log`",
+        "repair it without `--without-log` (`without_log` in Python)",
     ),
     "RETENTION_TOO_SHORT": Condition(
         "a retention of {hours} hours would remove files that running readers need; expected {least} hours or more",

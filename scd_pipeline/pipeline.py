@@ -23,6 +23,7 @@ from scd_pipeline.instants import to_instant
 from scd_pipeline.load.load_plan import LoadPlan
 from scd_pipeline.load.run import LoadResult, load, plan
 from scd_pipeline.operations import check, repair, status
+from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.spark import session
 from scd_pipeline.spark.installation import install
 
@@ -341,6 +342,7 @@ class Pipeline:
         actor: str,
         reason: str = "repair",
         dry_run: bool = False,
+        without_log: bool = False,
         now: Time | None = None,
         run_id: str = "",
     ) -> repair.Repair:
@@ -351,6 +353,8 @@ class Pipeline:
             actor: The person or program that repairs, for the audit.
             reason: The reason, for the audit.
             dry_run: Whether to write nothing.
+            without_log: Whether the table was created by another program and has no change log: each version then
+                ends at the start of the next one at the latest.
             now: The time that the audit records; by default the clock.
             run_id: An id of this run, which is stored with its commits.
 
@@ -358,15 +362,17 @@ class Pipeline:
             The rows that differ, and the commit.
 
         Raises:
-            ScdError: As `operations.repair.repair`.
+            ScdError: As `operations.repair.repair` and `operations.repair_without_log.repair_without_log`.
             UsageError: An argument has a value that cannot be used.
         """
         time = datetime.now(timezone.utc) if now is None else _time("now", now)
         if not isinstance(dimension, Dimension):
             raise UsageError("NOT_A_DIMENSION", "repair", value=display(dimension))
-        return repair.repair(
-            self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run
-        )
+        run = repair_without_log if without_log else repair.repair
+        result = run(self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run)
+        if result.commit is not None:
+            reading.create_views(self.warehouse, [dimension.name], failed=_log.warning)
+        return result
 
     def status(self, *tables: Dimension | Fact, now: Time | None = None) -> status.Status:
         """Report the last and the pending deliveries of each source, and how far each table is behind.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scd_pipeline.cli.console import progress, report
+from scd_pipeline.cli.console import progress, report, warn
 from scd_pipeline.cli.context import Settings, complete_tables, with_output, with_settings
 from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.render import Output, print_table
@@ -83,7 +83,11 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
 @click.command()
 @click.argument("dimension", metavar="DIMENSION", shell_complete=complete_tables)
 @click.option("--dry-run", is_flag=True, help="Show the rows that differ, and write nothing.")
-@click.option("--without-log", is_flag=True, help="Repair a table without change log: end overlapping versions.")
+@click.option(
+    "--without-log",
+    is_flag=True,
+    help="Repair a table of another program, which has no change log: end each version where the next one starts.",
+)
 @click.option("--actor", default="", metavar="NAME", help="Person who repairs, for the audit [the user's name].")
 @click.option("--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [repair].")
 @with_settings
@@ -96,24 +100,30 @@ def repair(
     Use it if another program has changed rows: afterwards, the table has the rows that a rebuild would give it, and
     loads continue. The audit records each row with its old and new values.
     """
-    from scd_pipeline.operations.repair import repair as repair_dimension
+    from scd_pipeline.expressions import quote_name
+    from scd_pipeline.operations.repair import repair as repair_from_log
+    from scd_pipeline.operations.repair_without_log import repair_without_log
+    from scd_pipeline.reading import create_views
 
     declared = settings.declared_dimension(dimension)
-    with settings.open(quick=False) as warehouse, progress(f"comparing {declared.name} with its change log"):
-        result = repair_dimension(
+    run = repair_without_log if without_log else repair_from_log
+    with settings.open(quick=False) as warehouse, progress(f"comparing the rows of {declared.name}"):
+        result = run(
             warehouse,
             declared,
             now=datetime.now(timezone.utc),
             actor=actor or f"user:{getpass.getuser()}",
             reason=reason,
             dry_run=dry_run,
-            without_log=without_log,
         )
-        rows = collect(result.differences, _PRINTED_DIFFERENCES if output.is_table else 0)
+        if result.commit is not None:
+            create_views(warehouse, [declared.name], failed=warn)
+        ordered = result.differences.orderBy(*[quote_name(name) for name in result.differences.columns[1:-1]])
+        rows = collect(ordered, _PRINTED_DIFFERENCES if output.is_table else 0)
     if rows.values or not output.is_table:
         output.write(rows)
     counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
-    state = f"committed {result.commit.number}" if result.commit else "nothing was written"
+    state = "nothing was written" if result.table_version is None else f"table version {result.table_version}"
     _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
     return ExitCode.DONE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -233,7 +234,12 @@ class Table:
         The MERGE takes its transaction from session settings, so it runs in an isolated session: in the
         caller's session, a write of another thread would use the same number.
         """
-        return self._commit(commit, lambda: self._merge(rows, commit, key, removes))
+        assignments = ", ".join(f"t.{quote_name(n)} = s.{quote_name(n)}" for n in self._written_columns(rows))
+        condition = f"t.{quote_name(key)} = s.{quote_name(key)}"
+        matched = f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments}"
+        return self._commit(
+            commit, lambda: self._merge(rows, condition, matched, removes, self._transaction_settings(commit))
+        )
 
     def rewrite(self, rows: DataFrame, commit: PipelineCommit, *, key: str, removes: str) -> PipelineCommit:
         """Delete all rows with the keys of the rows for which `removes` is true, and insert the others, by one MERGE.
@@ -243,7 +249,26 @@ class Table:
         Raises:
             ConflictError: Another writer used its number.
         """
-        return self._commit(commit, lambda: self._merge(rows, commit, key, removes, is_rewrite=True))
+        return self._commit(commit, lambda: self._rewrite(rows, [key], removes, self._transaction_settings(commit)))
+
+    def rewrite_foreign(self, rows: DataFrame, *, keys: Sequence[str], removes: str, metadata: str) -> int:
+        """Delete and insert rows as `rewrite` does, in a table of another program: without a commit number.
+
+        Args:
+            rows: The rows to insert, and a row with the key of those to delete.
+            keys: The columns of the key.
+            removes: The condition of the latter.
+            metadata: The `userMetadata` of the commit.
+
+        Returns:
+            The newest version of the table.
+        """
+        self._rewrite(rows, keys, removes, {_USER_METADATA: metadata})
+        return self.newest_version()
+
+    def newest_version(self) -> int:
+        """Return the newest version of the table, whatever program wrote it."""
+        return int(self.spark.sql(f"DESCRIBE HISTORY {self.identifier} LIMIT 1").collect()[0]["version"])
 
     def _alter(self, statement: str) -> None:
         """Run a statement that has no pipeline commit number.
@@ -290,22 +315,24 @@ class Table:
         else:
             writer.saveAsTable(self.identifier)
 
-    def _merge(
-        self, rows: DataFrame, commit: PipelineCommit, key: str, removes: str, *, is_rewrite: bool = False
-    ) -> None:
-        names = [name for name in self.columns() if name in rows.columns]
+    def _transaction_settings(self, commit: PipelineCommit) -> dict[str, str]:
+        return {_APP_ID: self.name, _APP_VERSION: str(commit.number), _USER_METADATA: commit.metadata()}
+
+    def _written_columns(self, rows: DataFrame) -> list[str]:
+        return [name for name in self.columns() if name in rows.columns]
+
+    def _rewrite(self, rows: DataFrame, keys: Sequence[str], removes: str, settings: Mapping[str, str]) -> None:
+        same_key = " AND ".join(f"t.{quote_name(key)} <=> s.{quote_name(key)}" for key in keys)
+        self._merge(rows, f"{same_key} AND {removes}", "WHEN MATCHED THEN DELETE", removes, settings)
+
+    def _merge(self, rows: DataFrame, condition: str, matched: str, removes: str, settings: Mapping[str, str]) -> None:
+        """Run a MERGE that inserts the rows without a match, except those for which `removes` is true."""
+        names = self._written_columns(rows)
         values = ", ".join(f"s.{quote_name(n)}" for n in names)
-        assignments = ", ".join(f"t.{quote_name(n)} = s.{quote_name(n)}" for n in names)
-        same_key = f"t.{quote_name(key)} = s.{quote_name(key)}"
-        replaced = f"WHEN MATCHED AND {removes} THEN DELETE WHEN MATCHED THEN UPDATE SET {assignments}"
-        condition, matched = same_key, replaced
-        if is_rewrite:
-            condition, matched = f"{same_key} AND {removes}", "WHEN MATCHED THEN DELETE"
-        with isolated_session(self.spark, rows, f"scd_merge_{commit.token}") as (session, view):
+        with isolated_session(self.spark, rows, f"scd_merge_{uuid.uuid4().hex}") as (session, view):
             set_time_format(session)
-            session.conf.set(_APP_ID, self.name)
-            session.conf.set(_APP_VERSION, str(commit.number))
-            session.conf.set(_USER_METADATA, commit.metadata())
+            for name, value in settings.items():
+                session.conf.set(name, value)
             session.sql(
                 f"MERGE INTO {self.identifier} t USING {view} s ON {condition} {matched} "
                 f"WHEN NOT MATCHED AND NOT ({removes}) THEN "

@@ -52,22 +52,25 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
     return pairs.select(action.alias(ACTION), row.alias("_row")).select(ACTION, "_row.*")
 
 
-def differing_pairs(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
+def differing_pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *, is_stale: Column) -> DataFrame:
     """Return the existing rows that differ from those that should exist, also if several have one surrogate key.
 
     Args:
         before: The existing rows.
         after: The rows that should exist, with unique surrogate keys.
         dimension: The declaration.
+        is_stale: Whether a row of `before` has to be replaced although the columns of the dimension do not differ.
 
     Returns:
         `_old`, the existing row, NULL for a missing one; and `_new`, the row that should exist, NULL if none should.
         All rows of a surrogate key are returned if it has several.
     """
     same_key = Window.partitionBy("_old_key")
-    pairs = _pairs(before, after, dimension).withColumn("_count", F.count("_old_key").over(same_key))
+    pairs = _pairs(before, after, dimension, is_stale.alias("_is_stale"))
+    pairs = pairs.withColumn("_count", F.count("_old_key").over(same_key))
     is_equal = F.col("_old").isNotNull() & F.col("_new").isNotNull() & _is_unchanged(dimension)
-    return pairs.where(~is_equal | (F.col("_count") > 1)).select("_old", "_new")
+    differs = ~is_equal | F.col("_is_stale") | (F.col("_count") > 1)
+    return pairs.where(differs).select("_old", "_new")
 
 
 def changed_columns(dimension: Dimension) -> Column:
@@ -80,11 +83,14 @@ def changed_columns(dimension: Dimension) -> Column:
     return array_where(differs, "string")
 
 
-def _pairs(before: DataFrame, after: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the rows of both, `_old` and `_new`, matched by surrogate key; what has no match is NULL."""
+def _pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *flags: Column) -> DataFrame:
+    """Return the rows of both, `_old` and `_new`, matched by surrogate key; what has no match is NULL.
+
+    `flags` are further columns of `before`.
+    """
     key = quote_name(dimension.surrogate_key)
     names = dimension_columns(dimension)
-    old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"))
+    old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"), *flags)
     new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
     return old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")
 

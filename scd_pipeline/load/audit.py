@@ -219,7 +219,7 @@ def record_from(
         steps = [(step, loaded.records) for step in pending_steps([log_commit], [commit], applied)]
     else:
         steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
-    audit, keys = _open_audit(warehouse, dimension, last), open_keys(warehouse, dimension, recorded.keys)
+    audit, keys = open_audit(warehouse, dimension, last), open_keys(warehouse, dimension, recorded.keys)
     # A table that was created just now has no row to read at its first version.
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
     changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -331,7 +331,7 @@ def _last_used_commit(audit: PipelineCommit, dimension: PipelineCommit) -> int:
     return max(0, mark.commit - 1) if is_same else 0
 
 
-def _open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
+def open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
     """Return the audit, created if it does not exist."""
     audit = warehouse.writable(dimension.name + AUDIT_SUFFIX)
     if not last.exists:

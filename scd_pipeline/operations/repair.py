@@ -6,7 +6,7 @@ removed, replaced or added, with all old and new values, before the dimension is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,29 +15,39 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import COMMIT, CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.column_names import TABLE_COLUMNS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
-from scd_pipeline.delta.commits import PipelineCommit
+from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.schema import to_declared_columns
-from scd_pipeline.delta.table import Table, TableVersion
+from scd_pipeline.delta.schema import FORMAT, declared_columns
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import PipelineCommitMissing, SetupError, UsageError
-from scd_pipeline.expressions import col
+from scd_pipeline.errors import SetupError
+from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint, union_all
-from scd_pipeline.history.actions import ACTION, OPEN, OVERWRITE, REMOVE, changed_columns, differing_pairs
-from scd_pipeline.history.keys import RESERVED_KEYS
-from scd_pipeline.history.overlaps import without_overlaps
-from scd_pipeline.history.schema import dimension_columns
+from scd_pipeline.history.actions import (
+    ACTION,
+    ACTIONS,
+    OPEN,
+    OVERWRITE,
+    REMOVE,
+    changed_columns,
+    differing_pairs,
+)
+from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.schema import dimension_columns, stored_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.history.transitions import CHANGED_COLUMNS
+from scd_pipeline.load.audit import open_audit
+from scd_pipeline.load.facts import unknown_member
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.run import record
+from scd_pipeline.load.schema_steps import execute, schema_steps
 
-_IN_TABLE = "_table"
+_IN_TABLE, _IS_STALE, _STORED = "_table", "_is_stale", "_stored_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +59,15 @@ class Repair:
         rows: The number of rows by row action: "open" for missing ones, "overwrite" and "remove".
         differences: A row for each row that differs: `_action`, the business key, the surrogate key, and
             `changed_columns`, the names of the columns that a repair changes.
-        commit: The commit of the repair; None for a dry run, and if nothing differs.
+        commit: The commit of the repair; None for a dry run, if nothing differs, and for a table without a change log.
+        table_version: The version of the table after the repair; None if nothing was written.
     """
 
     table: str
     rows: Mapping[str, int]
     differences: DataFrame
     commit: PipelineCommit | None = None
+    table_version: int | None = None
 
     @property
     def has_differences(self) -> bool:
@@ -65,17 +77,23 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The tables of a dimension as they are, whatever program wrote their rows, and what they should contain."""
+    """The tables of a dimension as they are, whatever program wrote their rows, and what they should contain.
+
+    Attributes:
+        dimension: The declaration, with every name that its attributes ever had.
+        log: The change log.
+        commits: The last pipeline commit of each table that stores versions.
+        columns: The columns of each of them.
+        pairs: The rows that differ, as they are and as they should be (`differing_pairs`), with their table.
+        is_foreign: Whether another program committed to one of the tables since the last repair.
+    """
 
     dimension: Dimension
     log: ChangeLog
     commits: Mapping[str, PipelineCommit]
+    columns: Mapping[str, Collection[str]]
     pairs: DataFrame
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether another program committed to one of the tables."""
-        return any(commit.foreign is not None for commit in self.commits.values())
+    is_foreign: bool
 
 
 def repair(
@@ -87,16 +105,12 @@ def repair(
     reason: str = "repair",
     run_id: str = "",
     dry_run: bool = False,
-    without_log: bool = False,
     retry: Retry | None = None,
 ) -> Repair:
     """Replace the rows of a dimension that differ from its change log, and record that in the audit.
 
     Afterwards, the table has applied the whole log, and loads accept the commits of the other program. The cost is that
     of a rebuild: the whole log and the whole table are read. Only rows that differ are written.
-
-    A table that has no change log is compared with its own versions `without_overlaps`. It may be a table of another
-    program, with the columns that the declaration describes.
 
     Args:
         warehouse: The warehouse.
@@ -106,74 +120,96 @@ def repair(
         reason: The reason, for the audit.
         run_id: The run, for the commits.
         dry_run: Whether to write nothing.
-        without_log: Whether the dimension has no change log.
         retry: How write conflicts are retried.
 
     Raises:
-        SetupError: The dimension or its change log does not exist.
-        UsageError: The dimension has a change log, `without_log`.
+        SetupError: The dimension or its change log does not exist, or this package did not create it.
         ForeignCommitError: Another program changed the change log or the audit, which a repair does not correct.
         HighWaterMarkError: The change log was lost.
         RetriesExhausted: Every attempt met a write conflict.
     """
 
     def attempt() -> Repair:
-        stored = _read(warehouse, dimension, without_log=without_log)
-        differences = _differences(stored.pairs, stored.dimension)
-        counts = {row[ACTION]: int(row["count"]) for row in differences.groupBy(ACTION).count().collect()}
-        result = Repair(dimension.name, counts, differences)
+        stored = _read(warehouse, dimension)
+        result = planned_repair(dimension.name, _differences(stored.pairs, stored.dimension))
         if dry_run or not (result.has_differences or stored.is_foreign):
             return result
-        _append_audit(warehouse, stored, now=now, actor=actor, reason=reason, run_id=run_id)
-        return replace(result, commit=_write(warehouse, stored, run_id))
+        audit, version = warehouse.table(dimension.name + AUDIT_SUFFIX), stored.commits[dimension.name].newest
+        if audit.exists():
+            rows = repair_rows(stored.pairs, stored.dimension, actor=actor, reason=reason, at=now, version=version)
+            append_repair_rows(warehouse, stored.dimension, rows, run_id)
+        commit = _write(warehouse, stored, run_id)
+        return replace(result, commit=commit, table_version=commit.table_version)
 
     result = with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
-    if result.commit is not None and not without_log:
+    if result.commit is not None:
         record(warehouse, dimension, run_id=run_id, retry=retry)
     return result
 
 
-def _read(warehouse: Warehouse, dimension: Dimension, *, without_log: bool) -> _Stored:
-    """Read the tables and compare them with the rows that the change log gives, or with versions without overlaps.
+def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
+    """Read the tables and compare them with the rows that the change log gives.
 
     Raises:
-        SetupError: The dimension or its change log does not exist.
+        SetupError: The dimension or its change log does not exist, or this package did not create it.
         ForeignCommitError: Another program changed the change log.
         HighWaterMarkError: The change log was lost.
     """
-    names = _tables(dimension)
-    newest = {name: _newest(warehouse.table(name), is_foreign=without_log) for name in names}
+    names, properties = _tables(dimension), warehouse.table(dimension.name).properties()
+    if properties and FORMAT not in properties:
+        raise SetupError("TABLE_WITHOUT_LOG", f"table {dimension.name}", table=dimension.name)
+    newest = {name: warehouse.table(name).newest() for name in names}
     log = open_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
-    if missing := [*(names.keys() - existing.keys()), *([] if log.exists or without_log else [log.table.name])]:
+    if missing := [*(names.keys() - existing.keys()), *([] if log.exists else [log.table.name])]:
         raise SetupError("TABLE_NOT_LOADED", dimension.name, table=missing[0], warehouse=warehouse.location)
-    if without_log and log.exists:
-        raise UsageError("LOG_EXISTS", dimension.name, log=log.table.name)
     commits = {name: table.commit for name, table in existing.items()}
-    if without_log:
-        rows = [to_declared_columns(table.rows, log.dimension) for table in existing.values()]
-        expected = checkpoint(without_overlaps(union_all(rows), log.dimension))
-    else:
-        raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))
-        expected = checkpoint(_expected_rows(warehouse, log))
+    raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))
+    expected = checkpoint(_expected_rows(warehouse, log))
     pairs = []
     for name, condition in names.items():
-        rows = to_declared_columns(existing[name].rows, log.dimension)
-        rows = rows.where(~col(dimension.surrogate_key).isin(list(RESERVED_KEYS)))
-        differing = differing_pairs(rows, expected.where(condition), log.dimension)
+        rows, expected_rows = _stored_rows(existing[name].rows, log.dimension), expected.where(condition)
+        if name == dimension.name:
+            expected_rows = expected_rows.unionByName(_reserved_rows(warehouse, rows, log.dimension))
+        differing = differing_pairs(rows, expected_rows, log.dimension, is_stale=F.col(_IS_STALE))
         pairs.append(differing.withColumn(_IN_TABLE, F.lit(name)))
-    return _Stored(log.dimension, log, commits, checkpoint(union_all(pairs)))
+    tables = {name: warehouse.table(name).identifier for name in names}
+    return _Stored(
+        dimension=log.dimension,
+        log=log,
+        commits=commits,
+        columns={name: table.columns() for name, table in existing.items()},
+        pairs=checkpoint(union_all(pairs)),
+        is_foreign=any(foreign_commits(warehouse.spark, name, table) for name, table in tables.items()),
+    )
 
 
-def _newest(table: Table, *, is_foreign: bool) -> TableVersion | None:
-    """Return the table at its newest version, also if it may be foreign, so that it has no pipeline commit."""
-    try:
-        return table.newest()
-    except PipelineCommitMissing:
-        if not is_foreign:
-            raise
-        version = int(table.spark.sql(f"DESCRIBE HISTORY {table.identifier} LIMIT 1").collect()[0]["version"])
-        return TableVersion(PipelineCommit(table.name, 0, newest=version), table.read(version))
+def _stored_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the rows of a table with its declared columns, and `_is_stale`.
+
+    A row is stale if a generated column, such as the row hash, has another value than a load would store for the row.
+    """
+    types = {name: ddl for name, ddl, _ in stored_schema(dimension)}
+    generated = sorted(types.keys() & {dimension.generated.name(column) for column in TABLE_COLUMNS})
+    stored = [
+        (col(name) if name in rows.columns else F.lit(None).cast(types[name])).alias(_STORED + name)
+        for name in generated
+    ]
+    declared = declared_columns(dimension, rows.columns).items()
+    converted = to_stored_columns(
+        rows.select(*[F.expr(value).alias(name) for name, value in declared], *stored), dimension
+    )
+    is_stale = any_of([~col(name).eqNullSafe(col(_STORED + name)) for name in generated])
+    declared = declared_columns(dimension, converted.columns).items()
+    return converted.select(*[F.expr(value).alias(name) for name, value in declared], is_stale.alias(_IS_STALE))
+
+
+def _reserved_rows(warehouse: Warehouse, rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the row of the unknown member as it should be, if the rows have one (S23); the log does not have it."""
+    key = dimension.surrogate_key
+    has_no_business_key = all_of([col(name).isNull() for name in dimension.key_names])
+    stored = rows.where((col(key) == UNKNOWN_KEY) & has_no_business_key).select(col(key)).distinct()
+    return unknown_member(warehouse, dimension).join(stored, key, "left_semi")
 
 
 def _tables(dimension: Dimension) -> dict[str, Column]:
@@ -203,27 +239,28 @@ def _differences(pairs: DataFrame, dimension: Dimension) -> DataFrame:
     )
 
 
-def _append_audit(
-    warehouse: Warehouse, stored: _Stored, *, now: datetime, actor: str, reason: str, run_id: str
-) -> None:
-    """Append the REPAIRED rows to the audit, except those that an attempt before has appended."""
-    audit = warehouse.writable(stored.dimension.name + AUDIT_SUFFIX)
-    last = audit.last_commit_or_zero()
-    if not last.exists:
-        return
-    version = stored.commits[stored.dimension.name].newest
-    rows = repair_rows(stored.pairs, stored.dimension, actor=actor, reason=reason, at=now, version=version)
-    rows = checkpoint(rows.join(audit.read(last.newest).select(AUDIT_ID), AUDIT_ID, "left_anti"))
-    if not rows.isEmpty():
-        ordered = rows.select(*[col(name) for name in audit.columns()])
+def planned_repair(table: str, differences: DataFrame) -> Repair:
+    """Return what a repair would change, by its differences (`Repair`)."""
+    counts = {row[ACTION]: int(row["count"]) for row in differences.groupBy(ACTION).count().collect()}
+    return Repair(table, {action: counts[action] for action in ACTIONS if action in counts}, differences)
+
+
+def append_repair_rows(warehouse: Warehouse, dimension: Dimension, rows: DataFrame, run_id: str) -> None:
+    """Append REPAIRED rows to the audit, which may not exist, except those that an attempt before has appended."""
+    last = warehouse.table(dimension.name + AUDIT_SUFFIX).last_commit_or_zero()
+    audit = open_audit(warehouse, dimension, last)
+    new = checkpoint(rows.join(audit.read().select(AUDIT_ID), AUDIT_ID, "left_anti"))
+    if not new.isEmpty():
+        ordered = new.select(*[col(name) for name in audit.columns()])
         audit.append(ordered, last.next(high_water_marks=last.high_water_marks, run_id=run_id))
 
 
 def _write(warehouse: Warehouse, stored: _Stored, run_id: str) -> PipelineCommit:
     """Write what differs, one commit for each table, and return the last one."""
     log, key = stored.log.commit, stored.dimension.surrogate_key
-    marks = log_mark(log, log.number) if log.exists else {}
+    marks = log_mark(log, log.number)
     commit = stored.commits[stored.dimension.name]
+    _restore_columns(warehouse, stored)
     for name in _tables(stored.dimension):
         table, last = warehouse.writable(name), stored.commits[name]
         commit = last.next_repair(high_water_marks={**last.high_water_marks, **marks}, run_id=run_id)
@@ -235,6 +272,14 @@ def _write(warehouse: Warehouse, stored: _Stored, run_id: str) -> PipelineCommit
             commit = table.rewrite(rows, commit, key=key, removes=f"s.{ACTION} = '{REMOVE}'")
         marks = {**marks, **table_mark(commit)}
     return commit
+
+
+def _restore_columns(warehouse: Warehouse, stored: _Stored) -> None:
+    """Add the columns that the tables lack because another program dropped them, or that were declared since."""
+    name, columns = stored.dimension.name, stored.columns
+    for step in schema_steps(stored.dimension, stored.log, columns[name], columns.get(name + HISTORY_SUFFIX, ())):
+        if step.table in columns:
+            execute(step, warehouse)
 
 
 def _changed_rows(pairs: DataFrame, key: str) -> DataFrame:

@@ -9,13 +9,13 @@ import pytest
 
 from scd_pipeline import reading
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ForeignCommitError, UsageError
+from scd_pipeline.errors import ForeignCommitError
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, W, players
-from scd_pipeline_tests.semantics.specification import requirement
-from scd_pipeline_tests.text_tables import assert_same_rows
+from scd_pipeline_tests.facts.test_column_names import MEMBER
+from scd_pipeline_tests.semantics.specification import requirement, rule
 
 NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
 SILVER = "FROM {t} WHERE tier = 'Silver'"
@@ -29,12 +29,36 @@ DAMAGES = {
     "another key": "UPDATE {t} SET player_key = 7 WHERE tier = 'Silver'",
     "an unknown player": f"INSERT INTO {{t}} SELECT 8L, 'x', {OTHERS} {SILVER}",
     "a player without a key": f"INSERT INTO {{t}} SELECT 9L, NULL, {OTHERS} {SILVER}",
+    "a reserved key": "UPDATE {t} SET player_key = -1 WHERE tier = 'Silver'",
+    "the unknown member": "UPDATE {t} SET tier = 'Iron'",
+    "the unknown member twice": "INSERT INTO {t} SELECT * FROM {t} WHERE player_key = -1",
+    "every version deleted": "DELETE FROM {t} WHERE player_key <> -1",
 }
+STRUCTURAL_DAMAGES = {
+    "no surrogate key": (
+        "ALTER TABLE {t} ALTER COLUMN player_key DROP NOT NULL",
+        "UPDATE {t} SET player_key = NULL WHERE tier = 'Silver'",
+    ),
+    "no end": (
+        "ALTER TABLE {t} ALTER COLUMN effective_to DROP NOT NULL",
+        "UPDATE {t} SET effective_to = NULL",
+    ),
+    "a dropped attribute": (
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "ALTER TABLE {t} DROP COLUMN tier",
+    ),
+    "a dropped flag": (
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "ALTER TABLE {t} DROP COLUMN current_flag",
+    ),
+    "a restored version": ("RESTORE TABLE {t} TO VERSION AS OF 0",),
+}
+"""Damages of several statements, or after which the table has other columns, or its rows another order of columns."""
 
 
 def rows(warehouse: Warehouse) -> list[str]:
     """The rows of the dimension, with the unknown member."""
-    return sorted(map(str, warehouse.table("dim_player").read().collect()))
+    return sorted(str(sorted(row.asDict().items())) for row in warehouse.table("dim_player").read().collect())
 
 
 def damage(warehouse: Warehouse, statement: str) -> None:
@@ -60,6 +84,39 @@ def test_what_sql_by_hand_has_changed_is_repaired(played: Warehouse, name: str) 
     load(played, PLAYER, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRUCTURAL_DAMAGES)
+def test_columns_that_were_altered_or_dropped_are_repaired(recorded: Warehouse, name: str) -> None:
+    before = rows(recorded)
+    for statement in STRUCTURAL_DAMAGES[name]:
+        damage(recorded, statement)
+    repair(recorded, PLAYER, now=NOW, actor="ann")
+    assert rows(recorded) == before
+    assert [str(result) for result in check_dimension(recorded, PLAYER) if not result.passed] == []
+    load(recorded, PLAYER, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()
+
+
+@pytest.mark.slow
+def test_a_hash_and_an_end_that_do_not_belong_to_the_row_are_repaired(opened: Warehouse) -> None:
+    """Although all values from which they follow are as they should be."""
+    load(opened, MEMBER, [players("1", W)])
+    before = rows(opened)
+    for value in ("_hash = 'x'", "valid_to = coalesce(valid_to, timestamp'9999-12-31 23:59:59')"):
+        damage(opened, f"UPDATE {{t}} SET {value}")
+        assert repair(opened, MEMBER, now=NOW, actor="ann").has_differences
+        assert rows(opened) == before
+
+
+def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
+    """The repair changes no row, and the next load is not rejected."""
+    damage(recorded, "UPDATE {t} SET tier = tier")
+    result = repair(recorded, PLAYER, now=NOW, actor="ann")
+    assert (dict(result.rows), result.commit is None) == ({}, False)
+    assert check_dimension(recorded, PLAYER, ["no_foreign_commits"])[0].passed
+    load(recorded, PLAYER)
+
+
+@rule("S21", "S22")
 @requirement("F28", "F30")
 def test_two_current_versions_are_reported_and_their_repair_is_audited(played: Warehouse) -> None:
     damage(played, DAMAGES["a second current version"])
@@ -78,6 +135,10 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
     assert (entry["old_values"]["current_flag"], entry["new_values"]["current_flag"]) == ("true", "false")
     repeated = repair(played, PLAYER, now=NOW, actor="ann")
     assert (dict(repeated.rows), repeated.commit) == ({}, None)
+    load(played, PLAYER, [players("late", W.replace("Silver", "Iron"), revision=2)])
+    withdrawn = {row["withdraws"] for row in reading.audit(played, PLAYER).where("withdraws IS NOT NULL").collect()}
+    assert withdrawn and entry["audit_id"] not in withdrawn
+    assert [str(result) for result in check_dimension(played, PLAYER) if not result.passed] == []
 
 
 @requirement("F30")
@@ -88,47 +149,6 @@ def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> 
     assert (entry["player_id"], entry["player_key_old"], entry["player_key_new"]) == ("x", 8, None)
     assert entry["old_values"]["tier"] == "Silver"
     assert entry["new_values"] is None
-
-
-@requirement("F30")
-def test_versions_of_a_table_without_a_log_end_where_the_next_one_begins(opened: Warehouse) -> None:
-    """The table is one of another program: p has two current versions, q an end that is NULL, r one row twice."""
-    table = opened.table("dim_player").identifier
-    opened.spark.sql(
-        f"CREATE TABLE {table} (player_key BIGINT, player_id STRING, tier STRING, effective_from TIMESTAMP, "
-        "effective_to TIMESTAMP, current_flag BOOLEAN, version INT, last_updated TIMESTAMP) USING delta"
-    )
-    opened.spark.sql(
-        f"""INSERT INTO {table} VALUES
-        (1, 'p', 'Bronze', '2019-03-01', '9999-12-31 23:59:59', true, 1, '2019-03-01'),
-        (2, 'p', 'Silver', '2019-06-01', '9999-12-31 23:59:59', true, 2, '2019-06-01'),
-        (3, 'q', 'Bronze', '2019-03-01', NULL, true, 1, '2019-03-01'),
-        (4, 'r', 'Bronze', '2019-03-01', '2019-04-01', false, 1, '2019-03-01'),
-        (5, 'r', 'Iron', '2019-03-01', '2019-04-01', false, 1, '2019-03-02'),
-        (6, 's', 'Gold', '2019-03-01', '9999-12-31 23:59:59', true, 1, '2019-03-01')"""
-    )
-    plan = repair(opened, PLAYER, now=NOW, actor="ann", without_log=True, dry_run=True)
-    assert dict(plan.rows) == {"overwrite": 2, "remove": 1}
-    repair(opened, PLAYER, now=NOW, actor="ann", without_log=True)
-    assert_same_rows(
-        """
-        | player_id | tier   | effective_from | effective_to        | current_flag | version |
-        | p         | Bronze | 2019-03-01     | 2019-06-01          | False        | 1       |
-        | p         | Silver | 2019-06-01     | 9999-12-31 23:59:59 | True         | 2       |
-        | q         | Bronze | 2019-03-01     | 9999-12-31 23:59:59 | True         | 1       |
-        | r         | Iron   | 2019-03-01     | 2019-04-01          | False        | 1       |
-        | s         | Gold   | 2019-03-01     | 9999-12-31 23:59:59 | True         | 1       |
-        """,
-        opened.table("dim_player").read().toArrow().to_pylist(),
-    )
-    repeated = repair(opened, PLAYER, now=NOW, actor="ann", without_log=True)
-    assert (dict(repeated.rows), repeated.commit) == ({}, None)
-
-
-def test_a_table_with_a_log_is_not_repaired_without_it(played: Warehouse) -> None:
-    with pytest.raises(UsageError) as caught:
-        repair(played, PLAYER, now=NOW, actor="ann", without_log=True)
-    assert caught.value.code == "LOG_EXISTS"
 
 
 def test_both_tables_of_a_dimension_are_repaired(opened: Warehouse) -> None:

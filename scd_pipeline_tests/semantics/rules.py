@@ -375,8 +375,11 @@ RULES: dict[str, Rule] = {
             "NULL is refused like any other value if a type 0 attribute has a value.",
             "`old_values` and `new_values` contain an attribute that was provided as NULL, but not one that was not "
             "provided.",
+            "A repair adds a REPAIRED row for each row of the table that it removes, replaces or adds, with all values "
+            "of both, the person and the reason. It is not a transition: it is never withdrawn, and a rebuild (S22) "
+            "ignores it.",
         ),
-        missing="The change types of repair, redeclaration and erasure come with S31 and S35.",
+        missing="The change types of redeclaration and erasure come with S31 and S35.",
     ),
     "S22": Rule(
         "Rebuild the past from the audit",
