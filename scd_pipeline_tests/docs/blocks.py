@@ -40,6 +40,12 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{line}"
 
     @property
+    def section(self) -> str:
+        """The heading of the section that the block is in; empty before the first one."""
+        headings = re.findall(r"^## (.+)$", self.page.read_text(encoding="utf-8")[: self.start], flags=re.MULTILINE)
+        return headings[-1] if headings else ""
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The commands of a block of shell, without comments; a line that ends in a backslash continues."""
         lines = self.text.replace("\\\n", " ").splitlines()

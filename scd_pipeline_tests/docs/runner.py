@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from unittest import mock
@@ -30,25 +30,26 @@ VARYING = (
 """Patterns of values that differ from run to run, with their replacements: durations and times of files."""
 
 
-def run_page(page: Path, folder: Path, remote: str) -> None:
+def run_page(page: Path, folder: Path, remote: str, events: Mapping[str, Callable[[Path], None]] | None = None) -> None:
     """Run all blocks of a page in a folder, and compare the output with that on the page.
 
     Args:
         page: Page to run.
         folder: Empty folder in which the commands run.
         remote: Address of a Spark Connect server; empty for an embedded Spark.
+        events: What happens before the first command of a section, by its heading: a function of the folder.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SCD_") or name in INHERITED}
     environ = {**inherited, "SCD_REMOTE": remote, "PWD": str(folder)}
     with _in_folder(folder), mock.patch.dict(os.environ, environ, clear=True):
-        differences = _run(page, folder)
+        differences = _run(page, folder, dict(events or {}))
     if os.environ.get("SCD_UPDATE_DOCS"):
         _update(page, differences)
     else:
         assert [(block.text, output) for block, output in differences] == []
 
 
-def _run(page: Path, folder: Path) -> list[tuple[Block, str]]:
+def _run(page: Path, folder: Path, events: dict[str, Callable[[Path], None]]) -> list[tuple[Block, str]]:
     differences = []
     output: str | None = None
     for block in blocks(page):
@@ -57,10 +58,13 @@ def _run(page: Path, folder: Path) -> list[tuple[Block, str]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
         elif block.language == "sh":
+            if event := events.pop(block.section, None):
+                event(folder)
             output = "".join(_execute(command, block, folder) for command in block.commands)
         elif block.language == "text" and output is not None:
             differences += [(block, output)] if block.text != output else []
             output = None
+    assert not events, f"{page}: no section of these names has commands: {', '.join(events)}"
     return differences
 
 
