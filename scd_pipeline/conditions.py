@@ -370,6 +370,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "INVALID_TIME": Condition(
         "invalid time; expected one such as 2016-01-01 or 2016-01-01T12:00:00+01:00", "correct the argument"
     ),
+    "TABLE_PROPERTY_UNKNOWN": Condition(
+        "{reason}; expected properties that the Delta of this server knows",
+        "correct or remove it in `table_properties` of the declaration",
+    ),
     "NO_DECLARATIONS": Condition(
         "no declarations are configured; expected a file or folder of declarations",
         "name it as the argument, by --declarations or in SCD_DECLARATIONS",
@@ -501,6 +505,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "FACT_SOURCE": "a fact has one source, with a feed",
     "INVALID_DEFAULT": "a default value has the type of its column",
     "INVALID_KIND": "a value is of the kind that its option expects, such as text, a number or names with values",
+    "INVALID_LINK": "a link is an address that begins with https:// or http://",
     "INVALID_NAME": "a name has only the characters that names of its kind may have",
     "INVALID_PATTERN": "a format is a pattern that Spark reads",
     "INVALID_SCD_TYPE": "the SCD type of an attribute is 0, 1, 2, 3 or 6",

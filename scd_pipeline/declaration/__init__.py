@@ -5,6 +5,7 @@ from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.describe import describe
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact, Role
+from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.source import Channel, Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.times import OPEN_END
@@ -29,6 +30,7 @@ __all__ = [
     "Decimal",
     "Declarations",
     "Dimension",
+    "ExpectedValue",
     "Fact",
     "Feed",
     "KeyColumn",
@@ -37,6 +39,7 @@ __all__ = [
     "RetireGuard",
     "Role",
     "ScdType",
+    "SignOff",
     "Snapshot",
     "Source",
     "Struct",

@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from scd_pipeline.declaration.column_names import ColumnName, frozen_names
-from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.column_names import ColumnName
+from scd_pipeline.declaration.frozen import (
+    FrozenMapping,
+    as_tuple,
+    checked_arguments,
+    frozen_mapping,
+    set_frozen_fields,
+)
 from scd_pipeline.declaration.types import DataType, parse_type
 from scd_pipeline.errors import DeclarationError
 
@@ -95,7 +101,7 @@ class Attribute:
         set_frozen_fields(
             self, previous=previous, description=description, name=name, required=required, derived=derived
         )
-        set_frozen_fields(self, column_names=frozen_names(column_names), regulated=regulated)
+        set_frozen_fields(self, column_names=frozen_mapping(column_names), regulated=regulated)
 
     @property
     def data_type(self) -> DataType:

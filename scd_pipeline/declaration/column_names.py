@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from scd_pipeline.declaration.frozen import FrozenMapping
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END
 
 ColumnName: TypeAlias = "str | Literal[False]"
@@ -74,10 +73,3 @@ class GeneratedColumns:
     def required_name(self, column: str) -> str:
         """Return the name in the table of a generated column that it cannot lack."""
         return self.names.get(column) or column
-
-
-def frozen_names(names: Any) -> Any:
-    """Return the names as a mapping that cannot change; anything else unchanged, for the checks to reject."""
-    if names is None:
-        return FrozenMapping({})
-    return FrozenMapping(names) if isinstance(names, Mapping) else names

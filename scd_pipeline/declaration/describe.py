@@ -34,6 +34,9 @@ def describe(dimension: Dimension) -> str:
         del options["surrogate_key"]
     if dimension.begin is not None:
         options["begin"] = _changed_fields(dimension.begin)
+    for option in ("sign_offs", "expected_values"):
+        if option in options:
+            options[option] = {name: dataclasses.asdict(each) for name, each in options[option].items()}
     return str(yaml.dump(options, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 

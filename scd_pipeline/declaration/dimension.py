@@ -11,12 +11,14 @@ from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
 from scd_pipeline.declaration.checks.warnings import dimension_warnings
-from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns, frozen_names
-from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, set_frozen_fields
+from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns
+from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
+from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
 from scd_pipeline.declaration.source import Source
+from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_time, moment
 from scd_pipeline.errors import DeclarationWarning
 
@@ -48,6 +50,11 @@ class Dimension:
     - `begin`: an earlier start of the first versions (S29)
     - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
     - `history_table`: whether closed versions are in a table of their own, `<name>_history` (S11)
+    - `sign_offs`: who approved the declaration, by role: `business`, `compliance`
+    - `audit_retention_years`: for how many years the audit must be retained; no row of it is ever deleted
+    - `product_card`: the address of the page that describes the dimension to its users
+    - `expected_values`: values that the history must have as of a time, by name; a check verifies them
+    - `table_properties`: properties of the Delta table; values are stored as text
     - `origin`: the file and line that it was read from; not compared
 
     Raises:
@@ -76,6 +83,11 @@ class Dimension:
     single_scd_type: bool = False
     rapid_change_limit: float | None = None
     z_order: Literal["automatic", "always", "never"] = "automatic"
+    sign_offs: Mapping[str, SignOff] = FrozenMapping({})
+    audit_retention_years: int | None = None
+    product_card: str = ""
+    expected_values: Mapping[str, ExpectedValue] = FrozenMapping({})
+    table_properties: Mapping[str, str] = FrozenMapping({})
 
     def __init__(
         self,
@@ -101,6 +113,11 @@ class Dimension:
         single_scd_type: bool = False,
         rapid_change_limit: float | None = None,
         z_order: Literal["automatic", "always", "never"] = "automatic",
+        sign_offs: Mapping[str, SignOff] | None = None,
+        audit_retention_years: int | None = None,
+        product_card: str = "",
+        expected_values: Mapping[str, ExpectedValue] | None = None,
+        table_properties: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -108,12 +125,15 @@ class Dimension:
             set_frozen_fields(self, surrogate_key=surrogate_key)
         end = NULL_OPEN_END if open_end is None else canonical_time(open_end)
         set_frozen_fields(self, key_salt=key_salt, open_end=end, begin=begin, origin=origin)
-        set_frozen_fields(self, column_names=frozen_names(column_names), profile=profile)
+        set_frozen_fields(self, column_names=frozen_mapping(column_names), profile=profile)
         set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
         set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
         set_frozen_fields(self, z_order=z_order)
+        set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
+        set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))
+        set_frozen_fields(self, table_properties=property_texts(table_properties))
         check_dimension(self)
 
     @property
@@ -153,6 +173,11 @@ class Dimension:
         """The one source that decides whether an entity exists (S30)."""
         declared = [source for source in self.sources if source.existence]
         return declared[0] if declared else self.sources[0]
+
+    @property
+    def has_regulated_attributes(self) -> bool:
+        """Whether any attribute is regulated."""
+        return self.regulated or any(attribute.regulated for attribute in self.attributes)
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of this name.

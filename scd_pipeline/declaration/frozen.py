@@ -63,6 +63,13 @@ class FrozenMapping(Mapping[str, V], Generic[V]):
         return repr(self._items)
 
 
+def frozen_mapping(values: Any) -> Any:
+    """Return a mapping that cannot change, empty for None; anything else unchanged, for the checks to reject."""
+    if values is None:
+        return FrozenMapping({})
+    return FrozenMapping(values) if isinstance(values, Mapping) else values
+
+
 def set_frozen_fields(target: object, **values: Any) -> None:
     """Set fields of a frozen dataclass, for its constructor only."""
     for name, value in values.items():

@@ -61,6 +61,8 @@ def declaration_schema() -> Schema:
 
 
 def _dimension() -> Schema:
+    sign_off = _section(options.SIGN_OFF, required=tuple(options.SIGN_OFF))
+    expected_value = _section(options.EXPECTED_VALUE, required=tuple(options.EXPECTED_VALUE))
     sections = {
         "business_key": _TYPED_NAMES,
         "sources": _by_name("source"),
@@ -68,6 +70,9 @@ def _dimension() -> Schema:
         "begin": _section(options.BEGIN, required=("at",)),
         "column_names": _section(options.TABLE_COLUMNS),
         "profile": {"enum": list(PROFILES)},
+        "sign_offs": _section(options.SIGN_OFFS, sections=dict.fromkeys(options.SIGN_OFFS, sign_off)),
+        "expected_values": {"type": "object", "additionalProperties": expected_value},
+        "table_properties": {"type": "object", "additionalProperties": _KINDS[Kind.SCALAR]},
     }
     return _section(options.DIMENSION, Dimension, sections, required=("dimension", "business_key", "sources"))
 

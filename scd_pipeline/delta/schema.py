@@ -112,8 +112,17 @@ def has_statistics(ddl: str) -> bool:
 
 
 def declaration_properties(dimension: Dimension) -> dict[str, str]:
-    """Return the table properties with the format of the table and its declaration."""
-    return {FORMAT: "1", **StoredDeclaration.from_dimension(dimension).to_properties()}
+    """Return the declared table properties, and those with the format of the table and its declaration."""
+    return {**dimension.table_properties, FORMAT: "1", **StoredDeclaration.from_dimension(dimension).to_properties()}
+
+
+def has_properties(properties: Mapping[str, str], expected: Mapping[str, str]) -> bool:
+    """Return whether a table has the expected properties; Delta ignores the case of their names."""
+    return _by_folded_name(expected).items() <= _by_folded_name(properties).items()
+
+
+def _by_folded_name(properties: Mapping[str, str]) -> dict[str, str]:
+    return {name.casefold(): value for name, value in properties.items()}
 
 
 def require_same_declaration(dimension: Dimension, stored: StoredDeclaration) -> None:

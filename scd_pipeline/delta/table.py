@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
+from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
-from scd_pipeline.errors import ConflictError, UnsupportedDelta
+from scd_pipeline.errors import ConflictError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import quote_name
 
 _CONFLICTS = (
@@ -50,6 +51,8 @@ _TIME_FORMAT = {
 """How times are stored, whatever the session's own settings. Spark's default is INT96, which other readers convert to
 nanoseconds: a sentinel of year 9999 overflows and becomes a time of year 1816. LEGACY stores days before 1582 in the
 Julian calendar, which other readers do not convert back."""
+_UNCHECKED_PROPERTIES = "spark.databricks.delta.allowArbitraryProperties.enabled"
+_UNKNOWN_PROPERTY = "DELTA_UNKNOWN_CONFIGURATION"
 _TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
 _RECENT_COMMITS = 20
 
@@ -100,13 +103,16 @@ class Table:
             columns: Name, type and nullability of each column.
             properties: The table properties.
             comment: The description of the table.
+
+        Raises:
+            UsageError: Delta does not know a property.
         """
         ddl = ", ".join(f"{quote_name(n)} {t}{'' if nullable else ' NOT NULL'}" for n, t, nullable in columns)
         all_properties = {_VECTORS: "true", **properties}
-        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in all_properties.items())
-        self._alter(
-            f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta "
-            f"COMMENT {sql_literal(comment)} TBLPROPERTIES ({pairs})"
+        self._alter_properties(
+            f"CREATE TABLE IF NOT EXISTS {self.identifier} ({ddl}) USING delta COMMENT {sql_literal(comment)} "
+            "TBLPROPERTIES",
+            all_properties,
         )
 
     def add_columns(self, columns: Sequence[tuple[str, str]]) -> None:
@@ -125,8 +131,12 @@ class Table:
         self._alter(f"ALTER TABLE {self.identifier} RENAME COLUMN {quote_name(old)} TO {quote_name(new)}")
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in properties.items())
-        self._alter(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES ({pairs})")
+        """Set table properties.
+
+        Raises:
+            UsageError: Delta does not know a property.
+        """
+        self._alter_properties(f"ALTER TABLE {self.identifier} SET TBLPROPERTIES", properties)
 
     def compact(self, z_order: Sequence[str] = ()) -> None:
         """Run OPTIMIZE, which changes no row.
@@ -270,6 +280,17 @@ class Table:
         """Return the newest version of the table, whatever program wrote it."""
         return int(self.spark.sql(f"DESCRIBE HISTORY {self.identifier} LIMIT 1").collect()[0]["version"])
 
+    def _alter_properties(self, statement: str, properties: Mapping[str, str]) -> None:
+        """Run a statement that ends with table properties."""
+        pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in properties.items())
+        try:
+            with _unchecked_properties(self.spark, needed=V_ORDER in properties):
+                self._alter(f"{statement} ({pairs})")
+        except Exception as error:
+            if _UNKNOWN_PROPERTY in str(error):
+                raise UsageError("TABLE_PROPERTY_UNKNOWN", f"table {self.name}", reason=first_line(error)) from error
+            raise
+
     def _alter(self, statement: str) -> None:
         """Run a statement that has no pipeline commit number.
 
@@ -347,6 +368,20 @@ def set_time_format(spark: SparkSession) -> None:
     """
     for name, value in _TIME_FORMAT.items():
         spark.conf.set(name, value)
+
+
+@contextmanager
+def _unchecked_properties(spark: SparkSession, *, needed: bool) -> Iterator[None]:
+    """Let Delta store a property that it does not know, if one is needed."""
+    if not needed:
+        yield
+        return
+    before = spark.conf.get(_UNCHECKED_PROPERTIES, "false")
+    spark.conf.set(_UNCHECKED_PROPERTIES, "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(_UNCHECKED_PROPERTIES, str(before))
 
 
 @contextmanager

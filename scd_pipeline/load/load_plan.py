@@ -15,7 +15,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import SchemaStep, declaration_properties
+from scd_pipeline.delta.schema import SchemaStep, declaration_properties, has_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
@@ -103,12 +103,13 @@ class LoadPlan:
         return replace(self.log, table=warehouse.writable(self.log_name))
 
     def prepare(self, warehouse: Warehouse) -> None:
-        """Execute the schema steps, and store the declaration in the table's properties.
+        """Execute the schema steps, and set the declared properties of the table and those with its declaration.
 
         Both change metadata only. A killed load may have executed its steps without storing the declaration.
 
         Raises:
             ConflictError: Another writer changed the table first.
+            UsageError: Delta does not know a declared property.
         """
         if not (self.batches or self.has_actions):
             return
@@ -116,7 +117,7 @@ class LoadPlan:
             execute(step, warehouse)
         table, expected = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
         properties = table.properties() if self.schema_steps else self.properties
-        if not expected.items() <= properties.items():
+        if not has_properties(properties, expected):
             table.set_properties(expected)
 
     def explain(self) -> str:

@@ -91,6 +91,13 @@ def test_an_owner_that_dagster_does_not_accept_is_metadata(owner: str, is_accept
     assert {spec.group_name for spec in assets.specs} == {"dimensions"}
 
 
+def test_the_table_links_to_its_product_card() -> None:
+    source, card = Source("s", snapshot="x_{date}.csv"), "https://wiki.example.com/customers"
+    assets = dimension_assets(Dimension("dim_customer", "id", {"a": Attribute(2)}, source, product_card=card))
+    metadata = assets.metadata_by_key[dg.AssetKey("dim_customer")]
+    assert metadata["product_card"] == dg.MetadataValue.url(card)
+
+
 def test_dagster_discovers_the_component() -> None:
     """As `dg` lists the components of installed packages, with the schema by which it checks a defs.yaml."""
     entries = {key.to_typename(): (key, point) for key, point in discover_entry_point_package_objects().items()}

@@ -85,6 +85,14 @@ columns as a list: ['city'] has no columns; give attribute or key names with the
 column as a number: 5 is not a column; give the column's name, or a Column
 sequence as a number: 7 is not text; give text
 retire guard as text: '0.1' is not a number; give a share, such as 0.05 for 5 percent, or a RetireGuard
+sign-off in Python as text: 'Ann' is not a sign-off; give a SignOff
+sign-offs as text: 'Ann' is not names with values; give a mapping
+expected value as a number: 5 is not an expected value; give an ExpectedValue
+expected value as a list: [] is not text, a number, or true or false; write one of them
+table property with a list: 'delta.x': [] is not a name with a text; give names of properties with their values
+
+# INVALID_LINK
+product card: 'wiki/customers' is not an address; write one that begins with https:// or http://
 
 # INVALID_NAME
 attribute name underscore: '_email' cannot be a name; <a name's rule>
@@ -168,11 +176,17 @@ null snapshot: has no value; write `{}` to pass frames, or remove the option
 effective_at null: has no value; write text, or remove the option
 role without a dimension: names no dimension; write `dimension:` with its name
 empty name: is missing; give the table's name, such as dim_customer
+sign-off without a name: is missing; name the person or the team
+sign-off without a date: is missing; write a date such as 2024-01-31
+expected value without a time: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+expected value without an expression: is missing; write an aggregate in SQL, such as count(*)
+expected value without a value: is missing; write the value of the expression
 
 # NAMED_TWICE
 former name twice: names town twice; name it once
 options alike: names sep twice; name it once
 attribute twice: occurs twice (line 8 has it too); remove one
+table property twice: is the same property as delta.x; remove one
 
 # NAME_IN_USE
 key is attribute: is in the business key too; a business key is not an attribute: remove it here or there
@@ -208,6 +222,10 @@ effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
 nulls unknown choice: 'ignore' is not allowed; allowed: value, not_provided
 updates: 'few' is not allowed; allowed: full, partial
 unreadable keys: 'retire_all' is not allowed; did you mean retire? allowed: retire_nobody, retire
+table property of the package: cannot be declared: loads replace rows by deletion vectors; remove it
+append-only dimension: cannot be declared: loads replace rows of a dimension; remove it
+table property with the package's prefix: cannot be declared: the package stores its own state in properties with this
+  prefix; remove it
 
 # NOT_APPLICABLE
 previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its previous value)
@@ -235,10 +253,12 @@ ties by deletes of a snapshot: no row of this snapshot is a delete; write reject
   remove `ties`
 ties by the order of a table: the rows of a table have no order; name a column that orders them in `sequence`, or
   deliver files
+expected values without windows: a table without attributes of type 2 or 6 has no values as of a time; remove it
 
 # NO_ISO_TIME
 open end: 'never' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
 begin time: '2020-02-30' is not a time; write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59
+sign-off at a time of day: '2024-01-31 12:00:00' is not a date; write a date such as 2024-01-31
 
 # ONE_DIMENSION
 two dimensions in a file: 2 dimensions are declared where one is expected; name a file that declares one dimension
@@ -255,6 +275,11 @@ guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 guard at least: 0 is not a whole number from 1 on; give the least number of entities, such as 20
 rapid change negative: -1 is not a share; give a share, such as 0.5 for half of the entities
 overdue: 0 is not a waiting time; give hours, more than 0 and less than 1000000
+audit retention: 0 is not a whole number from 1 on; give the number of years, such as 7
+short retention of files: 'interval 167 hours' is not a retention of 168 hours or more, which loads and readers need;
+  write `interval 168 hours`, or more hours, days or weeks
+short retention of the history: 'interval 29 days' is not a retention of 720 hours or more, which loads and readers
+  need; write `interval 720 hours`, or more hours, days or weeks
 
 # PATH_PLACEHOLDER
 placeholder at an address: files at an address cannot be listed, so no delivery would be found for {date}; give a path

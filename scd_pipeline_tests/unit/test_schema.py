@@ -52,6 +52,11 @@ PROBLEMS = """
 | dimension | {sources: {crm: {feed: {}, columns: {a: {form: A}}}}} | sources.crm.columns.a.form        |
 | dimension | {sources: {crm: {feed: {}, columns: {a: 5}}}}         | sources.crm.columns.a             |
 | dimension | {begin: {for_first_changes_until: 2024-01-01}}        | begin.at                          |
+| dimension | {sign_offs: {finance: {}}}                            | sign_offs.finance                 |
+| dimension | {sign_offs: {business: {by: Ann}}}                    | sign_offs.business.date           |
+| dimension | {audit_retention_years: seven}                        | audit_retention_years             |
+| dimension | {expected_values: {n: {as_of: a, value: 1}}}             | expected_values.n.expression         |
+| dimension | {table_properties: {delta.x: []}}                     | table_properties.delta.x          |
 | fact      | {event_tme: at}                                       | event_tme                         |
 | fact      | {dimension: d}                                        | dimension                         |
 | fact      | {dimensions: {c: {dimension: d, kye: id}}}            | dimensions.c.kye                  |

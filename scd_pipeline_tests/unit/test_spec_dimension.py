@@ -18,11 +18,13 @@ from scd_pipeline.declaration import (
     Begin,
     Column,
     Dimension,
+    ExpectedValue,
     Feed,
     KeyColumn,
     Primitive,
     RetireGuard,
     ScdType,
+    SignOff,
     Snapshot,
     Source,
 )
@@ -203,6 +205,29 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
         "sources.CRM",
         "NAME_IN_USE",
     ),
+    "sign-offs as text": ({"sign_offs": "Ann"}, "sign_offs", "INVALID_KIND"),
+    "sign-off in Python as text": ({"sign_offs": {"business": "Ann"}}, "sign_offs.business", "INVALID_KIND"),
+    "sign-off in Python of an unknown role": (
+        {"sign_offs": {"buisness": SignOff("Ann", "2024-01-31")}},
+        "sign_offs.buisness",
+        "UNKNOWN_NAME",
+    ),
+    "sign-off by a number": (
+        {"sign_offs": {"business": SignOff(5, "2024-01-31")}},  # type: ignore[arg-type]
+        "sign_offs.business.by",
+        "INVALID_KIND",
+    ),
+    "expected value as a number": ({"expected_values": {"cities": 5}}, "expected_values.cities", "INVALID_KIND"),
+    "expected value as a list": (
+        {"expected_values": {"cities": ExpectedValue("2024-01-31", "collect_set(city)", [])}},  # type: ignore[arg-type]
+        "expected_values.cities.value",
+        "INVALID_KIND",
+    ),
+    "table property with a list": (
+        {"table_properties": {"delta.x": []}},
+        "table_properties.delta.x",
+        "INVALID_KIND",
+    ),
     "begin as a time": ({"begin": "2020-01-01"}, "begin", "INVALID_KIND"),
     "snapshot as a feed": (
         {"sources": Source("crm", snapshot=Feed())},  # type: ignore[arg-type]
@@ -309,6 +334,15 @@ PARTS: list[tuple[type, Callable[[Any], Any]]] = [
     (
         Begin,
         lambda change: customer(begin=Begin(**{"at": "2000-01-01", "for_first_changes_until": "2001-01-01", **change})),
+    ),
+    (SignOff, lambda change: customer(sign_offs={"business": SignOff(**{"by": "A", "date": "2024-01-31", **change})})),
+    (
+        ExpectedValue,
+        lambda change: customer(
+            expected_values={
+                "n": ExpectedValue(**{"as_of": "2024-01-31", "expression": "count(*)", "value": 3, **change})
+            }
+        ),
     ),
     (Dimension, lambda change: customer(**change)),
 ]

@@ -54,6 +54,9 @@ def test_every_option_is_on_the_page() -> None:
         options.COLUMN,
         options.ATTRIBUTE,
         options.BEGIN,
+        options.SIGN_OFFS,
+        options.SIGN_OFF,
+        options.EXPECTED_VALUE,
         options.FACT,
         options.ROLE,
     )

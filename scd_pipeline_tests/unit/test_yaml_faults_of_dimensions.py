@@ -136,6 +136,94 @@ SNAPSHOT | attributes: | begin: {at: 2020-02-30, for_first_changes_until: 2021-0
 SNAPSHOT | attributes: | group: sales team\nattributes:
 6 | group | INVALID_NAME
 
+# sign-off of an unknown role
+SNAPSHOT | attributes: | sign_offs: {finance: {by: Ann, date: 2024-01-31}}\nattributes:
+6 | sign_offs.finance | UNKNOWN_OPTION
+
+# sign-off as text
+SNAPSHOT | attributes: | sign_offs: {business: Ann}\nattributes:
+6 | sign_offs.business | INVALID_KIND
+
+# sign-off without a name
+SNAPSHOT | attributes: | sign_offs: {business: {date: 2024-01-31}}\nattributes:
+6 | sign_offs.business.by | MISSING_VALUE
+
+# sign-off without a date
+SNAPSHOT | attributes: | sign_offs: {business: {by: Ann}}\nattributes:
+6 | sign_offs.business.date | MISSING_VALUE
+
+# sign-off at a time of day
+SNAPSHOT | attributes: | sign_offs: {business: {by: Ann, date: 2024-01-31 12:00:00}}\nattributes:
+6 | sign_offs.business.date | NO_ISO_TIME
+
+# audit retention
+SNAPSHOT | attributes: | audit_retention_years: 0\nattributes:
+6 | audit_retention_years | OUT_OF_RANGE
+
+# audit retention in parts of a year
+SNAPSHOT | attributes: | audit_retention_years: 7.5\nattributes:
+6 | audit_retention_years | OUT_OF_RANGE
+
+# audit retention as text
+SNAPSHOT | attributes: | audit_retention_years: 7 years\nattributes:
+6 | audit_retention_years | INVALID_KIND
+
+# product card
+SNAPSHOT | attributes: | product_card: wiki/customers\nattributes:
+6 | product_card | INVALID_LINK
+
+# expected value without a time
+SNAPSHOT | attributes: | expected_values: {cities: {expression: count(*), value: 3}}\nattributes:
+6 | expected_values.cities.as_of | MISSING_VALUE
+
+# expected value at no time
+SNAPSHOT | attributes: | expected_values: {cities: {as_of: soon, expression: count(*), value: 3}}\nattributes:
+6 | expected_values.cities.as_of | NO_ISO_TIME
+
+# expected value without an expression
+SNAPSHOT | attributes: | expected_values: {cities: {as_of: 2024-01-31, value: 3}}\nattributes:
+6 | expected_values.cities.expression | MISSING_VALUE
+
+# expected value without a value
+SNAPSHOT | attributes: | expected_values: {cities: {as_of: 2024-01-31, expression: count(*)}}\nattributes:
+6 | expected_values.cities.value | MISSING_VALUE
+
+# expected values without windows
+FLAT | attributes: | expected_values: {names: {as_of: 2024-01-31, expression: count(*), value: 3}}\nattributes:
+5 | expected_values | NOT_APPLICABLE
+
+# table properties as a list
+SNAPSHOT | attributes: | table_properties: [delta.enableChangeDataFeed]\nattributes:
+6 | table_properties | INVALID_KIND
+
+# table property without a value
+SNAPSHOT | attributes: | table_properties: {delta.enableChangeDataFeed: null}\nattributes:
+6 | table_properties.delta.enableChangeDataFeed | MISSING_VALUE
+
+# table property of the package
+SNAPSHOT | attributes: | table_properties: {delta.enableDeletionVectors: false}\nattributes:
+6 | table_properties.delta.enableDeletionVectors | NOT_ALLOWED
+
+# append-only dimension
+SNAPSHOT | attributes: | table_properties: {delta.appendOnly: true}\nattributes:
+6 | table_properties.delta.appendOnly | NOT_ALLOWED
+
+# table property with the package's prefix
+SNAPSHOT | attributes: | table_properties: {scd_pipeline.format: 2}\nattributes:
+6 | table_properties.scd_pipeline.format | NOT_ALLOWED
+
+# table property twice
+SNAPSHOT | attributes: | table_properties: {delta.x: 1, DELTA.X: 2}\nattributes:
+6 | table_properties.DELTA.X | NAMED_TWICE
+
+# short retention of files
+SNAPSHOT | attributes: | table_properties: {delta.deletedFileRetentionDuration: interval 167 hours}\nattributes:
+6 | table_properties.delta.deletedFileRetentionDuration | OUT_OF_RANGE
+
+# short retention of the history
+SNAPSHOT | attributes: | table_properties: {delta.logRetentionDuration: interval 29 days}\nattributes:
+6 | table_properties.delta.logRetentionDuration | OUT_OF_RANGE
+
 # surrogates
 SNAPSHOT | attributes: | description: "\\ud800"\nattributes:
 6 | description | INVALID_TEXT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from scd_pipeline.declaration import (
     Begin,
     Column,
     Dimension,
+    ExpectedValue,
     Feed,
+    SignOff,
     Snapshot,
     Source,
     load_dimension,
@@ -48,6 +51,16 @@ owner: sales@example.com
 group: sales
 description: |
   Who buys.
+sign_offs:
+  business: {by: Ann Lee, date: 2024-01-31}
+  compliance: {by: Audit team, date: "2024-02-29"}
+audit_retention_years: 7
+product_card: https://wiki.example.com/customers
+expected_values:
+  customers_of_oslo: {as_of: 2020-06-30, expression: "count_if(city = 'OSLO')", value: 42}
+table_properties:
+  delta.enableChangeDataFeed: true
+  delta.logRetentionDuration: interval 60 days
 sources:
   crm:
     existence: yes
@@ -172,6 +185,14 @@ def long_in_python() -> Dimension:
         owner="sales@example.com",
         description="Who buys.\n",
         group="sales",
+        sign_offs={
+            "business": SignOff("Ann Lee", date(2024, 1, 31)),
+            "compliance": SignOff("Audit team", "2024-02-29"),
+        },
+        audit_retention_years=7,
+        product_card="https://wiki.example.com/customers",
+        expected_values={"customers_of_oslo": ExpectedValue(date(2020, 6, 30), "count_if(city = 'OSLO')", 42)},
+        table_properties={"delta.enableChangeDataFeed": True, "delta.logRetentionDuration": "interval 60 days"},
     )
 
 

@@ -12,13 +12,16 @@ from scd_pipeline.declaration import (
     Begin,
     Column,
     Dimension,
+    ExpectedValue,
     Feed,
     RetireGuard,
+    SignOff,
     Snapshot,
     Source,
     describe,
     parse,
 )
+from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 from scd_pipeline.declaration.names import is_column_name
 from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
 
@@ -54,6 +57,8 @@ def given_some(**strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[s
     return st.fixed_dictionaries({}, optional=strategies)
 
 
+SIGN_OFFS = st.builds(SignOff, TEXT, st.dates().map(str))
+EXPECTED_VALUES = st.builds(ExpectedValue, st.sampled_from(TIMES), TEXT, st.sampled_from([7, 0.5, True, "no", ""]))
 CHANNEL: dict[str, st.SearchStrategy[Any]] = {
     "options": st.dictionaries(TEXT.map(str.casefold), TEXT | st.just(""), max_size=2).filter(
         lambda options: len({name.casefold() for name in options}) == len(options)
@@ -148,9 +153,14 @@ def dimensions(draw: st.DrawFn) -> Dimension:
             key_salt=TEXT,
             group=st.just("sales"),
             open_end=st.sampled_from(["9999-12-31", "3000-01-01"]),
+            sign_offs=st.dictionaries(st.sampled_from(SIGN_OFF_ROLES), SIGN_OFFS),
+            audit_retention_years=st.integers(1, 10),
+            product_card=st.just("https://example.com/card"),
+            table_properties=st.dictionaries(TEXT.map(lambda name: f"x.{name}".casefold()), TEXT | st.just(True)),
         )
     )
     if any(part.opens_versions for part in parts.values()):
+        options |= draw(given_some(expected_values=st.dictionaries(TEXT, EXPECTED_VALUES, max_size=2)))
         options |= draw(given_some(begin=st.builds(Begin, st.just("1999-12-31"), st.sampled_from(TIMES))))
     else:
         options |= draw(st.sampled_from([{}, {"deleted_at": True}, {"deleted_rows": "remove"}]))

@@ -11,6 +11,7 @@ from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
 from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.checks.column_names import check_table_names
+from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
 from scd_pipeline.declaration.column_names import ROW_HASH, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
@@ -471,4 +472,6 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_z_order,
     _check_deletes,
     _check_times,
+    check_governance,
+    check_table_properties,
 )

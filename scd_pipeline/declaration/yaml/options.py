@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 
 from scd_pipeline.declaration import column_names
+from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 
 
 class Kind(enum.Enum):
@@ -100,6 +101,9 @@ RETIRE_GUARD: Options = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
 ATTRIBUTE_COLUMNS: Options = dict.fromkeys(column_names.ATTRIBUTE_COLUMNS, Kind.NAME_OR_FALSE)
 TABLE_COLUMNS: Options = dict.fromkeys(column_names.TABLE_COLUMNS, Kind.NAME_OR_FALSE)
 BEGIN: Options = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
+SIGN_OFFS: Options = dict.fromkeys(SIGN_OFF_ROLES, Kind.SECTION)
+SIGN_OFF: Options = {"by": Kind.TEXT, "date": Kind.TIME}
+EXPECTED_VALUE: Options = {"as_of": Kind.TIME, "expression": Kind.TEXT, "value": Kind.SCALAR}
 DIMENSION: Options = {
     "dimension": Kind.TEXT,
     "business_key": Kind.SECTION,
@@ -122,6 +126,11 @@ DIMENSION: Options = {
     "owner": Kind.TEXT,
     "description": Kind.TEXT,
     "group": Kind.TEXT,
+    "sign_offs": Kind.SECTION,
+    "audit_retention_years": Kind.NUMBER,
+    "product_card": Kind.TEXT,
+    "expected_values": Kind.SECTION,
+    "table_properties": Kind.SECTION,
 }
 ROLE: Options = {"dimension": Kind.TEXT, "key": Kind.NAMES}
 FACT: Options = {

@@ -11,6 +11,7 @@ from scd_pipeline.declaration.attribute import Attribute
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.collect import joined
 from scd_pipeline.declaration.dimension import Dimension
+from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.names import did_you_mean, display, nearest
 from scd_pipeline.declaration.source import Column, Feed, RetireGuard, Snapshot, Source
 from scd_pipeline.declaration.times import TIME_FORM
@@ -98,7 +99,14 @@ class DimensionReader:
             return {"name": ""}
         values = self.options("", self.root, options.DIMENSION)
         values["name"] = values.pop("dimension", "")
-        readers = {"business_key": self.key, "sources": self.sources, "attributes": self.attributes}
+        readers = {
+            "business_key": self.key,
+            "sources": self.sources,
+            "attributes": self.attributes,
+            "sign_offs": self.sign_offs,
+            "expected_values": self.expected_values,
+            "table_properties": self.table_properties,
+        }
         for option, read in readers.items():
             if option in values:
                 values[option] = read(option, values[option])
@@ -114,6 +122,25 @@ class DimensionReader:
         if "at" not in values and not self.invalid_paths & {"begin", "begin.at"}:
             self.report("MISSING_VALUE", "begin.at", "is missing", TIME_FORM)
         return Begin(**{"at": "", **values})
+
+    def sign_offs(self, path: str, node: Node) -> dict[str, SignOff]:
+        empty = {"by": "", "date": ""}
+        return {
+            role: SignOff(**{**empty, **self.options(joined(path, role), section, options.SIGN_OFF)})
+            for role, section in self.options(path, node, options.SIGN_OFFS).items()
+        }
+
+    def expected_values(self, path: str, node: Node) -> dict[str, ExpectedValue]:
+        empty = {"as_of": "", "expression": "", "value": None}
+        return {
+            name: ExpectedValue(**{**empty, **self.options(joined(path, name), section, options.EXPECTED_VALUE)})
+            for name, section in self.entries(path, node).items()
+        }
+
+    def table_properties(self, path: str, node: Node) -> dict[str, Any]:
+        entries = self.entries(path, node)
+        values = {name: self.value(joined(path, name), value, Kind.SCALAR) for name, value in entries.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
     def key(self, path: str, node: Node) -> Any:
         if not isinstance(node, MappingNode):

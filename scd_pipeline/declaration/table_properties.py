@@ -1,0 +1,63 @@
+"""Properties of Delta tables that a declaration can set, and those that it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scd_pipeline.declaration.frozen import FrozenMapping, frozen_mapping
+
+V_ORDER = "delta.parquet.vorder.enabled"
+"""A property of tables in Microsoft Fabric. Delta Lake does not know it; a table stores it, without an effect."""
+
+FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
+LEAST_HOURS = 168
+"""The shortest retention of files: readers of the last week may still need them."""
+LEAST_RETENTION_HOURS: Mapping[str, int] = {FILE_RETENTION: LEAST_HOURS, LOG_RETENTION: 720}
+"""The shortest retention by property. A load reads the last pipeline commit in the history of the table, and
+maintenance repeats this commit before 30 days have passed."""
+
+PACKAGE_PREFIX = "scd_pipeline."
+"""The beginning of the names of the package's own properties."""
+_RESERVED: Mapping[str, str] = {
+    "delta.enabledeletionvectors": "loads replace rows by deletion vectors",
+    "delta.appendonly": "loads replace rows of a dimension",
+    "delta.columnmapping.mode": "a load sets it when it renames a column",
+    "delta.minreaderversion": "Delta derives it from the features of the table",
+    "delta.minwriterversion": "Delta derives it from the features of the table",
+    "comment": "it is the option `description`",
+    "location": "the warehouse determines it",
+    "owner": "it is the option `owner`",
+    "provider": "it is delta for each table",
+}
+_HOURS = {"hour": 1, "day": 24, "week": 168}
+
+
+def reserved_reason(name: str) -> str | None:
+    """Return why a declaration cannot set the property of this name; None if it can."""
+    if name.casefold().startswith(PACKAGE_PREFIX):
+        return "the package stores its own state in properties with this prefix"
+    return _RESERVED.get(name.casefold())
+
+
+def property_texts(values: Any) -> Any:
+    """Return properties as texts in a mapping that cannot change; anything else unchanged, for the checks to reject."""
+    if not isinstance(values, Mapping):
+        return frozen_mapping(values)
+    return FrozenMapping({name: _text(value) for name, value in values.items()})
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
+    return str(value) if is_number else value
+
+
+def interval_hours(interval: str) -> int:
+    """Return the hours of an interval in a property, such as `interval 30 days`; 0 for other units."""
+    tokens = interval.lower().removeprefix("interval").split()
+    pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
+    if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _HOURS for number, unit in pairs):
+        return 0
+    return sum(int(number) * _HOURS[unit.rstrip("s")] for number, unit in pairs)
