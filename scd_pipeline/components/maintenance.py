@@ -19,8 +19,9 @@ from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import counted
+from scd_pipeline.declaration.table_properties import LEAST_HOURS
 from scd_pipeline.declaration.tables import table_names
-from scd_pipeline.operations.maintenance import LEAST_HOURS, maintain
+from scd_pipeline.operations.maintenance import maintain
 
 _BACKFILL_TAG = "dagster/backfill"
 """The tag that Dagster gives to the runs of a backfill."""

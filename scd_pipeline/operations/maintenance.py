@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.table_properties import FILE_RETENTION, LEAST_HOURS, interval_hours
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
@@ -19,14 +20,8 @@ from scd_pipeline.load.log import log_high_water_mark
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.operations.z_order import z_order_columns
 
-LEAST_HOURS = 168
-"""The shortest retention: readers of the last week may still need the files."""
-
 RENEWED_AFTER = timedelta(days=15)
 """Half of Delta's default retention of a table's history; an older pipeline commit is repeated."""
-
-_RETENTION = "delta.deletedFileRetentionDuration"
-_UNITS = {"hour": 1, "day": 24, "week": 168}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +142,16 @@ def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
 
 def _vacuum(warehouse: Warehouse, name: str, retention_hours: int | None) -> None:
     table = warehouse.writable(name)
-    current = _hours(table.properties().get(_RETENTION, _interval(LEAST_HOURS)))
+    current = interval_hours(table.properties().get(FILE_RETENTION, _interval(LEAST_HOURS)))
     hours = max(current, LEAST_HOURS) if retention_hours is None else retention_hours
     if current != hours:
         # VACUUM uses the setting of the table instead of its own argument.
-        table.set_properties({_RETENTION: _interval(hours)})
+        table.set_properties({FILE_RETENTION: _interval(hours)})
     warehouse.spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
 
 
 def _interval(hours: int) -> str:
     return f"interval {hours} hours"
-
-
-def _hours(interval: str) -> int:
-    """Return the hours of an interval in a Delta property, such as `interval 30 days`; 0 for other units."""
-    tokens = interval.lower().split()[1:]
-    pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
-    if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _UNITS for number, unit in pairs):
-        return 0
-    return sum(int(number) * _UNITS[unit.rstrip("s")] for number, unit in pairs)
 
 
 def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) -> bool:
