@@ -27,6 +27,7 @@ GRAIN_IS_UNIQUE = "grain_is_unique"
 SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
 SURROGATE_KEYS_FIT_EVENT_TIME = "surrogate_keys_fit_event_time"
 SOURCES_ARE_ON_TIME = "sources_are_on_time"
+EXPECTED_VALUES_ARE_REPRODUCED = "expected_values_are_reproduced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ _PROPERTIES = (
         ("S23", "S24"),
     ),
     Property(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
+    Property(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
 )
 
 PROPERTIES: Mapping[str, Property] = {verified.name: verified for verified in _PROPERTIES}

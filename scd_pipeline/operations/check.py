@@ -35,6 +35,7 @@ from scd_pipeline.invariants.dimensions import KEY, RULE, invariants, violations
 from scd_pipeline.invariants.facts import FACT_INVARIANTS
 from scd_pipeline.invariants.properties import (
     AUDIT_REBUILDS_DIMENSION,
+    EXPECTED_VALUES_ARE_REPRODUCED,
     KEY_LIST_IS_COMPLETE,
     NO_FOREIGN_COMMITS,
     SURROGATE_KEYS_FIT_EVENT_TIME,
@@ -43,6 +44,7 @@ from scd_pipeline.invariants.properties import (
 )
 from scd_pipeline.load.facts import PinnedDimension, pin_dimensions, rows_with_current_keys, stored_rows
 from scd_pipeline.load.keys import missing_keys
+from scd_pipeline.operations.expected_values import unexpected_values
 
 MAX_KEYS = 20
 """The number of keys that a violation names at most."""
@@ -102,7 +104,8 @@ def dimension_rules(dimension: Dimension) -> tuple[str, ...]:
         UPSTREAM_HAS_APPLIED_COMMITS,
         TABLES_ARE_APPEND_ONLY,
     )
-    return (*invariants(dimension), *others)
+    declared = (EXPECTED_VALUES_ARE_REPRODUCED,) if dimension.expected_values else ()
+    return (*invariants(dimension), *others, *declared)
 
 
 FACT_RULES = (*FACT_INVARIANTS, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS, TABLES_ARE_APPEND_ONLY)
@@ -166,6 +169,7 @@ def check_dimension(
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(table_names(name))),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, [name + suffix for suffix in _APPEND_ONLY]),
+        EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
     }
     for rule in selected:
         result = others[rule]() if rule in others else None
@@ -252,6 +256,11 @@ def _check_key_list(warehouse: Warehouse, tables: _Tables, dimension: Dimension)
     missing = missing_keys(warehouse, dimension, audit, tables.rows(dimension.name + KEYS_SUFFIX))
     violating = missing.select(F.lit(KEY_LIST_IS_COMPLETE).alias(RULE), readable_key(dimension.key_names).alias(KEY))
     return _result(dimension.name, KEY_LIST_IS_COMPLETE, violating)
+
+
+def _check_expected_values(warehouse: Warehouse, dimension: Dimension) -> CheckResult:
+    texts = unexpected_values(warehouse, dimension)
+    return CheckResult(dimension.name, EXPECTED_VALUES_ARE_REPRODUCED, len(texts), tuple(texts[:MAX_KEYS]))
 
 
 def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: Sequence[LoadError] = ()) -> CheckResult:

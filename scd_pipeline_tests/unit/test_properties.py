@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scd_pipeline.declaration import Dimension, Source
+from scd_pipeline.declaration import Dimension, ExpectedValue, Source
 from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
 from scd_pipeline.operations.check import FACT_RULES, dimension_rules
 
 DOCS = Path(__file__).parents[2] / "docs"
-CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot="customers_{date}.csv"))
+CUSTOMER = Dimension(
+    "dim_customer",
+    "id",
+    {"city": 2},
+    Source("crm", snapshot="customers_{date}.csv"),
+    expected_values={"customers": ExpectedValue("2024-01-31", "count(*)", 3)},
+)
 
 
 def test_every_check_is_named_by_a_property_of_the_table() -> None:
