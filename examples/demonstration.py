@@ -148,7 +148,7 @@ class Demonstration:
         self.report("")
         self.report("What to type next")
         self.report(f"  export SCD_WAREHOUSE={self.warehouse} SCD_DECLARATIONS={self.declarations}")
-        for command in (*commands, "check", "status", "dev"):
+        for command in (*commands, "check", "checklist", "status", "dev"):
             self.report(f"  {program} {command}")
 
 

@@ -179,6 +179,12 @@ class Environment:
         return {kind: schema for kind, schema in schemas.items() if schema}
 
     @property
+    def alert_transports(self) -> tuple[str, ...]:
+        """The transports by which alerts are sent."""
+        transports = {"webhook": bool(self.alert_webhook), "email": bool(self.alert_mail_to and self.alert_smtp)}
+        return tuple(name for name, is_configured in transports.items() if is_configured)
+
+    @property
     def overdue_after_hours(self) -> float | None:
         """The hours after which a source or table is overdue; None: never.
 

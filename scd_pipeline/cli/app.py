@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from scd_pipeline.cli import health, loads, machine, project, queries
+from scd_pipeline.cli import checklist, health, loads, machine, project, queries
 from scd_pipeline.cli.console import error as print_error
 from scd_pipeline.cli.console import report
 from scd_pipeline.cli.context import common_options
@@ -24,7 +24,7 @@ from scd_pipeline.errors import ScdError
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Load": (loads.load, loads.plan),
     "Query": (queries.as_of, queries.history, queries.audit, queries.bad_rows, queries.sql),
-    "Operate": (health.status, health.check, health.repair, machine.dev),
+    "Operate": (health.status, health.check, checklist.checklist, health.repair, machine.dev),
     "Set up": (machine.setup, machine.doctor, project.init, project.json_schema, project.completion, project.version),
 }
 

@@ -20,6 +20,6 @@ class ExitCode(IntEnum):
     INTERNAL = 1, "internal error with a traceback; please report it"
     USAGE = 2, "invalid argument, declaration or query"
     REJECTED = 3, "a delivery was rejected or cannot be read"
-    FAILED = 4, "a load failed, a check found violations, or a table is damaged"
+    FAILED = 4, "a load, a check or a checklist failed, or a table is damaged"
     NOT_SET_UP = 5, "software, a server, a table or a setting is missing"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"

@@ -1,15 +1,22 @@
-"""Events that Dagster has no public way to report or to read.
+"""What Dagster has no public way to report or to read.
 
 Everything that depends on Dagster's private interfaces is in this module: a step cannot publicly record that another
-partition than its own has failed, nor the result of a check that it runs in place of the check's own step.
+partition than its own has failed, nor the result of a check that it runs in place of the check's own step; a program
+cannot publicly load a code location by its module, nor evaluate a cron expression.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
 
 import dagster as dg
+from dagster._check import CheckError
+from dagster._core.definitions.reconstruct import repository_def_from_target_def
 from dagster._core.events import AssetMaterializationPlannedData
+from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
+from dagster._utils.schedules import cron_string_iterator
 
 
 def plan_materialization(context: dg.AssetExecutionContext, asset: dg.AssetKey, partition: str) -> None:
@@ -41,3 +48,38 @@ def materialized_partitions_of_run(instance: dg.DagsterInstance, run_id: str) ->
     """Yield the partitions of the materializations that a run has recorded."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
         yield entry.get_dagster_event().partition
+
+
+def load_repository(module: str, folder: Path) -> dg.RepositoryDefinition:
+    """Return the definitions of a module, as Dagster loads it as a code location.
+
+    Args:
+        module: The module.
+        folder: The working directory, whose modules can be imported.
+
+    Raises:
+        dg.DagsterInvariantViolationError: The module does not define them.
+    """
+    targets = loadable_targets_from_python_module(module, working_directory=str(folder))
+    repository = repository_def_from_target_def(targets[0].target_definition)
+    if repository is None:
+        raise dg.DagsterInvariantViolationError(f"{module} defines no Dagster definitions")
+    return repository
+
+
+def repository_of_run(context: dg.AssetCheckExecutionContext) -> dg.RepositoryDefinition | None:
+    """Return the definitions that the job of a run belongs to; None if it was executed without any."""
+    try:
+        return context.repository_def
+    except CheckError:
+        return None
+
+
+def cron_times(cron: str, timezone: str | None, start: datetime) -> Iterator[datetime]:
+    """Yield the times of a cron expression from a time on."""
+    return cron_string_iterator(start.timestamp(), cron, timezone)
+
+
+def watches_failed_runs(sensor: dg.SensorDefinition) -> bool:
+    """Return whether the sensor is evaluated for each failed run."""
+    return getattr(sensor, "_run_status", None) is dg.DagsterRunStatus.FAILURE

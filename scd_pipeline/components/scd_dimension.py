@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.automation import automation_sensor, with_automation
+from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
 from scd_pipeline.components.names import dagster_name
@@ -92,6 +93,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         description="Address at which the folder `docs` of scd_pipeline is served; asset checks link to its rules.",
     )
     status_cron: str = Field(default="0 6 * * *", description="Cron expression for materializing the status asset.")
+    checklist: bool = Field(
+        default=False,
+        description=(
+            "Whether each dimension has the asset check `checklist_is_complete`, which warns of lines of the checklist "
+            "that fail."
+        ),
+    )
     timezone: str = Field(default="UTC", description="Time zone of the cron expressions.")
     overdue_after_hours: float | None = Field(
         default=None,
@@ -141,6 +149,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             overdue = self._overdue_checks(dimension)
             overdue_checks += overdue
             checks = [dimension_checks(dimension, docs_url=self.docs_url), *overdue]
+            checks += self._checklist_checks(dimension, declared.facts)
             parts.append(self._table_definitions(dimension, assets, checks))
         for fact in declared.facts:
             assets = fact_assets(fact, freshness=freshness)
@@ -158,6 +167,10 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     def _overdue_checks(self, dimension: Dimension) -> list[dg.AssetChecksDefinition]:
         check = overdue_check(dimension, self.overdue_after_hours)
         return [] if check is None else [check]
+
+    def _checklist_checks(self, dimension: Dimension, facts: Sequence[Fact]) -> list[dg.AssetChecksDefinition]:
+        names = [fact.name for fact in facts if dimension.name in {item.name for item in fact.dimensions}]
+        return [checklist_check(dimension, names, docs_url=self.docs_url)] if self.checklist else []
 
     def _table_definitions(
         self,

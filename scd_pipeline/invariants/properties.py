@@ -28,6 +28,7 @@ SURROGATE_KEYS_EXIST = "surrogate_keys_exist"
 SURROGATE_KEYS_FIT_EVENT_TIME = "surrogate_keys_fit_event_time"
 SOURCES_ARE_ON_TIME = "sources_are_on_time"
 EXPECTED_VALUES_ARE_REPRODUCED = "expected_values_are_reproduced"
+CHECKLIST_IS_COMPLETE = "checklist_is_complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ _PROPERTIES = (
     ),
     Property(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
     Property(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
+    Property(CHECKLIST_IS_COMPLETE, "No line of the checklist of the dimension fails"),
 )
 
 PROPERTIES: Mapping[str, Property] = {verified.name: verified for verified in _PROPERTIES}

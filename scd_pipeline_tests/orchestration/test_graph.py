@@ -20,7 +20,7 @@ status
   scd_status                                                               <- dim_legislator, fct_committee_seat
 
 jobs
-  check_dim_legislator_job         check_dim_legislator
+  check_dim_legislator_job         dim_legislator_checklist_is_complete, check_dim_legislator
   check_fct_committee_seat_job     check_fct_committee_seat
   dim_legislator_job               load_dim_legislator
   fct_committee_seat_job           load_fct_committee_seat
@@ -45,10 +45,11 @@ sensors
   maintain_dim_legislator_after_backfill  maintain_dim_legislator_job
   scd_partitions                          adds partitions
 checks
-  dim_legislator      audit_rebuilds_dimension, current_versions_are_open, key_list_is_complete, no_foreign_commits,
-  dim_legislator      one_current_version, surrogate_keys_are_not_reserved, surrogate_keys_are_unique,
-  dim_legislator      tables_are_append_only, upstream_has_applied_commits, version_numbers_are_consecutive,
-  dim_legislator      windows_are_not_empty, windows_do_not_overlap, windows_have_both_ends
+  dim_legislator      audit_rebuilds_dimension, checklist_is_complete, current_versions_are_open, key_list_is_complete,
+  dim_legislator      no_foreign_commits, one_current_version, surrogate_keys_are_not_reserved,
+  dim_legislator      surrogate_keys_are_unique, tables_are_append_only, upstream_has_applied_commits,
+  dim_legislator      version_numbers_are_consecutive, windows_are_not_empty, windows_do_not_overlap,
+  dim_legislator      windows_have_both_ends
   fct_committee_seat  grain_is_unique, no_foreign_commits, surrogate_keys_exist, surrogate_keys_fit_event_time,
   fct_committee_seat  tables_are_append_only, upstream_has_applied_commits
 """

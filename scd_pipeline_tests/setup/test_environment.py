@@ -37,6 +37,15 @@ def test_each_kind_of_table_has_a_variable_for_its_schema() -> None:
     assert environment.schemas == {kind: f"schema_{kind}" for kind in KINDS}
 
 
+def test_alerts_are_sent_by_the_configured_transports() -> None:
+    """An email needs a recipient and a server."""
+    webhook, recipient, server = (f"SCD_ALERT_{name}" for name in ("WEBHOOK", "MAIL_TO", "SMTP"))
+    assert Environment.from_env({}).alert_transports == ()
+    assert Environment.from_env({recipient: "a@x.com"}).alert_transports == ()
+    everything = {webhook: "https://x", recipient: "a@x.com", server: "mail:25"}
+    assert Environment.from_env(everything).alert_transports == ("webhook", "email")
+
+
 def test_overdue_hours_are_a_number() -> None:
     assert Environment.from_env({"SCD_OVERDUE_HOURS": "0.5"}).overdue_after_hours == 0.5
     with pytest.raises(SetupError) as error:

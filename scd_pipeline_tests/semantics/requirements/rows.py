@@ -47,8 +47,7 @@ ROWS: dict[str, Row] = {
     "F2": Row(
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
         "`player_key` BIGINT, validity window, `current_flag`, `version` INT, reason and source of the change, and a "
-        "hash `_hash`.",
-        "Table properties cannot be declared.",
+        "hash `_hash`; the table properties for optimized writes, compaction and Delta's change data feed are true.",
     ),
     "F3": Row("One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` and `marketing_consent` too."),
     "F4": Row(
@@ -123,7 +122,10 @@ ROWS: dict[str, Row] = {
     "F42": Row("A player that a snapshot omits is closed, one that a feed omits is not."),
     "F43": Row("Only declared columns are loaded; others are reported; old queries have the same results."),
     "F44": Row("A query as of a time has the same result after OPTIMIZE and VACUUM: it needs no time travel."),
-    "F45": Row("V-Order, a property of another platform, is passed to a table there.", NOT_BUILT),
+    "F45": Row(
+        "V-Order, `delta.parquet.vorder.enabled`, is passed to the table. Only Microsoft Fabric has it; the checklist "
+        "reports it as not applicable unless it is declared."
+    ),
     "F46": Row(
         "The layout depends on the size of the table, and only maintenance changes it: from 1 M rows on, Z-order by "
         "the business key.",
@@ -141,7 +143,10 @@ ROWS: dict[str, Row] = {
     ),
     "F53": Row("A player who rises, changes the email address, leaves and returns has five transitions in the audit."),
     "F54": Row("The audit is complete after a crash, and the same in any order of arrival."),
-    "F55": Row("Delta rejects updates and deletes of the audit, from which the past can be rebuilt."),
+    "F55": Row(
+        "Delta rejects updates and deletes of the audit, from which the past can be rebuilt. Its retention is declared "
+        "in years: 7 or 10."
+    ),
     "F56": Row("A play of 2019 shows the tier Bronze of that day, not the tier of today."),
     "F57": Row("The last microsecond before 2024-06-01 belongs to version 1, the first one of that day to version 2."),
     "F58": Row("A join as of event time keeps the number of facts; one without a version has the key -1."),
@@ -161,11 +166,21 @@ ROWS: dict[str, Row] = {
     "F69": Row("A declaration in which all attributes have one type is reported."),
     "F70": Row("There is no dimension without an audit."),
     "F71": Row("A small dimension partitioned by date is reported: no table is partitioned."),
-    "F72": Row("Checklist: design.", NOT_BUILT),
-    "F73": Row("Checklist: build.", NOT_BUILT),
-    "F74": Row("Checklist: performance.", NOT_BUILT),
-    "F75": Row("Checklist: quality.", NOT_BUILT),
-    "F76": Row("Checklist: operation.", NOT_BUILT),
+    "F72": Row(
+        "Checklist, design: types documented, business sign-off, compliance sign-off, surrogate strategy, sentinel."
+    ),
+    "F73": Row("Checklist, build: SCD2 columns, hash, retry, one owner, audit with actor and reason, deletes."),
+    "F74": Row(
+        "Checklist, performance: Z-order, OPTIMIZE weekly, retention of VACUUM, fitting partitions, V-Order (n/a)."
+    ),
+    "F75": Row(
+        "Checklist, quality: daily checks of duplicates, NULL ends and overlaps, late facts, an as-of query against a "
+        "known KPI."
+    ),
+    "F76": Row(
+        "Checklist, operation: runbooks of duplicate repair and of backfill and rebuild, audit retention, alerts, link "
+        "to the product card."
+    ),
     "X1": Row("The open end is 9999-12-31 23:59:59, NULL, or another time."),
     "X2": Row("The current version has the flag `current_flag`, one of another name, or none."),
     "X3": Row("The window has the columns `effective_from` and `effective_to`, or others."),

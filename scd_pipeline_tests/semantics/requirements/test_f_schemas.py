@@ -9,6 +9,7 @@ import pytest
 
 from scd_pipeline.declaration import Dimension, Fact, load_declarations, parse
 from scd_pipeline.delta.audit_table import audit_schema
+from scd_pipeline.delta.schema import declaration_properties
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.history.schema import stored_schema
 from scd_pipeline_tests.semantics.specification import requirement
@@ -71,6 +72,18 @@ def test_a_machine_has_its_current_versions_and_its_closed_ones_in_tables_of_the
     games = "game_title string, denomination decimal(10,2), location string"
     makers = "manufacturer string, serial_number string"
     assert columns("casino", "dim_machine") == f"{key}, {games}, {makers}, {SHARED}, {ORIGIN}"
+
+
+@requirement("F2")
+def test_a_player_has_the_properties_of_its_table() -> None:
+    player = declared("casino", "dim_player")
+    assert isinstance(player, Dimension)
+    assert player.table_properties == {
+        "delta.autoOptimize.optimizeWrite": "true",
+        "delta.autoOptimize.autoCompact": "true",
+        "delta.enableChangeDataFeed": "true",
+    }
+    assert player.table_properties.items() <= declaration_properties(player).items()
 
 
 @requirement("F7", "X5")

@@ -1,0 +1,76 @@
+"""The asset check of a dimension's checklist: the same as `scd checklist`, evaluated from the running code location.
+
+A line that fails is a warning: it says what people have not decided or set up, and no data is damaged.
+
+No postponed annotations here: Dagster evaluates those of a check's function.
+"""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from scd_pipeline.components.code_location import describe_code_location
+from scd_pipeline.components.dagster_internals import repository_of_run
+from scd_pipeline.components.failures import as_dagster_failure
+from scd_pipeline.components.names import pool_name
+from scd_pipeline.components.resources import WarehouseResource
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.environment import Environment
+from scd_pipeline.invariants.properties import CHECKLIST_IS_COMPLETE, PROPERTIES
+from scd_pipeline.operations.checklist.collect import collect_state
+from scd_pipeline.operations.checklist.evaluate import ChecklistResult, evaluate
+from scd_pipeline.operations.checklist.state import CodeLocation
+
+_NAME = "this code location"
+
+
+def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str = "") -> dg.AssetChecksDefinition:
+    """Return the check that no line of the checklist fails.
+
+    Args:
+        dimension: The declaration.
+        facts: The names of the facts that store surrogate keys of the dimension.
+        docs_url: The address of the folder `docs` of this package, with the runbooks.
+    """
+
+    @dg.asset_check(
+        name=CHECKLIST_IS_COMPLETE,
+        asset=dimension.name,
+        description=PROPERTIES[CHECKLIST_IS_COMPLETE].description,
+        pool=pool_name(dimension.name),
+    )
+    def check_lines(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
+        location, problem = _code_location(context)
+        with as_dagster_failure():
+            state = collect_state(
+                warehouse.open(),
+                dimension,
+                code_location=location,
+                code_location_problem=problem,
+                facts=facts,
+                alert_transports=Environment.from_env().alert_transports,
+                docs_url=docs_url,
+            )
+        results = evaluate(state)
+        failed = [result.line for result in results if result.failed]
+        return dg.AssetCheckResult(
+            passed=not failed,
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={"failed": ", ".join(failed), "lines": dg.MetadataValue.table([*map(_record, results)])},
+        )
+
+    return check_lines
+
+
+def _code_location(context: dg.AssetCheckExecutionContext) -> tuple[CodeLocation | None, str]:
+    """Return the code location of the run, or None and why it has none."""
+    repository = repository_of_run(context)
+    if repository is None:
+        return None, "the job was executed without a code location"
+    return describe_code_location(repository, _NAME), ""
+
+
+def _record(result: ChecklistResult) -> dg.TableRecord:
+    return dg.TableRecord(
+        {"section": result.section, "line": result.line, "result": result.outcome, "evidence": result.evidence}
+    )

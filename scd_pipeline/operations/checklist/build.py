@@ -1,0 +1,98 @@
+"""Build: what the tables of a dimension need before facts refer to them."""
+
+from __future__ import annotations
+
+from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
+from scd_pipeline.declaration.column_names import ROW_HASH
+from scd_pipeline.declaration.names import counted, listed
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.history.transitions import AUDIT_ACTOR, AUDIT_REASON
+from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
+from scd_pipeline.operations.checklist.lines import Line, Result, failed, not_applicable, passed, table_missing
+from scd_pipeline.operations.checklist.state import DimensionState
+
+
+def _version_columns(state: DimensionState) -> Result:
+    dimension, table = state.dimension, state.table()
+    if not dimension.has_windows:
+        return not_applicable("no attribute has type 2 or 6")
+    if table is None:
+        return table_missing(state)
+    names = [dimension.generated.name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO, CURRENT_FLAG, VERSION)]
+    expected = [name for name in names if name]
+    missing = [name for name in expected if name not in table.columns]
+    if missing:
+        return failed(f"table {dimension.name}: no column {listed(missing)}; load the dimension into a new table")
+    return passed(f"table {dimension.name}: columns {listed(expected)}")
+
+
+def _change_detection(state: DimensionState) -> Result:
+    dimension, table = state.dimension, state.table()
+    column = dimension.generated.name(ROW_HASH)
+    if column is None:
+        return passed("each load compares the values of all attributes (S13); no hash column is declared")
+    if table is None:
+        return table_missing(state)
+    if column not in table.columns:
+        location = state.field(f"column_names.{ROW_HASH}")
+        return failed(f"{location}: table {dimension.name} has no column {column}; load the dimension into a new table")
+    return passed(f"table {dimension.name}: column {column}; each load compares the values of all attributes (S13)")
+
+
+def _retry(state: DimensionState) -> Result:
+    retry = state.retry
+    if retry.attempts < 2:
+        return failed(f"a load makes {counted(retry.attempts, 'attempt')}; expected retries; pass `Retry(attempts=5)`")
+    waits = ", ".join(f"{2**number + 0.1 * number:.1f}" for number in range(retry.attempts - 1))
+    return passed(f"{counted(retry.attempts, 'attempt')}; after a write conflict it waits {waits} seconds, with jitter")
+
+
+def _single_writer(state: DimensionState) -> Result:
+    log, result = state.dimension.name + LOG_SUFFIX, state.foreign_commits
+    if state.table(LOG_SUFFIX) is None:
+        return table_missing(state, LOG_SUFFIX)
+    if result is None:
+        return table_missing(state)
+    if not result.passed:
+        return failed(f"check {NO_FOREIGN_COMMITS}: {'; '.join(result.keys)}; restore the rows, see `scd status`")
+    return passed(f"change log {log}; check {NO_FOREIGN_COMMITS}")
+
+
+def _owner(state: DimensionState) -> Result:
+    location, owner = state.field("owner"), state.dimension.owner
+    return passed(f"{location}: {owner}") if owner else failed(f"{location} is missing; name the team")
+
+
+def _audit(state: DimensionState) -> Result:
+    name, audit = state.dimension.name + AUDIT_SUFFIX, state.table(AUDIT_SUFFIX)
+    if audit is None:
+        return table_missing(state, AUDIT_SUFFIX)
+    missing = [column for column in (AUDIT_ACTOR, AUDIT_REASON) if column not in audit.columns]
+    if missing:
+        return failed(f"table {name}: no column {listed(missing)}; drop the table, a load rebuilds it")
+    return passed(f"table {name}: columns {AUDIT_ACTOR} and {AUDIT_REASON}")
+
+
+def _deletes(state: DimensionState) -> Result:
+    source = state.dimension.existence_source
+    path = f"sources.{source.name}"
+    if source.snapshot is not None:
+        return passed(f"{state.field(f'{path}.snapshot')}: an entity that a snapshot omits is deleted (S18)")
+    deletes = source.feed.deletes if source.feed else None
+    if deletes is None:
+        return failed(
+            f"{state.field(f'{path}.feed.deletes')} is missing, so that no entity is ever deleted; write the condition "
+            'of a delete, or `deletes: "false"` if none is delivered'
+        )
+    return passed(f"{state.field(f'{path}.feed.deletes')}: {deletes}")
+
+
+LINES = (
+    Line("version_columns_exist", "The table has the columns of validity windows", _version_columns),
+    Line("changes_are_detected", "Changes are detected by comparison, and a declared hash exists", _change_detection),
+    Line("loads_are_retried", "Loads are retried after write conflicts", _retry),
+    Line("one_writer", "Only pipeline commits have changed rows, by way of the change log", _single_writer),
+    Line("owner_is_declared", "The dimension has an owner", _owner),
+    Line("audit_has_actor_and_reason", "The audit has the actor and the reason of each change", _audit),
+    Line("deletes_are_handled", "It is declared how the source deletes entities", _deletes),
+)

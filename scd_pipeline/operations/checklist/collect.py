@@ -1,0 +1,71 @@
+"""Collect the state of a dimension for its checklist from the warehouse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import functions as F
+
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.tables import table_names
+from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
+from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, StoredTable, runbook_pages
+
+
+def collect_state(
+    warehouse: Warehouse,
+    dimension: Dimension,
+    *,
+    code_location: CodeLocation | None = None,
+    code_location_problem: str = "",
+    facts: Sequence[str] = (),
+    alert_transports: Sequence[str] = (),
+    docs_url: str = "",
+) -> DimensionState:
+    """Return what is stored of a dimension, together with what its caller collected.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        code_location: The Dagster definitions; None if they cannot be loaded.
+        code_location_problem: Why they cannot be loaded.
+        facts: The names of the facts that store surrogate keys of the dimension.
+        alert_transports: The transports by which alerts are sent.
+        docs_url: The address of the folder `docs` of this package.
+    """
+    stored = {name: _stored_table(warehouse.table(name)) for name in table_names(dimension.name)}
+    tables = {name: table for name, table in stored.items() if table is not None}
+    results = check_dimension(warehouse, dimension, [NO_FOREIGN_COMMITS])
+    return DimensionState(
+        dimension,
+        tables=tables,
+        rows=warehouse.table(dimension.name).read().count() if dimension.name in tables else 0,
+        foreign_commits=results[0] if results else None,
+        code_location=code_location,
+        code_location_problem=code_location_problem,
+        facts=tuple(facts),
+        alert_transports=tuple(alert_transports),
+        runbooks=runbook_pages(docs_url),
+    )
+
+
+def _stored_table(table: Table) -> StoredTable | None:
+    """Return a table; None if it does not exist."""
+    columns = table.columns()
+    if not columns:
+        return None
+    (detail,) = table.spark.sql(f"DESCRIBE DETAIL {table.identifier}").collect()
+    clustering = tuple(detail["clusteringColumns"] or ()) or _z_order(table)
+    return StoredTable(columns, table.properties(), tuple(detail["partitionColumns"]), clustering)
+
+
+def _z_order(table: Table) -> tuple[str, ...]:
+    """Return the columns by which the last OPTIMIZE arranged the rows; none if it did not."""
+    history = table.spark.sql(f"DESCRIBE HISTORY {table.identifier}").where("operation = 'OPTIMIZE'")
+    last = history.orderBy(F.col("version").desc()).select("operationParameters").limit(1).collect()
+    parameters: Mapping[str, str] = last[0][0] if last else {}
+    return tuple(json.loads(parameters.get("zOrderBy", "[]")))

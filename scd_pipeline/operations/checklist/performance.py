@@ -1,0 +1,114 @@
+"""Performance: how the files of the tables are arranged and maintained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scd_pipeline.declaration.names import listed
+from scd_pipeline.declaration.table_properties import FILE_RETENTION, LEAST_HOURS, V_ORDER, interval_hours
+from scd_pipeline.operations.checklist.lines import (
+    Line,
+    Result,
+    code_location_missing,
+    failed,
+    not_applicable,
+    passed,
+    table_missing,
+)
+from scd_pipeline.operations.checklist.state import DimensionState
+
+LARGE_TABLE_ROWS = 1_000_000
+"""From this number of rows on, a table has several files, some of which a query on the business key can skip."""
+_WEEK_HOURS = 7 * 24 + 1
+"""A week, in which the clocks may change."""
+
+
+def _clustering(state: DimensionState) -> Result:
+    table, name = state.table(), state.dimension.name
+    if table is None:
+        return table_missing(state)
+    if table.clustered_by:
+        return passed(f"table {name}: {state.rows:,} rows, clustered by {listed(table.clustered_by)}")
+    if state.rows < LARGE_TABLE_ROWS:
+        return passed(f"table {name}: {state.rows:,} rows; less than {LARGE_TABLE_ROWS:,} need no clustering")
+    keys = listed(state.dimension.key_names)
+    return failed(f"table {name}: {state.rows:,} rows, not clustered; run OPTIMIZE with ZORDER BY {keys}")
+
+
+def _optimize(state: DimensionState) -> Result:
+    if state.code_location is None:
+        return code_location_missing(state)
+    op = _maintenance_op(state)
+    schedules = state.schedules_of_op(op)
+    weekly = [schedule for schedule in schedules if schedule.gap_hours <= _WEEK_HOURS]
+    if weekly:
+        return passed(str(weekly[0]))
+    others = f"only {listed(map(str, schedules))}" if schedules else "no schedule"
+    return failed(f"{state.code_location.name}: {others} for op {op}; schedule its job weekly (`maintenance_cron`)")
+
+
+def _vacuum(state: DimensionState) -> Result:
+    location, op = state.code_location, _maintenance_op(state)
+    if location is None:
+        return code_location_missing(state)
+    short = [name for name, table in state.tables.items() if interval_hours(_retention(table.properties)) < LEAST_HOURS]
+    if short:
+        return failed(f"table property {FILE_RETENTION} of {listed(short)} is less than {LEAST_HOURS} hours; raise it")
+    schedules = state.schedules_of_op(op)
+    if not schedules:
+        return failed(f"{location.name}: no schedule for op {op}; schedule its job")
+    load = f"load_{state.dimension.name}"
+    pool, load_pool = location.pools.get(op), location.pools.get(load)
+    if pool is None or pool != load_pool:
+        return failed(f"op {op} has pool {pool}, and op {load} {load_pool}; put both into one pool, so that one waits")
+    retentions = {_retention(table.properties) for table in state.tables.values()} or {_retention({})}
+    return passed(
+        f"{schedules[0]}; pool {pool} of loads and maintenance; {FILE_RETENTION}: {listed(sorted(retentions))}"
+    )
+
+
+def _partitions(state: DimensionState) -> Result:
+    table, name = state.table(), state.dimension.name
+    if table is None:
+        return table_missing(state)
+    columns = table.partition_columns
+    if not columns:
+        return passed(f"table {name}: not partitioned")
+    if state.rows < LARGE_TABLE_ROWS:
+        return failed(
+            f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}, so that its files are small; load "
+            "the dimension into a new table"
+        )
+    return passed(f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}")
+
+
+def _v_order(state: DimensionState) -> Result:
+    table, declared = state.table(), state.dimension.table_properties.get(V_ORDER)
+    location = state.field(f"table_properties.{V_ORDER}")
+    if declared is None:
+        return not_applicable(f"{location} is not declared; only Microsoft Fabric has V-Order")
+    if table is None:
+        return table_missing(state)
+    stored = table.properties.get(V_ORDER)
+    if stored != declared:
+        return failed(
+            f"{location}: {declared}; the table property is {stored or 'missing'}; load a delivery, which sets it"
+        )
+    return passed(f"table property {V_ORDER}: {stored}; only Microsoft Fabric uses it")
+
+
+def _maintenance_op(state: DimensionState) -> str:
+    return f"maintain_{state.dimension.name}"
+
+
+def _retention(properties: Mapping[str, str]) -> str:
+    return properties.get(FILE_RETENTION, f"interval {LEAST_HOURS} hours")
+
+
+LINES = (
+    Line("rows_are_clustered", "Queries on the business key can skip files of a large table", _clustering),
+    Line("optimize_is_scheduled", "OPTIMIZE runs every week", _optimize),
+    Line("vacuum_is_scheduled", "VACUUM runs by itself, never during a load, and retains files for a week", _vacuum),
+    Line("partitions_fit", "The table is not split into small partitions", _partitions),
+    Line("v_order_is_set", "V-Order is set where it is declared", _v_order),
+)

@@ -1,0 +1,84 @@
+"""Quality: which checks of the tables are scheduled, and how late facts are handled."""
+
+from __future__ import annotations
+
+from scd_pipeline.declaration.names import listed
+from scd_pipeline.invariants.properties import (
+    EXPECTED_VALUES_ARE_REPRODUCED,
+    ONE_CURRENT_VERSION,
+    WINDOWS_DO_NOT_OVERLAP,
+    WINDOWS_HAVE_BOTH_ENDS,
+)
+from scd_pipeline.operations.checklist.lines import (
+    Line,
+    Result,
+    code_location_missing,
+    failed,
+    not_applicable,
+    passed,
+)
+from scd_pipeline.operations.checklist.state import LATE_FACTS_PAGE, DimensionState
+
+_DAY_HOURS = 25
+"""A day, in which the clocks may change."""
+
+
+def _duplicates(state: DimensionState) -> Result:
+    return _daily_check(state, ONE_CURRENT_VERSION)
+
+
+def _ends(state: DimensionState) -> Result:
+    return _daily_check(state, WINDOWS_HAVE_BOTH_ENDS)
+
+
+def _overlaps(state: DimensionState) -> Result:
+    return _daily_check(state, WINDOWS_DO_NOT_OVERLAP)
+
+
+def _expected_values(state: DimensionState) -> Result:
+    if state.dimension.has_windows and not state.dimension.expected_values:
+        return failed(
+            f"{state.field('expected_values')} is missing; write a key figure that was published, with its time and an "
+            "expression"
+        )
+    return _daily_check(state, EXPECTED_VALUES_ARE_REPRODUCED)
+
+
+def _daily_check(state: DimensionState, check: str) -> Result:
+    if not state.dimension.has_windows:
+        return not_applicable("the table has no validity windows")
+    if state.code_location is None:
+        return code_location_missing(state)
+    schedules = state.schedules_of_check(check)
+    daily = [schedule for schedule in schedules if schedule.gap_hours <= _DAY_HOURS]
+    if daily:
+        return passed(f"check {check}; {daily[0]}")
+    others = f"only {listed(map(str, schedules))}" if schedules else "no schedule"
+    return failed(f"check {check}: {others}; schedule it daily (`check_cron`)")
+
+
+def _late_facts(state: DimensionState) -> Result:
+    location = state.code_location
+    if not state.facts:
+        return not_applicable("no fact refers to the dimension")
+    if location is None:
+        return code_location_missing(state)
+    sensors = {fact: _rekey_sensor(fact, location.sensors) for fact in state.facts}
+    missing = [fact for fact, sensor in sensors.items() if sensor is None]
+    if missing:
+        return failed(f"no sensor re-keys {listed(missing)} after a late change; define the facts by the component")
+    return passed(f"sensor {listed([sensor for sensor in sensors.values() if sensor])}; {LATE_FACTS_PAGE}")
+
+
+def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:
+    """Return the sensor that loads a fact after its dimensions, None if it has none."""
+    return next((name for name in (f"{fact}_follows", f"{fact}_automation") if name in sensors), None)
+
+
+LINES = (
+    Line("duplicates_are_checked", "A check for several current versions of an entity runs daily", _duplicates),
+    Line("ends_are_checked", "A check for windows without an end runs daily", _ends),
+    Line("overlaps_are_checked", "A check for overlapping windows runs daily", _overlaps),
+    Line("late_facts_are_rekeyed", "Facts are re-keyed after late changes", _late_facts),
+    Line("history_is_compared", "A check compares the history with published values daily", _expected_values),
+)

@@ -1,0 +1,144 @@
+"""What is declared, stored and scheduled for a dimension; its callers collect it, and the evaluation reads no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.operations.check import CheckResult
+
+REPAIR, REBUILD = "repair of duplicates", "backfill and rebuild"
+LATE_FACTS_PAGE = "docs/how-to/facts.md"
+
+
+def runbook_pages(docs_url: str = "") -> dict[str, str]:
+    """Return the page of each runbook of this package.
+
+    Args:
+        docs_url: The address of the folder `docs`; empty for the paths in the repository.
+    """
+    page = f"{docs_url.rstrip('/') or 'docs'}/how-to/runbooks.md"
+    return {REPAIR: page, REBUILD: page}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table as the warehouse has it.
+
+    Attributes:
+        columns: The type of each column by its name.
+        properties: The table properties.
+        partition_columns: The columns by whose values the files are in folders.
+        clustered_by: The columns by which the rows are clustered, or were Z-ordered by the last OPTIMIZE.
+    """
+
+    columns: Mapping[str, str]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    partition_columns: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A schedule of a Dagster code location.
+
+    Attributes:
+        name: The name.
+        cron: Its cron expression.
+        gap_hours: The longest time between two runs.
+        ops: The ops of its job.
+        checks: The asset checks of its job, as `asset:check`.
+    """
+
+    name: str
+    cron: str
+    gap_hours: float
+    ops: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"schedule {self.name} ({self.cron})"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLocation:
+    """What a Dagster code location defines.
+
+    Attributes:
+        name: The module.
+        schedules: The schedules.
+        sensors: The names of all sensors.
+        alert_sensors: The names of the sensors that watch failed runs.
+        pools: The concurrency pool of each op that has one.
+    """
+
+    name: str
+    schedules: tuple[Schedule, ...] = ()
+    sensors: tuple[str, ...] = ()
+    alert_sensors: tuple[str, ...] = ()
+    pools: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return the code location as JSON on one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> CodeLocation:
+        """Return the code location that `to_json` wrote."""
+        values = json.loads(text)
+        names = {name: tuple(values[name]) for name in ("sensors", "alert_sensors")}
+        schedules = [
+            Schedule(**{**each, "ops": tuple(each["ops"]), "checks": tuple(each["checks"])})
+            for each in values["schedules"]
+        ]
+        return cls(**{**values, **names, "schedules": tuple(schedules)})
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionState:
+    """What the checklist of a dimension is evaluated from.
+
+    Attributes:
+        dimension: The declaration.
+        tables: The tables of the dimension that exist, by name.
+        rows: The number of rows of the dimension.
+        foreign_commits: The result of the check for foreign commits; None if the dimension was never loaded.
+        code_location: The Dagster definitions; None if they cannot be loaded.
+        code_location_problem: Why they cannot be loaded.
+        facts: The names of the facts that store surrogate keys of the dimension.
+        retry: How loads are retried.
+        alert_transports: The transports by which alerts are sent: webhook, email.
+        runbooks: The page of each runbook.
+    """
+
+    dimension: Dimension
+    tables: Mapping[str, StoredTable] = field(default_factory=dict)
+    rows: int = 0
+    foreign_commits: CheckResult | None = None
+    code_location: CodeLocation | None = None
+    code_location_problem: str = ""
+    facts: tuple[str, ...] = ()
+    retry: Retry = field(default_factory=Retry)
+    alert_transports: tuple[str, ...] = ()
+    runbooks: Mapping[str, str] = field(default_factory=runbook_pages)
+
+    def table(self, suffix: str = "") -> StoredTable | None:
+        """Return the table of the dimension with this suffix; None if it does not exist."""
+        return self.tables.get(self.dimension.name + suffix)
+
+    def field(self, path: str) -> str:
+        """Return the location of a field of the declaration."""
+        return f"{self.dimension.origin or self.dimension.name}: {path}"
+
+    def schedules_of_op(self, op: str) -> list[Schedule]:
+        """Return the schedules that run an op."""
+        schedules = self.code_location.schedules if self.code_location else ()
+        return [schedule for schedule in schedules if op in schedule.ops]
+
+    def schedules_of_check(self, check: str) -> list[Schedule]:
+        """Return the schedules that run a check of the dimension's table."""
+        schedules = self.code_location.schedules if self.code_location else ()
+        return [schedule for schedule in schedules if f"{self.dimension.name}:{check}" in schedule.checks]

@@ -1,0 +1,377 @@
+"""Each line of the checklist: a dimension that passes all of them, and for each line a twin that fails only that line.
+
+A twin has three lines: the name of the line that fails, the change as `TEXT | old text | new text`, and the evidence.
+DECLARATION and STATE are the texts of the dimension that passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scd_pipeline.declaration import parse
+from scd_pipeline.load.retry import Retry
+from scd_pipeline.operations.check import CheckResult
+from scd_pipeline.operations.checklist.evaluate import SECTIONS, ChecklistResult, evaluate
+from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, Schedule, StoredTable, runbook_pages
+
+DECLARATION = """\
+dimension: dim_limit
+owner: team:risk
+business_key: limit_type
+regulated: true
+column_names: {row_hash: _hash}
+sign_offs:
+  business: {by: Ann Lee, date: 2024-01-31}
+  compliance: {by: Audit team, date: 2024-02-15}
+audit_retention_years: 7
+product_card: https://wiki.example.com/limits
+expected_values:
+  limit_of_2024: {as_of: 2024-12-31, expression: max(amount), value: 10000}
+table_properties: {delta.parquet.vorder.enabled: true}
+sources:
+  regulator: {feed: {path: "limits_{date}.csv", effective_at: in_force_from, deletes: "op = 'D'"}}
+attributes:
+  amount: {scd: 2, type: int, description: Amount from which cash is reported}
+"""
+EXPECTED_VALUES = """\
+expected_values:
+  limit_of_2024: {as_of: 2024-12-31, expression: max(amount), value: 10000}
+"""
+STATE = """\
+rows: 3
+attempts: 5
+foreign_commits: []
+alert_transports: [webhook]
+facts: [fct_cash]
+runbooks: {repair of duplicates: docs/how-to/runbooks.md, backfill and rebuild: docs/how-to/runbooks.md}
+tables:
+  dim_limit:
+    partition_columns: []
+    clustered_by: []
+    columns:
+      {limit_key: bigint, effective_from: timestamp, effective_to: timestamp, current_flag: boolean, version: int,
+      _hash: string}
+    properties: {delta.parquet.vorder.enabled: "true"}
+  dim_limit_changes: {columns: {_kind: string}, properties: {}}
+  dim_limit_audit: {columns: {actor: string, reason: string}, properties: {delta.appendOnly: "true"}}
+code_location:
+  name: shop
+  schedules:
+    - {name: check_dim_limit_schedule, cron: 0 7 * * *, gap_hours: 24, ops: [check_dim_limit], checks: [
+        "dim_limit:one_current_version", "dim_limit:windows_have_both_ends", "dim_limit:windows_do_not_overlap",
+        "dim_limit:expected_values_are_reproduced"]}
+    - {name: maintain_dim_limit_schedule, cron: 0 3 * * 0, gap_hours: 168, ops: [maintain_dim_limit]}
+  sensors: [alerts, fct_cash_follows]
+  alert_sensors: [alerts]
+  pools: {load_dim_limit: delta/dim_limit, maintain_dim_limit: delta/dim_limit}
+"""
+TWINS = """
+# attributes_are_documented
+DECLARATION | , description: Amount from which cash is reported | <nothing>
+dim_limit.yaml:1: attributes: no description of amount; add `description`, which says what they mean
+
+# business_has_signed_off
+DECLARATION | <line>  business: {by: Ann Lee, date: 2024-01-31} | <nothing>
+dim_limit.yaml:1: sign_offs.business is missing; write `business: {by: NAME, date: 2024-01-31}`
+
+# compliance_has_signed_off
+DECLARATION | <line>  compliance: {by: Audit team, date: 2024-02-15} | <nothing>
+dim_limit.yaml:1: sign_offs.compliance is missing; write `compliance: {by: NAME, date: 2024-01-31}`
+
+# surrogate_keys_are_deterministic
+STATE | limit_key: bigint | limit_key: string
+table dim_limit: limit_key is string; expected bigint; load the dimension into a new table
+
+# open_end_is_a_sentinel
+DECLARATION | regulated: true | regulated: true\\nopen_end: null
+dim_limit.yaml:1: open_end: effective_to of a current version is NULL; declare a time
+
+# version_columns_exist
+STATE | current_flag: boolean, version: int, | <nothing>
+table dim_limit: no column current_flag and version; load the dimension into a new table
+
+# changes_are_detected
+STATE | _hash: string | other: string
+dim_limit.yaml:1: column_names.row_hash: table dim_limit has no column _hash; load the dimension into a new table
+
+# loads_are_retried
+STATE | attempts: 5 | attempts: 1
+a load makes 1 attempt; expected retries; pass `Retry(attempts=5)`
+
+# one_writer
+STATE | foreign_commits: [] | foreign_commits: ["dim_limit version 3: DELETE"]
+check no_foreign_commits: dim_limit version 3: DELETE; restore the rows, see `scd status`
+
+# owner_is_declared
+DECLARATION | <line>owner: team:risk | <nothing>
+dim_limit.yaml:1: owner is missing; name the team
+
+# audit_has_actor_and_reason
+STATE | {actor: string, reason: string} | {reason: string}
+table dim_limit_audit: no column actor; drop the table, a load rebuilds it
+
+# deletes_are_handled
+DECLARATION | , deletes: "op = 'D'" | <nothing>
+dim_limit.yaml:1: sources.regulator.feed.deletes is missing, so that no entity is ever deleted; write the
+  condition of a delete, or `deletes: "false"` if none is delivered
+
+# rows_are_clustered
+STATE | rows: 3 | rows: 1000000
+table dim_limit: 1,000,000 rows, not clustered; run OPTIMIZE with ZORDER BY limit_type
+
+# optimize_is_scheduled
+STATE | cron: 0 3 * * 0, gap_hours: 168 | cron: 0 3 1 * *, gap_hours: 744
+shop: only schedule maintain_dim_limit_schedule (0 3 1 * *) for op maintain_dim_limit; schedule its job weekly
+  (`maintenance_cron`)
+
+# vacuum_is_scheduled
+STATE | {_kind: string}, properties: {} | {_kind: string}, properties: {delta.deletedFileRetentionDuration: 167 hours}
+table property delta.deletedFileRetentionDuration of dim_limit_changes is less than 168 hours; raise it
+
+# vacuum_is_scheduled (beside a load)
+STATE | maintain_dim_limit: delta/dim_limit} | maintain_dim_limit: delta/others}
+op maintain_dim_limit has pool delta/others, and op load_dim_limit delta/dim_limit; put both into one pool, so
+  that one waits
+
+# partitions_fit
+STATE | partition_columns: [] | partition_columns: [day]
+table dim_limit: 3 rows, partitioned by day, so that its files are small; load the dimension into a new table
+
+# v_order_is_set
+STATE | <line>    properties: {delta.parquet.vorder.enabled: "true"} | <nothing>
+dim_limit.yaml:1: table_properties.delta.parquet.vorder.enabled: true; the table property is missing; load a delivery,
+  which sets it
+
+# duplicates_are_checked
+STATE | "dim_limit:one_current_version", | <nothing>
+check one_current_version: no schedule; schedule it daily (`check_cron`)
+
+# ends_are_checked
+STATE | "dim_limit:windows_have_both_ends", | <nothing>
+check windows_have_both_ends: no schedule; schedule it daily (`check_cron`)
+
+# overlaps_are_checked
+STATE | "dim_limit:windows_do_not_overlap", | <nothing>
+check windows_do_not_overlap: no schedule; schedule it daily (`check_cron`)
+
+# late_facts_are_rekeyed
+STATE | fct_cash_follows | others
+no sensor re-keys fct_cash after a late change; define the facts by the component
+
+# history_is_compared
+DECLARATION | <expected values> | <nothing>
+dim_limit.yaml:1: expected_values is missing; write a key figure that was published, with its time and an expression
+
+# repair_has_a_runbook
+STATE | repair of duplicates: docs/how-to/runbooks.md, | <nothing>
+no runbook for repair of duplicates; write one, and name its page
+
+# rebuild_has_a_runbook
+STATE | , backfill and rebuild: docs/how-to/runbooks.md | <nothing>
+no runbook for backfill and rebuild; write one, and name its page
+
+# audit_is_retained
+DECLARATION | <line>audit_retention_years: 7 | <nothing>
+dim_limit.yaml:1: audit_retention_years is missing; write the number of years, such as 7
+
+# audit_is_retained (not append-only)
+STATE | reason: string}, properties: {delta.appendOnly: "true"} | reason: string}
+table property delta.appendOnly of dim_limit_audit is not true; set it, so that no row can be deleted
+
+# alerts_are_sent
+STATE | alert_transports: [webhook] | alert_transports: []
+sensor alerts: no transport is configured; set SCD_ALERT_WEBHOOK, or SCD_ALERT_MAIL_TO and SCD_ALERT_SMTP
+
+# alerts_are_sent (no sensor)
+STATE | alert_sensors: [alerts] | alert_sensors: []
+shop: no sensor watches failed runs; define `alert_sensor()`
+
+# product_card_is_linked
+DECLARATION | <line>product_card: https://wiki.example.com/limits | <nothing>
+dim_limit.yaml:1: product_card is missing; write the address of the page
+"""
+PASSED = {
+    "attributes_are_documented": "dim_limit.yaml:1: attributes: 1 attribute of SCD types 2 with descriptions",
+    "business_has_signed_off": "dim_limit.yaml:1: sign_offs.business: Ann Lee, 2024-01-31",
+    "loads_are_retried": "5 attempts; after a write conflict it waits 1.0, 2.1, 4.2, 8.3 seconds, with jitter",
+    "optimize_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0)",
+    "vacuum_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0); pool delta/dim_limit of loads and "
+    "maintenance; delta.deletedFileRetentionDuration: interval 168 hours",
+    "ends_are_checked": "check windows_have_both_ends; schedule check_dim_limit_schedule (0 7 * * *)",
+    "late_facts_are_rekeyed": "sensor fct_cash_follows; docs/how-to/facts.md",
+    "repair_has_a_runbook": "docs/how-to/runbooks.md: repair of duplicates",
+    "audit_is_retained": "dim_limit.yaml:1: audit_retention_years: 7 years; table property delta.appendOnly: true",
+    "alerts_are_sent": "sensor alerts by webhook",
+}
+FOR_WINDOWS = ("regulated: true\ncolumn_names: {row_hash: _hash}\n", EXPECTED_VALUES)
+"""The parts of the declaration that a table without windows cannot have."""
+LINES = [line.name for lines in SECTIONS.values() for line in lines]
+
+
+def state(declaration: str, text: str) -> DimensionState:
+    """The dimension with the state that the text describes."""
+    (dimension,) = parse(declaration, "dim_limit.yaml")
+    values: dict[str, Any] = yaml.safe_load(text)
+    location = values["code_location"]
+    foreign = tuple(values["foreign_commits"])
+    return DimensionState(
+        dimension,
+        tables={name: stored_table(table) for name, table in (values["tables"] or {}).items()},
+        rows=values["rows"],
+        foreign_commits=CheckResult(dimension.name, "no_foreign_commits", len(foreign), foreign),
+        code_location=location and code_location(location),
+        code_location_problem="" if location else "shop: No module named 'shop'",
+        facts=tuple(values["facts"]),
+        retry=Retry(attempts=values["attempts"]),
+        alert_transports=tuple(values["alert_transports"]),
+        runbooks=values["runbooks"],
+    )
+
+
+def stored_table(values: dict[str, Any]) -> StoredTable:
+    """A table as the text describes it."""
+    lists = ("partition_columns", "clustered_by")
+    return StoredTable(**{name: tuple(value) if name in lists else value for name, value in values.items()})
+
+
+def code_location(values: dict[str, Any]) -> CodeLocation:
+    """A code location as the text describes it, which a process of its own has written and this one has read."""
+    schedules = tuple(Schedule(**schedule) for schedule in values["schedules"])
+    return CodeLocation.from_json(CodeLocation(**{**values, "schedules": schedules}).to_json())
+
+
+def twins() -> list[Any]:
+    """The cases of the table: the line that fails, the texts, and the evidence."""
+    return [_twin(*block.split("\n")) for block in TWINS.strip().split("\n\n")]
+
+
+def _twin(name: str, change: str, *evidence: str) -> Any:
+    title = name.removeprefix("# ")
+    text, old, new = change.split(" | ")
+    texts = {"DECLARATION": DECLARATION, "STATE": STATE}
+    removed = f"{old.removeprefix('<line>')}\n" if old.startswith("<line>") else old
+    before = removed.replace("<expected values>", EXPECTED_VALUES)
+    after = new.replace("<nothing>", "").replace("\\n", "\n")
+    assert texts[text].count(before) == 1, title
+    texts[text] = texts[text].replace(before, after)
+    expected = " ".join(line.strip() for line in evidence)
+    return pytest.param(title.partition(" ")[0], texts["DECLARATION"], texts["STATE"], expected, id=title)
+
+
+def failing(results: tuple[ChecklistResult, ...]) -> dict[str, str]:
+    """The evidence of each line that fails."""
+    return {result.line: result.evidence for result in results if result.failed}
+
+
+def test_a_complete_dimension_passes_every_line() -> None:
+    results = evaluate(state(DECLARATION, STATE))
+    assert [result.line for result in results] == LINES
+    assert {result.outcome for result in results} == {"passed"}
+    evidence = {result.line: result.evidence for result in results}
+    assert {line: evidence[line] for line in PASSED} == PASSED
+
+
+@pytest.mark.parametrize(("line", "declaration", "text", "evidence"), twins())
+def test_a_twin_fails_exactly_one_line(line: str, declaration: str, text: str, evidence: str) -> None:
+    assert failing(evaluate(state(declaration, text))) == {line: evidence}
+
+
+def test_every_line_has_a_twin() -> None:
+    assert {case.values[0] for case in twins()} == set(LINES)
+
+
+def test_the_page_lists_every_line() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "checklist.md").read_text(encoding="utf-8")
+    rows = [f"| `{line.name}` | {line.sentence} |" for lines in SECTIONS.values() for line in lines]
+    assert re.findall(r"^\| `.*\|$", page, flags=re.MULTILINE) == rows
+
+
+def test_a_line_is_a_sentence_that_is_true_where_it_passes() -> None:
+    for line in (line for lines in SECTIONS.values() for line in lines):
+        assert line.sentence[0].isupper() and not line.sentence.endswith("."), line.name
+
+
+def test_lines_that_do_not_concern_a_dimension_are_not_applicable() -> None:
+    """Without windows, regulated attributes, facts and V-Order."""
+    declaration = DECLARATION.replace("scd: 2", "scd: 1")
+    for part in (*FOR_WINDOWS, "table_properties: {delta.parquet.vorder.enabled: true}\n"):
+        declaration = declaration.replace(part, "")
+    results = evaluate(state(declaration, STATE.replace("[fct_cash]", "[]")))
+    assert failing(results) == {}
+    assert [result.line for result in results if result.outcome == "not applicable"] == [
+        "compliance_has_signed_off",
+        "open_end_is_a_sentinel",
+        "version_columns_exist",
+        "v_order_is_set",
+        "duplicates_are_checked",
+        "ends_are_checked",
+        "overlaps_are_checked",
+        "late_facts_are_rekeyed",
+        "history_is_compared",
+    ]
+
+
+def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda values: {**values, name: None}
+
+
+@pytest.mark.parametrize(
+    ("part", "evidence", "lines"),
+    [
+        (
+            "tables",
+            "does not exist; load the dimension",
+            {
+                "surrogate_keys_are_deterministic",
+                "version_columns_exist",
+                "changes_are_detected",
+                "one_writer",
+                "audit_has_actor_and_reason",
+                "rows_are_clustered",
+                "partitions_fit",
+                "v_order_is_set",
+                "audit_is_retained",
+            },
+        ),
+        (
+            "code_location",
+            "no Dagster definitions: shop: No module named 'shop'; name their module by --code-location",
+            {
+                "optimize_is_scheduled",
+                "vacuum_is_scheduled",
+                "duplicates_are_checked",
+                "ends_are_checked",
+                "overlaps_are_checked",
+                "late_facts_are_rekeyed",
+                "history_is_compared",
+                "alerts_are_sent",
+            },
+        ),
+    ],
+)
+def test_missing_evidence_fails_the_lines_that_need_it(part: str, evidence: str, lines: set[str]) -> None:
+    text = yaml.safe_dump(_without(part)(yaml.safe_load(STATE)))
+    failed = failing(evaluate(state(DECLARATION, text)))
+    assert failed.keys() == lines
+    assert all(each.endswith(evidence) for each in failed.values())
+
+
+def test_a_large_table_that_is_clustered_passes() -> None:
+    text = STATE.replace("rows: 3", "rows: 2000000").replace("clustered_by: []", "clustered_by: [limit_type]")
+    results = {result.line: result for result in evaluate(state(DECLARATION, text))}
+    assert results["rows_are_clustered"].evidence == "table dim_limit: 2,000,000 rows, clustered by limit_type"
+
+
+def test_a_sensor_of_the_project_that_watches_failed_runs_needs_no_transport() -> None:
+    text = STATE.replace("alert_sensors: [alerts]", "alert_sensors: [chat]").replace("[webhook]", "[]")
+    assert failing(evaluate(state(DECLARATION, text))) == {}
+
+
+def test_runbooks_are_at_the_address_of_the_docs() -> None:
+    assert set(runbook_pages("https://docs/").values()) == {"https://docs/how-to/runbooks.md"}
