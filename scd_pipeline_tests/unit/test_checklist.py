@@ -123,7 +123,7 @@ dim_limit.yaml:1: sources.regulator.feed.deletes is missing, so that no entity i
 
 # rows_are_clustered
 STATE | rows: 3 | rows: 1000000
-table dim_limit: 1,000,000 rows, not clustered; run OPTIMIZE with ZORDER BY limit_type
+table dim_limit: 1,000,000 rows, not clustered by limit_type; run the job maintain_dim_limit_job
 
 # optimize_is_scheduled
 STATE | cron: 0 3 * * 0, gap_hours: 168 | cron: 0 3 1 * *, gap_hours: 744
@@ -199,6 +199,7 @@ dim_limit.yaml:1: product_card is missing; write the address of the page
 PASSED = {
     "attributes_are_documented": "dim_limit.yaml:1: attributes: 1 attribute of SCD types 2 with descriptions",
     "business_has_signed_off": "dim_limit.yaml:1: sign_offs.business: Ann Lee, 2024-01-31",
+    "rows_are_clustered": "dim_limit.yaml:1: z_order: automatic; table dim_limit: 3 rows need no clustering",
     "loads_are_retried": "5 attempts; after a write conflict it waits 1.0, 2.1, 4.2, 8.3 seconds, with jitter",
     "optimize_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0)",
     "vacuum_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0); pool delta/dim_limit of loads and "
@@ -211,6 +212,7 @@ PASSED = {
 }
 FOR_WINDOWS = ("regulated: true\ncolumn_names: {row_hash: _hash}\n", EXPECTED_VALUES)
 """The parts of the declaration that a table without windows cannot have."""
+DOCS = Path(__file__).parents[2] / "docs"
 LINES = [line.name for lines in SECTIONS.values() for line in lines]
 
 
@@ -287,7 +289,7 @@ def test_every_line_has_a_twin() -> None:
 
 
 def test_the_page_lists_every_line() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "checklist.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "checklist.md").read_text(encoding="utf-8")
     rows = [f"| `{line.name}` | {line.sentence} |" for lines in SECTIONS.values() for line in lines]
     assert re.findall(r"^\| `.*\|$", page, flags=re.MULTILINE) == rows
 
@@ -373,5 +375,9 @@ def test_a_sensor_of_the_project_that_watches_failed_runs_needs_no_transport() -
     assert failing(evaluate(state(DECLARATION, text))) == {}
 
 
-def test_runbooks_are_at_the_address_of_the_docs() -> None:
-    assert set(runbook_pages("https://docs/").values()) == {"https://docs/how-to/runbooks.md"}
+def test_runbooks_are_sections_of_their_page() -> None:
+    page = (DOCS / "how-to" / "runbooks.md").read_text(encoding="utf-8")
+    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", page, flags=re.MULTILINE)}
+    addresses = [address.partition("#") for address in runbook_pages("https://docs/").values()]
+    assert {address for address, _, _ in addresses} == {"https://docs/how-to/runbooks.md"}
+    assert {section for _, _, section in addresses} <= headings

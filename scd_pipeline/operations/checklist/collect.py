@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import functions as F
 
@@ -64,8 +63,8 @@ def _stored_table(table: Table) -> StoredTable | None:
 
 
 def _z_order(table: Table) -> tuple[str, ...]:
-    """Return the columns by which the last OPTIMIZE arranged the rows; none if it did not."""
-    history = table.spark.sql(f"DESCRIBE HISTORY {table.identifier}").where("operation = 'OPTIMIZE'")
-    last = history.orderBy(F.col("version").desc()).select("operationParameters").limit(1).collect()
-    parameters: Mapping[str, str] = last[0][0] if last else {}
-    return tuple(json.loads(parameters.get("zOrderBy", "[]")))
+    """Return the columns by which OPTIMIZE arranged the rows at last; none if it did not."""
+    columns = F.from_json(F.col("operationParameters")["zOrderBy"], "array<string>").alias("columns")
+    history = table.spark.sql(f"DESCRIBE HISTORY {table.identifier}").select("version", "operation", columns)
+    arranged = history.where("operation = 'OPTIMIZE' AND size(columns) > 0").orderBy(F.col("version").desc())
+    return next((tuple(row["columns"]) for row in arranged.limit(1).collect()), ())

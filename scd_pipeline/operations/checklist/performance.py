@@ -16,9 +16,10 @@ from scd_pipeline.operations.checklist.lines import (
     table_missing,
 )
 from scd_pipeline.operations.checklist.state import DimensionState
+from scd_pipeline.operations.z_order import z_order_columns
 
 LARGE_TABLE_ROWS = 1_000_000
-"""From this number of rows on, a table has several files, some of which a query on the business key can skip."""
+"""With less rows than this, the files of a partition would be too small."""
 _WEEK_HOURS = 7 * 24 + 1
 """A week, in which the clocks may change."""
 
@@ -29,10 +30,12 @@ def _clustering(state: DimensionState) -> Result:
         return table_missing(state)
     if table.clustered_by:
         return passed(f"table {name}: {state.rows:,} rows, clustered by {listed(table.clustered_by)}")
-    if state.rows < LARGE_TABLE_ROWS:
-        return passed(f"table {name}: {state.rows:,} rows; less than {LARGE_TABLE_ROWS:,} need no clustering")
-    keys = listed(state.dimension.key_names)
-    return failed(f"table {name}: {state.rows:,} rows, not clustered; run OPTIMIZE with ZORDER BY {keys}")
+    columns = z_order_columns(state.dimension, state.rows)
+    if not columns:
+        location = state.field(f"z_order: {state.dimension.z_order}")
+        return passed(f"{location}; table {name}: {state.rows:,} rows need no clustering")
+    missing = f"{state.rows:,} rows, not clustered by {listed(columns)}"
+    return failed(f"table {name}: {missing}; run the job {_maintenance_op(state)}_job")
 
 
 def _optimize(state: DimensionState) -> Result:
@@ -62,9 +65,8 @@ def _vacuum(state: DimensionState) -> Result:
     if pool is None or pool != load_pool:
         return failed(f"op {op} has pool {pool}, and op {load} {load_pool}; put both into one pool, so that one waits")
     retentions = {_retention(table.properties) for table in state.tables.values()} or {_retention({})}
-    return passed(
-        f"{schedules[0]}; pool {pool} of loads and maintenance; {FILE_RETENTION}: {listed(sorted(retentions))}"
-    )
+    retained = f"{FILE_RETENTION}: {listed(sorted(retentions))}"
+    return passed(f"{listed(map(str, schedules))}; pool {pool} of loads and maintenance; {retained}")
 
 
 def _partitions(state: DimensionState) -> Result:

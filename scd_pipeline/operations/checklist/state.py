@@ -21,7 +21,7 @@ def runbook_pages(docs_url: str = "") -> dict[str, str]:
         docs_url: The address of the folder `docs`; empty for the paths in the repository.
     """
     page = f"{docs_url.rstrip('/') or 'docs'}/how-to/runbooks.md"
-    return {REPAIR: page, REBUILD: page}
+    return {REPAIR: f"{page}#repair-duplicates", REBUILD: f"{page}#backfill"}
 
 
 @dataclass(frozen=True, slots=True)

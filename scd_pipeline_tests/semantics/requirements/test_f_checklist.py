@@ -242,7 +242,8 @@ def test_performance_z_order_optimize_vacuum_partitions_and_v_order(
     schedule = "schedule maintain_dim_player_schedule (0 3 * * 0)"
     assert good["optimize_is_scheduled"].evidence == schedule
     assert good["vacuum_is_scheduled"].evidence == (
-        f"{schedule}; pool delta/dim_player of loads and maintenance; "
+        f"schedule maintain_dim_player_logs_schedule (0 4 1 * *) and {schedule}; "
+        "pool delta/dim_player of loads and maintenance; "
         "delta.deletedFileRetentionDuration: interval 168 hours"
     )
     table = player.tables["dim_player"]
@@ -298,8 +299,8 @@ def test_operation_runbooks_audit_retention_alerts_and_product_card(
     assert_broken(tmp_path, *OPERATION)
     (player,) = (state for state in states(*casino) if state.dimension.name == "dim_player")
     good = results(player)
-    assert good["repair_has_a_runbook"].evidence == "docs/how-to/runbooks.md: repair of duplicates"
-    assert good["rebuild_has_a_runbook"].evidence == "docs/how-to/runbooks.md: backfill and rebuild"
+    assert good["repair_has_a_runbook"].evidence == "docs/how-to/runbooks.md#repair-duplicates: repair of duplicates"
+    assert good["rebuild_has_a_runbook"].evidence == "docs/how-to/runbooks.md#backfill: backfill and rebuild"
     assert good["audit_is_retained"].evidence.endswith("7 years; table property delta.appendOnly: true")
     assert good["alerts_are_sent"].evidence == "sensor alerts by webhook"
     assert good["product_card_is_linked"].evidence.endswith("https://example.com/casino/dim_player")
