@@ -30,10 +30,13 @@ DAMAGES = {
     "an unknown player": f"INSERT INTO {{t}} SELECT 8L, 'x', {OTHERS} {SILVER}",
     "a player without a key": f"INSERT INTO {{t}} SELECT 9L, NULL, {OTHERS} {SILVER}",
     "a reserved key": "UPDATE {t} SET player_key = -1 WHERE tier = 'Silver'",
-    "the unknown member": "UPDATE {t} SET tier = 'Iron'",
+    "another value in all rows": "UPDATE {t} SET tier = 'Iron'",
     "the unknown member twice": "INSERT INTO {t} SELECT * FROM {t} WHERE player_key = -1",
     "every version deleted": "DELETE FROM {t} WHERE player_key <> -1",
 }
+RARE = ("another value", "another key", "the unknown member twice", "every version deleted")
+"""Damages that only the long test runs try."""
+
 STRUCTURAL_DAMAGES = {
     "no surrogate key": (
         "ALTER TABLE {t} ALTER COLUMN player_key DROP NOT NULL",
@@ -67,7 +70,7 @@ def damage(warehouse: Warehouse, statement: str) -> None:
 
 
 @requirement("F29", "F30", "F52")
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in RARE)) for name in DAMAGES])
 def test_what_sql_by_hand_has_changed_is_repaired(played: Warehouse, name: str) -> None:
     """The check finds it, a load rejects it, and the repair makes the rows what they were, in one commit."""
     before, commit = rows(played), played.table("dim_player").last_commit()

@@ -118,7 +118,7 @@ def test_a_table_with_null_as_the_open_end_has_its_own_columns(adopted: Warehous
         """
         | customer_key | id | city | valid_from | valid_to   |
         | 1            | a  | Bonn | 2024-01-01 | 2024-03-01 |
-        | 2            | a  | Kiel | 2024-03-01 | NULL       |
+        | 1            | a  | Kiel | 2024-03-01 | NULL       |
         """,
         stored(adopted),
     )

@@ -54,7 +54,7 @@ def test_a_training_set_has_the_tiers_as_of_its_event_times(recorded: Warehouse)
     spark = recorded.spark
     events = spark.createDataFrame(frame(PLAYS)).selectExpr("play", "cast(played_at AS timestamp)", "player_id")
     rows = records(reading.as_of_join(recorded, events, PLAYER, time="played_at"))
-    assert {row["play"]: row["dim_player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
+    assert {row["play"]: row["player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
 
 
 @requirement("F64")

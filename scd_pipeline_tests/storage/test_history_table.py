@@ -227,7 +227,8 @@ def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
 
     try:
         load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
-        reading.create_views(opened)
+        created = [f"dim_customer_{query}" for query in ("as_of", "current", "in_force", "versions")]
+        assert sorted(reading.create_views(opened)) == created
         seen = []
         with between_the_commits(lambda: seen.append(read()), monkeypatch):
             load(opened, SPLIT, [feed("one", ("a", 2, "Oslo"))])
