@@ -139,7 +139,9 @@ class Warehouse:
                 for row in self.spark.sql(f"SHOW TABLES IN {schema}").collect()
                 if not row["isTemporary"] and self.table(row["tableName"]).schema == schema
             ]
-            views = {row["viewName"] for row in self.spark.sql(f"SHOW VIEWS IN {self.schema}").collect()}
+            # Spark lists the session's temporary views in every schema.
+            rows = self.spark.sql(f"SHOW VIEWS IN {self.schema}").collect()
+            views = {row["viewName"] for row in rows if not row["isTemporary"]}
             return sorted(set(names) - views)
         folder = Path(self.path)
         names = [log.parent.name for log in folder.glob("*/_delta_log")] if folder.is_dir() else []
