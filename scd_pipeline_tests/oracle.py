@@ -40,13 +40,17 @@ BAD = Unreadable.BAD
 
 @dataclass(frozen=True)
 class Attr:
-    """An attribute: its type (0, 1, 2, 3, 6), the one source that provides it, and its former names."""
+    """An attribute: its type (0, 1, 2, 3, 6), the one source that provides it, and its former names.
+
+    `untracked`: which value a version has of its own (S7), in place of the latest one of all versions.
+    """
 
     name: str
     scd: int
     source: str
     previous: bool = False
     former_names: tuple[str, ...] = ()
+    untracked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -646,6 +650,17 @@ def latest(name: str, history: Sequence[Moment]) -> Any:
     return history[-1].after.values.get(name)
 
 
+def within(history: Iterable[Moment], version: Version) -> list[Moment]:
+    """S2: the moments in the window of a version, from the one that opens it."""
+    return [moment for moment in history if version.opened.time <= moment.time < version.ended]
+
+
+def untracked_value(attr: Attr, history: Iterable[Moment], version: Version) -> Any:
+    """S7: the value at the start of a version, or the latest one before its end."""
+    moments_within = within(history, version)
+    return moments_within[0 if attr.untracked == "at_open" else -1].after.values.get(attr.name)
+
+
 def runs(name: str, history: Iterable[Moment]) -> list[tuple[dt.datetime, Any]]:
     """S9: when each run of equal values began, from the first time that the attribute is provided."""
     starts: list[tuple[dt.datetime, Any]] = []
@@ -681,6 +696,8 @@ def attribute_columns(
     match attr.scd:
         case 0:
             return {attr.name: original(attr.name, history)}
+        case 1 if attr.untracked:
+            return {attr.name: untracked_value(attr, history, version)}
         case 1:
             return {attr.name: latest(attr.name, history)}
         case 2:
@@ -697,14 +714,25 @@ def attribute_columns(
 
 def overwritten_at(dim: Dim, history: Sequence[Moment]) -> dt.datetime:
     """S14: the time of the last change of a value that every version has (types 0, 1, 3 and current_ of type 6)."""
-    since, before = dt.datetime.min, tuple(None for _ in dim.of_type(0, 1, 3, 6))
+    common = [attr for attr in dim.of_type(0, 1, 3, 6) if not attr.untracked]
+    since, before = dt.datetime.min, tuple(None for _ in common)
     for i, moment in enumerate(history):
         values = tuple(
             canon(original(attr.name, history[: i + 1]) if attr.scd == 0 else moment.after.values.get(attr.name))
-            for attr in dim.of_type(0, 1, 3, 6)
+            for attr in common
         )
         since, before = (since if values == before else moment.time), values
     return since
+
+
+def overwritten_within(dim: Dim, history: Iterable[Moment], version: Version) -> dt.datetime:
+    """S7, S14: the time of the last change of a value that is the latest one in a version."""
+    names = [attr.name for attr in dim.attrs if attr.untracked == "latest_in_version"]
+
+    def changes(moment: Moment) -> bool:
+        return any(canon(moment.before.values.get(n)) != canon(moment.after.values.get(n)) for n in names)
+
+    return max((m.time for m in within(history, version) if changes(m)), default=version.opened.time)
 
 
 def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dict[str, Any]:
@@ -714,7 +742,9 @@ def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dic
         "change_reason": by.reason or by.batch.reason or "source_load",
         "change_source": by.batch.source,
         "load_run_id": by.batch.run_id,
-        "last_updated": max(version.opened.time, overwritten_at(dim, history)),
+        "last_updated": max(
+            version.opened.time, overwritten_at(dim, history), overwritten_within(dim, history, version)
+        ),
     }
 
 

@@ -136,7 +136,7 @@ STORE = _shape(
     {"world": "bigint", "region": "string", "id": "int"},
     (Src("crm", True), Src("erp", False, feed_updates="partial", feed_nulls="not_provided", feed_ties="last_row")),
     (
-        _attr("name", 1, "string", "crm"),
+        _attr("name", 1, "string", "crm", untracked="latest_in_version"),
         _attr("status", 2, "string", "crm"),
         _attr("opened", 0, "date", "erp"),
         _attr("size", 2, "int", "erp"),
@@ -154,7 +154,7 @@ PLAYER = _shape(
     (
         _attr("joined", 0, "date", "loyalty"),
         _attr("tier", 2, "string", "loyalty"),
-        _attr("points", 1, "int", "loyalty"),
+        _attr("points", 1, "int", "loyalty", untracked="at_open"),
         _attr("host", 3, "string", "hotel"),
         _attr("home", 2, "string", "hotel"),
         _attr("risk", 6, "int", "compliance", previous=True),

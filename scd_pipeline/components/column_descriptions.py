@@ -18,6 +18,10 @@ _TYPES = {
     ScdType.ADD_ATTRIBUTE: "Type 3: every version has the latest and the previous value",
     ScdType.HYBRID: "Type 6: a different value opens a version, and every version also has the latest value",
 }
+_UNTRACKED = {
+    "at_open": "Type 1, untracked: a version has the value at its start",
+    "latest_in_version": "Type 1, untracked: a version has the latest value before its end",
+}
 _SHARED = {
     c.CHANGE_REASON: "Reason of the change that opened this row, as delivered.",
     c.CHANGE_SOURCE: "Source of the change that opened this row.",
@@ -92,7 +96,8 @@ def dimension_columns(dimension: Dimension) -> dict[str, str]:
     texts = {name: text for column, text in _DIMENSION.items() if (name := dimension.generated.name(column))}
     for attribute in dimension.attributes:
         texts |= _generated(attribute)
-        texts[attribute.name] = _described(attribute, _TYPES[attribute.scd])
+        text = _UNTRACKED[attribute.untracked] if attribute.untracked else _TYPES[attribute.scd]
+        texts[attribute.name] = _described(attribute, text)
     surrogate_key = "Surrogate key: permanent identifier of one version, stored in facts."
     return {**texts, **_business_key(dimension), dimension.surrogate_key: surrogate_key}
 

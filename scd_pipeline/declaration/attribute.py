@@ -20,6 +20,8 @@ from scd_pipeline.errors import DeclarationError
 
 Missing = Literal["reject", "not_provided", "null"]
 OnBadValue = Literal["quarantine", "null"]
+Untracked = Literal["at_open", "latest_in_version"]
+UNTRACKED: tuple[str, ...] = get_args(Untracked)
 MISSING: tuple[str, ...] = get_args(Missing)
 ON_BAD_VALUE: tuple[str, ...] = get_args(OnBadValue)
 
@@ -53,6 +55,8 @@ class Attribute:
     - `required`: a row in which it is NULL is a bad row, unless its feed declares that NULL is not provided (S26, S30)
     - `personal`: messages and plans omit its values (S31)
     - `previous`: type 6 only: adds `previous_<name>`, the value of the preceding version (S10)
+    - `untracked`: type 1 only: each version has a value of its own, the one at its start ("at_open") or the latest one
+      before its end ("latest_in_version"), in place of the latest one of all (S7)
     - `regulated`: each of its values must stay in the history; types 0, 1 and 3 are rejected
     - `column_names`: names of the columns that types 3 and 6 add, by `previous`, `changed_at` and `current`; `current`
       can be False for no such column
@@ -75,6 +79,7 @@ class Attribute:
     derived: bool = False
     column_names: Mapping[str, ColumnName] = FrozenMapping({})
     regulated: bool = False
+    untracked: Untracked | None = None
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class Attribute:
         derived: bool = False,
         column_names: Mapping[str, ColumnName] | None = None,
         regulated: bool = False,
+        untracked: Untracked | None = None,
     ) -> None:
         set_frozen_fields(
             self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names)
@@ -101,7 +107,7 @@ class Attribute:
         set_frozen_fields(
             self, previous=previous, description=description, name=name, required=required, derived=derived
         )
-        set_frozen_fields(self, column_names=frozen_mapping(column_names), regulated=regulated)
+        set_frozen_fields(self, column_names=frozen_mapping(column_names), regulated=regulated, untracked=untracked)
 
     @property
     def data_type(self) -> DataType:
@@ -121,7 +127,7 @@ class Attribute:
     @property
     def is_common(self) -> bool:
         """Whether the versions of an entity have a value of it in common: the first or the latest one."""
-        return not self.opens_versions or self.current_column is not None
+        return self.current_column is not None or not (self.opens_versions or self.untracked)
 
     @property
     def current_column(self) -> str | None:

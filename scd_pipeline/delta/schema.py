@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.delta.generated_columns import computed_columns
-from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
 from scd_pipeline.delta.table import Table
 from scd_pipeline.errors import DeclarationError, SetupError, ValidationError
 from scd_pipeline.expressions import quote_name
@@ -205,9 +205,11 @@ def _difference(dimension: Dimension, field: str, before: object, declared: obje
 def _display_field(field: str, value: Any) -> str:
     """Return the value of a field of `declaration_fields` as text for a message."""
     if field.startswith("attributes."):
-        scd, ddl, has_previous, *names = value
-        text = f"SCD type {scd} and type {ddl}" + (" and the option `previous`" if has_previous else "")
-        return text + (f" and the columns {json.dumps(names[0])}" if names else "")
+        attribute = StoredAttribute(*value)
+        text = f"SCD type {attribute.scd} and type {attribute.type}"
+        text += " and the option `previous`" if attribute.previous else ""
+        text += f" and the columns {json.dumps(attribute.column_names)}" if attribute.column_names else ""
+        return text + (f" and `untracked: {attribute.untracked}`" if attribute.untracked else "")
     if field == "key":
         return "the columns " + ", ".join(f"{name} {ddl}" for name, ddl in value)
     return json.dumps(value)

@@ -15,13 +15,14 @@ _PROPERTY = "scd_pipeline.declaration"
 
 @dataclass(frozen=True, slots=True)
 class StoredAttribute:
-    """The SCD type and the data type of an attribute, whether it has a `previous` column, and the declared names of its
-    generated columns."""
+    """The SCD type and the data type of an attribute, whether it has a `previous` column, the declared names of its
+    generated columns, and which value each version has if it is untracked."""
 
     scd: int
     type: str
     previous: bool
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
+    untracked: str | None = None
 
     @property
     def opens_versions(self) -> bool:
@@ -30,8 +31,9 @@ class StoredAttribute:
 
     def to_list(self) -> list[Any]:
         """Return the fields as JSON stores them."""
-        names = [dict(self.column_names)] if self.column_names else []
-        return [self.scd, self.type, self.previous, *names]
+        names = [dict(self.column_names)] if self.column_names or self.untracked else []
+        untracked = [self.untracked] if self.untracked else []
+        return [self.scd, self.type, self.previous, *names, *untracked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class StoredDeclaration:
         return cls(
             key=tuple((key.name, key.type) for key in dimension.business_key),
             attributes={
-                a.name: StoredAttribute(int(a.scd), a.type, a.previous, dict(a.column_names))
+                a.name: StoredAttribute(int(a.scd), a.type, a.previous, dict(a.column_names), a.untracked)
                 for a in dimension.attributes
             },
             former_names={former: a.name for a in dimension.attributes for former in a.former_names},

@@ -3,6 +3,7 @@
 Types 2 and 6 show in each version the value that was in force when it began. The other types show one value in all
 versions of an entity: the first value (type 0) or the latest one (types 1 and 3). Type 3 also shows the value before
 it and the time of that change; type 6 also shows the latest value, and on request the value of the preceding version.
+An untracked attribute of type 1 shows in each version its value at the start, or the latest one before the end.
 
 All functions take states: one row per entity and time, with each attribute wrapped, as of that time.
 """
@@ -18,6 +19,8 @@ from scd_pipeline.expressions import col, null_safe_equal, to_comparable, with_c
 from scd_pipeline.history.row_windows import RowWindow, RowWindows
 
 LAST_CHANGE = "_last_change"
+_WITHIN, _WITHIN_BEFORE, _WITHIN_LATEST = "_within", "_within_before", "_within_latest"
+"""The values of attributes that are `latest_in_version`: of a state, of the one before it, and of the last one."""
 
 
 def with_entity_values(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
@@ -49,8 +52,10 @@ def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]
     values: dict[str, Column] = {}
     for attribute in dimension.attributes:
         name, run = attribute.name, _run(attribute.name)
-        if attribute.scd in (ScdType.ADD_ROW, ScdType.HYBRID):
+        if attribute.opens_versions or attribute.untracked == "at_open":
             values[name] = col(name)["v"]
+        elif attribute.untracked is not None:
+            values[name] = F.col(_WITHIN)[name]
         else:
             values[name] = col(_common(name))
         if attribute.current_column:
@@ -63,6 +68,57 @@ def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]
     return values
 
 
+def has_values_within(dimension: Dimension) -> bool:
+    """Return whether the versions of a dimension have values that may change within their windows."""
+    return bool(_latest_in_version(dimension))
+
+
+def _latest_in_version(dimension: Dimension) -> list[Attribute]:
+    return [attribute for attribute in dimension.attributes if attribute.untracked == "latest_in_version"]
+
+
+def with_values_within(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
+    """Add the values that versions have until they end, for `values_before_end`.
+
+    Returns:
+        The states with `_within`, `_within_before` and `_within_latest`: structs of the values of the attributes that
+        are `latest_in_version`, and in `_changed_at` of the time at which any of them last changed.
+    """
+    window, types = windows.by_time(), attribute_types(dimension)
+    attributes = _latest_in_version(dimension)
+    comparable = [to_comparable(col(a.name)["v"], types[a.name]).alias(f"v{i}") for i, a in enumerate(attributes)]
+    states = states.withColumn("_comparable", F.struct(*comparable))
+    changed_at = window.last(F.when(_differs_from_before("_comparable", len(attributes), window), F.col(EFFECTIVE_AT)))
+    states = states.withColumn("_changed_at", changed_at)
+    values = F.struct(*[col(a.name)["v"].alias(a.name) for a in attributes], F.col("_changed_at"))
+    states = states.withColumn(_WITHIN, values)
+    latest = window.whole().last(F.col(_WITHIN), ignore_nulls=False)
+    return states.withColumns({_WITHIN_BEFORE: window.lag(F.col(_WITHIN)), _WITHIN_LATEST: latest})
+
+
+def values_before_end(is_current: Column, window: RowWindow) -> dict[str, Column]:
+    """Return the values that each version has at its end, and the time at which any of them last changed.
+
+    Args:
+        is_current: Whether the version has no end.
+        window: The window of an entity's versions and deletions in order of time.
+    """
+    before_end = F.when(is_current, F.col(_WITHIN_LATEST)).otherwise(window.lead(F.col(_WITHIN_BEFORE)))
+    return {_WITHIN: before_end}
+
+
+def last_change_within() -> Column:
+    """Return the time of the last change of the values of a version; needs `values_before_end`."""
+    return F.col(_WITHIN)["_changed_at"]
+
+
+def _differs_from_before(name: str, fields: int, window: RowWindow) -> Column:
+    """Return whether a struct with the fields v0, v1 and so on differs from that of the preceding state."""
+    before = window.lag(F.col(name))
+    numbers = [f"v{number}" for number in range(fields)]
+    return ~null_safe_equal([F.col(name)[n] for n in numbers], [before[n] for n in numbers])
+
+
 def _common(name: str) -> str:
     return f"_common_{name}"
 
@@ -72,7 +128,9 @@ def _run(name: str) -> str:
 
 
 def _common_values(attribute: Attribute, comparable: Column, window: RowWindow) -> dict[str, Column]:
-    """Return the columns that an attribute adds to all states; none for type 2 (S8)."""
+    """Return the columns that an attribute adds to all states; none for type 2 (S8), and for untracked ones."""
+    if not (attribute.is_common or attribute.opens_versions):
+        return {}
     match attribute.scd:
         case ScdType.RETAIN_ORIGINAL:
             return _first_value(attribute, window)
@@ -124,9 +182,7 @@ def _with_last_change(states: DataFrame, dimension: Dimension, window: RowWindow
     if not running:
         return states.withColumn(LAST_CHANGE, F.lit(None).cast("timestamp"))
     states = states.withColumn("_running", F.struct(*running))
-    before = window.lag(F.col("_running"))
-    pairs = [(F.col("_running")[f"v{i}"], before[f"v{i}"]) for i in range(len(running))]
-    changed = ~null_safe_equal([now for now, _ in pairs], [before for _, before in pairs])
+    changed = _differs_from_before("_running", len(running), window)
     return states.withColumn("_change_at", F.when(changed, F.col(EFFECTIVE_AT))).withColumn(
         LAST_CHANGE, window.whole().max(F.col("_change_at"))
     )

@@ -71,6 +71,7 @@ def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dim
     return (
         is_plain
         and _shows_existence(dimension)
+        and not any(attribute.untracked == "at_open" for attribute in dimension.attributes)
         and not _shows_other_sources(snapshots, [b for b in in_effect if b.source != source])
         and sum(len(b.scope or ()) for b in snapshots) <= _MOST_SCOPE_VALUES
         and _are_newest(snapshots, [b for b in in_effect if b.source == source])

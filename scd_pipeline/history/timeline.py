@@ -47,7 +47,15 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import col, delivery_id, to_comparable
-from scd_pipeline.history.attribute_values import LAST_CHANGE, version_values, with_entity_values
+from scd_pipeline.history.attribute_values import (
+    LAST_CHANGE,
+    has_values_within,
+    last_change_within,
+    values_before_end,
+    version_values,
+    with_entity_values,
+    with_values_within,
+)
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
     EXISTED_BEFORE,
@@ -193,9 +201,16 @@ def build_versions(
 def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Return numbered versions with half-open windows (S2) and gaps where the entity did not exist (S18)."""
     window = windows.by_time()
+    if has_values_within(dimension):
+        states = with_values_within(states, dimension, windows)
     changes = ~F.col(VISIBLE).eqNullSafe(window.lag(F.col(VISIBLE)))
     boundaries = states.withColumn("_is_boundary", changes).where(F.col("_is_boundary"))
-    versions = boundaries.withColumn(_END, window.lead(F.col(EFFECTIVE_AT))).where(F.col(EXISTS))
+    versions = boundaries.withColumn(_END, window.lead(F.col(EFFECTIVE_AT)))
+    last_change = F.greatest(F.col(EFFECTIVE_AT), F.col(LAST_CHANGE))
+    if has_values_within(dimension):
+        versions = versions.withColumns(values_before_end(F.col(_END).isNull(), window))
+        last_change = F.greatest(last_change, last_change_within())
+    versions = versions.where(F.col(EXISTS))
     numbered = versions.withColumn(VERSION, window.row_number().cast("int"))
     change_time = F.col(EFFECTIVE_AT)
     return numbered.withColumns(
@@ -206,7 +221,7 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
             CHANGE_REASON: F.coalesce(F.col(OPENED_BY)["reason"], F.lit(DEFAULT_REASON)),
             CHANGE_SOURCE: F.col(OPENED_BY)["source"],
             LOAD_RUN_ID: F.col(OPENED_BY)["delivery"],
-            LAST_UPDATED: F.greatest(change_time, F.col(LAST_CHANGE)),
+            LAST_UPDATED: last_change,
             **version_values(dimension, window),
         }
     )

@@ -3,7 +3,8 @@
 A transition is a difference between the state before one time and the state after all change records of that time:
 
 - INSERT: the entity begins to exist or returns; LOGICAL_DELETE: it is deleted; UPDATE: a version follows another one;
-- OVERWRITE: a value that all versions show changes (types 0, 1 and 3, and type 6 while the entity does not exist);
+- OVERWRITE: a value that all versions show changes (types 0, 1 and 3, and type 6 while the entity does not exist), or
+  one that the version in force shows (an untracked attribute that is `latest_in_version`);
 - REFUSED: a value of a type 0 attribute differs from the one that is kept permanently (S6).
 
 Example: an entity with `city` (type 2) and `phone` (type 1).
@@ -152,9 +153,14 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
 
 
 def _latest(dimension: Dimension, source: Source) -> list[Attribute]:
-    """Return the attributes of a source whose latest value all versions show."""
+    """Return the attributes of a source whose latest value all versions, or the version in force, show."""
     attributes = dimension.source_attributes(source.name)
-    return [a for a in attributes if a.is_common and a.scd is not ScdType.RETAIN_ORIGINAL]
+    latest = [a for a in attributes if a.is_common or a.untracked == "latest_in_version"]
+    return [a for a in latest if a.scd is not ScdType.RETAIN_ORIGINAL]
+
+
+def _opening(name: str) -> str:
+    return f"_opening_{name}"
 
 
 def _type_0(dimension: Dimension, source: Source) -> list[Attribute]:
@@ -228,7 +234,10 @@ def _with_changes(moments: DataFrame, dimension: Dimension, windows: RowWindows)
 
 
 def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, key_hash: KeyHash) -> DataFrame:
-    """Add the surrogate key of the version that began last, and of the one before this moment (S14, S29, S33)."""
+    """Add the surrogate key of the version that began last, and of the one before this moment (S14, S29, S33).
+
+    Likewise the value of each attribute that is `at_open`, in `_opening_<name>`.
+    """
     window = windows.by_time()
     opens = F.col(_ROW_CHANGE).isin(INSERT, UPDATE)
     numbered = moments.withColumn(VERSION, window.sum(opens.cast("int")))
@@ -237,8 +246,10 @@ def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, ke
         start = F.lit(BEGINNING).cast("timestamp")
     keyed = numbered.withColumn(EFFECTIVE_FROM, start)
     key = window.last(F.when(opens, surrogate_key(dimension, key_hash)))
-    keyed = keyed.withColumn(_KEY, key)
-    return keyed.withColumn(_before(_KEY), window.lag(F.col(_KEY)))
+    at_open = [a.name for a in dimension.attributes if a.untracked == "at_open"]
+    openings = {_opening(n): window.last(F.when(opens, F.struct(col(n).alias("value")))) for n in at_open}
+    keyed = with_columns(keyed.withColumn(_KEY, key), openings)
+    return keyed.withColumns({_before(n): window.lag(col(n)) for n in (_KEY, *openings)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,14 +301,14 @@ def _row_transition(dimension: Dimension) -> Column:
     names = dimension.attribute_names
     new = {n: F.coalesce(col(_first(n)), col(n)) if n in type_0 else col(n) for n in names}
     old = {n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names}
+    old |= {a.name: col(_before(_opening(a.name)))["value"] for a in dimension.attributes if a.untracked == "at_open"}
     inserted = [_ValueChange(n, types[n], new[n].isNotNull(), None, new[n]) for n in names]
     deleted = [_ValueChange(n, types[n], old[n].isNotNull(), old[n], None) for n in names]
-    versioned = [a.name for a in dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)]
+    versioned = [a.name for a in dimension.attributes if a.opens_versions or a.untracked is not None]
     differs = {
-        n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(col(_before(n))["v"], types[n]))
-        for n in versioned
+        n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(old[n]["v"], types[n])) for n in versioned
     }
-    updated = [_ValueChange(n, types[n], differs[n], col(_before(n)), col(n)) for n in versioned]
+    updated = [_ValueChange(n, types[n], differs[n], old[n], col(n)) for n in versioned]
     no_key = F.lit(None).cast("bigint")
     origin = F.col(OPENED_BY)
     return (
@@ -314,7 +325,10 @@ def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:
     for attribute in _latest(dimension, source):
         name = attribute.name
         column = attribute.current_column or name
-        values.append(_ValueChange(column, types[name], col(_changed(name)), col(_before(name)), col(name)))
+        condition = col(_changed(name))
+        if attribute.untracked is not None:  # a version that opens at this moment has the value already
+            condition = condition & F.col(EXISTS) & F.col(_ROW_CHANGE).isNull()
+        values.append(_ValueChange(column, types[name], condition, col(_before(name)), col(name)))
     return _overwrite(values, "latest", dimension, source)
 
 

@@ -61,7 +61,7 @@ def rapid_change_warnings(
         The warnings in declared order of the attributes, each of the delivery with the largest share.
     """
     warnings = []
-    for attribute in dimension.attributes:
+    for attribute in (attribute for attribute in dimension.attributes if attribute.opens_versions):
         opened = {delivery: versions.get(delivery, {}).get(attribute.name, 0) for delivery in existing}
         shares = {
             delivery: count / existing[delivery]

@@ -46,6 +46,7 @@ def _attribute(shape: Shape, dim: o.Dim, attr: o.Attr) -> Attribute:
         former_names=attr.former_names,
         missing="not_provided" if attr.name in shape.optional else "reject",
         previous=attr.previous,
+        untracked=attr.untracked,  # type: ignore[arg-type]
     )
 
 

@@ -654,6 +654,12 @@ _ATTRIBUTES = (
         ),
     ),
     _fault(
+        "untracked_value_is_the_latest_of_all_versions",
+        "S7",
+        "store pass, store halves",
+        _in("attribute_values.values_before_end", replaced(call("lead"), "F.col(_WITHIN_LATEST)")),
+    ),
+    _fault(
         "type_1_opens_versions",
         "S7",
         "customer pass, store pass",
@@ -693,7 +699,7 @@ _ATTRIBUTES = (
         "last_updated_is_the_opening",
         "S14",
         "customer pass, player pass",
-        _in("timeline.open_and_close", replaced(call("greatest"), "_0")),
+        _in("timeline.open_and_close", replaced(call("greatest", "LAST_CHANGE"), "_0")),
     ),
     _fault(
         "last_updated_is_the_first_opening",

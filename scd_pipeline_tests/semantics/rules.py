@@ -152,6 +152,9 @@ RULES: dict[str, Rule] = {
             "`change_reason`, `change_source` and `load_run_id` are those of the change that opened the version. "
             "`last_updated` is the later of the version's start and the last change of a value that every version has "
             "(types 0, 1 and 3, and the current values of type 6).",
+            "With `untracked`, each version has a value of its own: the one at its start (`at_open`), or the latest "
+            "one before its end (`latest_in_version`), whose last change is part of `last_updated`. A change opens no "
+            "version either. A value that is provided while the entity does not exist is in the next version only.",
         ),
     ),
     "S8": Rule(

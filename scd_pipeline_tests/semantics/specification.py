@@ -126,7 +126,9 @@ def oracle_dim(dimension: Dimension) -> o.Dim:
 
 def _attr(dimension: Dimension, attribute: Attribute) -> o.Attr:
     source = next(s.name for s in dimension.sources if attribute in dimension.source_attributes(s.name))
-    return o.Attr(attribute.name, int(attribute.scd), source, attribute.previous, attribute.former_names)
+    return o.Attr(
+        attribute.name, int(attribute.scd), source, attribute.previous, attribute.former_names, attribute.untracked
+    )
 
 
 def _src(source: Source, decides: bool) -> o.Src:

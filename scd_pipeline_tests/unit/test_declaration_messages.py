@@ -231,6 +231,8 @@ table property with the package's prefix: cannot be declared: the package stores
 previous: type 2 does not allow `previous`; write scd: 6, or remove it (type 3 always has its previous value)
 deleted rows windows: a table with attributes of type 2 or 6 closes the version of a deleted entity; remove it: it is
   for tables with types 0, 1 and 3 only
+untracked type: type 2 does not allow `untracked`; write scd: 1, or remove it
+untracked without windows: a table without attributes of type 2 or 6 has no versions; remove it
 single type of several: the attributes have the types 0, 1 and 2; remove it
 rapid change without windows: a table without attributes of type 2 or 6 has no versions; remove it
 begin without windows: without attributes of type 2 or 6 there are no windows: each row begins at 0001-01-01 already;
@@ -322,6 +324,8 @@ nested too deep: the text is nested too deep; write it as the documentation show
 # TABLE_DIFFERS
 other SCD type: the table was created with SCD type 1 and type string; the declaration has SCD type 3 and type string;
   restore the earlier declaration, or load into a new table
+other untracked value: the table was created with SCD type 1 and type string and `untracked: at_open`; the declaration
+  has SCD type 1 and type string; restore the earlier declaration, or load into a new table
 
 # TABLE_HAS_ATTRIBUTE
 undeclared attribute: the table has attribute city, which is not declared; keep it with `retired: true`, or name it in

@@ -31,6 +31,13 @@ def test_the_json_of_a_declaration() -> None:
     assert StoredDeclaration.from_dimension(CUSTOMER).to_json() == TEXT
 
 
+def test_the_value_of_an_untracked_attribute_is_stored() -> None:
+    attributes = {"city": 2, "phone": Attribute(1, untracked="latest_in_version")}
+    stored = StoredDeclaration.from_dimension(Dimension("dim_x", "id", attributes, Source("crm", feed="x_{date}.csv")))
+    assert stored.attributes["phone"].to_list() == [1, "string", False, {}, "latest_in_version"]
+    assert StoredDeclaration.from_json(stored.to_json()) == stored
+
+
 @pytest.mark.parametrize("begin", [Begin("2000-01-01", "2001-01-01"), None])
 def test_a_declaration_is_read_back_equal(begin: Begin | None) -> None:
     stored = StoredDeclaration.from_dimension(
@@ -47,6 +54,12 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     # the attributes of the table, the declared attributes, and the field and the code of the error
     "undeclared attribute": ({"email": 1, "city": 2}, {"email": 1}, "attributes.city", "TABLE_HAS_ATTRIBUTE"),
     "other SCD type": ({"email": 1}, {"email": 3}, "attributes.email", "TABLE_DIFFERS"),
+    "other untracked value": (
+        {"email": Attribute(1, untracked="at_open"), "city": 2},
+        {"email": 1, "city": 2},
+        "attributes.email",
+        "TABLE_DIFFERS",
+    ),
     "two attributes as one": (
         {"city": 2, "town": 2},
         {"city": Attribute(2, former_names=("town",))},

@@ -8,6 +8,18 @@ from scd_pipeline.declaration import parse
 from scd_pipeline_tests.unit.test_yaml_faults import LocatedCode, cases, located_codes
 
 TABLE = r"""
+# untracked choice
+SNAPSHOT | email: 1 | email: {scd: 1, untracked: latest}
+8 | attributes.email.untracked | NOT_ALLOWED
+
+# untracked type
+SNAPSHOT | city: 2 | city: {scd: 2, untracked: at_open}
+9 | attributes.city.untracked | NOT_APPLICABLE
+
+# untracked without windows
+FLAT | name: 1 | name: {scd: 1, untracked: at_open}
+6 | attributes.name.untracked | NOT_APPLICABLE
+
 # key is attribute
 SNAPSHOT | email: 1 | customer_id: 1
 8 | attributes.customer_id | NAME_IN_USE

@@ -403,6 +403,14 @@ def _check_z_order(errors: ErrorCollector, draft: Dimension) -> None:
     errors.choice("z_order", draft.z_order, ("automatic", "always", "never"))
 
 
+def _check_untracked(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that a table with values for each version has versions."""
+    for attribute in draft.attributes if not draft.has_windows else ():
+        if attribute.untracked is not None and attribute.scd is ScdType.OVERWRITE:
+            problem = "a table without attributes of type 2 or 6 has no versions"
+            errors.add("NOT_APPLICABLE", f"attributes.{attribute.name}.untracked", problem, "remove it")
+
+
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that the options for rows of deleted entities are set only for a table without windows (S33)."""
     errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove"))
@@ -470,6 +478,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_single_type,
     _check_rapid_change_limit,
     _check_z_order,
+    _check_untracked,
     _check_deletes,
     _check_times,
     check_governance,

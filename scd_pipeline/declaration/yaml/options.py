@@ -55,6 +55,7 @@ ATTRIBUTE: Options = {
     "required": Kind.FLAG,
     "personal": Kind.FLAG,
     "previous": Kind.FLAG,
+    "untracked": Kind.TEXT,
     "column_names": Kind.SECTION,
     "regulated": Kind.FLAG,
     "description": Kind.TEXT,

@@ -190,7 +190,7 @@ ROWS: dict[str, Row] = {
     "X7": Row("Business time comes from the row, from the delivery, or the delivery is rejected."),
     "X8": Row("Surrogate keys are deterministic BIGINT."),
     "X9": Row("The attributes of types 2 and 6 are compared.", "A hash of the source cannot replace them."),
-    "X10": Row("A type 1 attribute has its latest value in every version.", "It cannot keep the one of the opening."),
+    "X10": Row("A type 1 attribute has its latest value in every version, or keeps the one of the opening."),
     "X11": Row("A snapshot closes what it omits, a feed does not, and a snapshot with a scope only in its scope."),
     "X12": Row("A delete closes a version; a table without windows can remove the row instead."),
     "X13": Row("A key that returns gets a new version, with a gap."),
