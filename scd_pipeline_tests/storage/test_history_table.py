@@ -125,13 +125,13 @@ def kill() -> None:
 
 @requirement("F6", "F39")
 @pytest.mark.rule("S11")
-def test_two_tables_have_the_rows_of_one_after_each_delivery(spark: SparkSession, tmp_path: Path) -> None:
+def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tmp_path: Path) -> None:
     """One option of the declaration is the difference; keys, attributes and windows are the same, as of any time."""
     split, whole = (Warehouse(spark, tmp_path / name) for name in ("split", "whole"))
     days = [datetime(2024, month, 15, tzinfo=timezone.utc) for month in (1, 2, 3, 5, 7)]
-    for delivery in WALK:
+    for deliveries in (WALK[:2], WALK[2:5], WALK[5:6], WALK[6:]):
         for warehouse, dimension in ((split, SPLIT), (whole, CUSTOMER)):
-            load(warehouse, dimension, [delivery])
+            load(warehouse, dimension, deliveries)
         for query in (reading.history, reading.current):
             expected, rows = query(whole, CUSTOMER), query(split, SPLIT)
             assert rows.columns == expected.columns
@@ -285,6 +285,7 @@ def test_a_writer_that_commits_between_the_two_commits_of_another_loses_nothing(
     assert in_rome.table(HISTORY).read().count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropped", [[SPLIT.name], [SPLIT.name, HISTORY]], ids=["one", "both"])
 def test_dropped_tables_are_rebuilt_from_the_log(opened: Warehouse, dropped: list[str]) -> None:
     for delivery in WALK[:4]:
@@ -304,6 +305,7 @@ def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
     assert (caught.value.code, caught.value.location) == ("HISTORY_LOST", f"table {HISTORY}")
 
 
+@pytest.mark.slow
 def test_a_change_of_the_history_by_hand_is_reported(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     in_rome.spark.sql(f"DELETE FROM {in_rome.table(HISTORY).identifier}")
@@ -311,6 +313,7 @@ def test_a_change_of_the_history_by_hand_is_reported(in_rome: Warehouse) -> None
         load(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
 
 
+@pytest.mark.slow
 def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +332,7 @@ def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     assert in_rome.table(HISTORY).read().count() == 2
 
 
+@pytest.mark.slow
 def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     attributes = {"email": 1, "town": Attribute(2, former_names="city"), "tier": Attribute(1, missing="not_provided")}
