@@ -16,8 +16,8 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.components.status import status_asset
-from scd_pipeline.declaration import Declarations, load_declarations, parse
-from scd_pipeline.declaration.tables import table_names
+from scd_pipeline.declaration import Declarations, Dimension, load_declarations, parse
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX, table_names
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -139,6 +139,11 @@ def test_status_reports_no_lag_after_all_loads(statuses: dict[str, Status]) -> N
     assert tables(statuses["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
+def existing_tables(dimension: Dimension) -> set[str]:
+    """The tables of a dimension without a history table."""
+    return {name for name in table_names(dimension.name) if not name.endswith(HISTORY_SUFFIX)}
+
+
 @requirement("F44", "F65")
 @pytest.mark.slow
 def test_maintenance_reduces_files_and_preserves_rows(
@@ -159,7 +164,7 @@ def test_maintenance_reduces_files_and_preserves_rows(
     file_counts = {
         o.asset_key.to_user_string(): (o.metadata["files_before"], o.metadata["files_after"]) for o in observations
     }
-    assert set(file_counts) == set(table_names("dim_customer"))
+    assert set(file_counts) == existing_tables(customer)
     assert all(int(str(after.value)) <= int(str(was.value)) for was, after in file_counts.values())
     assert file_counts["dim_customer_changes"][1].value == 1
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
@@ -183,7 +188,7 @@ def test_maintenance_renews_a_pipeline_commit_before_it_expires(
     assert store.table(customer.name).properties()[RETENTION] == "interval 30 days"
     renewed = store.table(customer.name).last_commit()
     assert (renewed.number, renewed.high_water_marks) == (commit.number + 1, commit.high_water_marks)
-    assert {result.table: result.renewed for result in results} == dict.fromkeys(table_names(customer.name), True)
+    assert {result.table: result.renewed for result in results} == dict.fromkeys(existing_tables(customer), True)
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
     load(store, customer, [second])
@@ -201,7 +206,7 @@ def test_maintenance_compacts_some_tables_and_renews_the_commits_of_all(
     results = maintain(store, table_names(customer.name), now=late, compacted=[customer.name])
     files = {result.table.removeprefix(customer.name): (result.files_before, result.files_after) for result in results}
     assert files[""][0] > files[""][1] == 1
-    assert files["_changes"] == (2, 2)
+    assert files["_changes"][0] == files["_changes"][1] > 1
     assert all(result.renewed for result in results)
 
 
