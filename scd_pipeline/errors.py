@@ -63,12 +63,10 @@ def _restore(kind: type[ScdError], state: Mapping[str, Any]) -> ScdError:
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationError:
-    """One problem in a declaration, with the stable code of its rule, and how to fix it (S28).
+class _DeclarationProblem:
+    """A field of a declaration, its problem, and the fix; `code` is one of `_CODES`."""
 
-    Raises:
-        KeyError: The code is not one of `conditions.DECLARATION_RULES`.
-    """
+    _CODES: ClassVar[Mapping[str, str]]
 
     code: str
     location: str
@@ -77,33 +75,36 @@ class ValidationError:
     fix: str
 
     def __post_init__(self) -> None:
-        if self.code not in DECLARATION_RULES:
+        if self.code not in self._CODES:
             raise KeyError(self.code)
 
     def __str__(self) -> str:
         return f"{self.location}: {self.field}: {self.problem}; {self.fix}"
 
 
-@dataclass(frozen=True, slots=True)
-class DeclarationWarning:
+class ValidationError(_DeclarationProblem):
+    """One problem in a declaration, with the stable code of its rule, and how to fix it (S28).
+
+    Raises:
+        KeyError: The code is not one of `conditions.DECLARATION_RULES`.
+    """
+
+    __slots__ = ()
+    _CODES = DECLARATION_RULES
+
+
+class DeclarationWarning(_DeclarationProblem):
     """One part of a valid declaration that is rarely intended, and how to change or confirm it.
 
     Raises:
         KeyError: The code is not one of `conditions.DECLARATION_WARNINGS`.
     """
 
-    code: str
-    location: str
-    field: str
-    problem: str
-    fix: str
-
-    def __post_init__(self) -> None:
-        if self.code not in DECLARATION_WARNINGS:
-            raise KeyError(self.code)
+    __slots__ = ()
+    _CODES = DECLARATION_WARNINGS
 
     def __str__(self) -> str:
-        return f"[{self.code}] {self.location}: {self.field}: {self.problem}; {self.fix}"
+        return f"[{self.code}] {super().__str__()}"
 
 
 class DeclarationError(ScdError):

@@ -122,7 +122,7 @@ def _evaluate(
                     dimension,
                     code_location=location[0],
                     code_location_problem=location[1],
-                    facts=[fact.name for fact in facts if dimension.name in {item.name for item in fact.dimensions}],
+                    facts=[fact.name for fact in facts if fact.references(dimension)],
                     alert_transports=settings.environment.alert_transports,
                     docs_url=settings.environment.docs_url,
                 )

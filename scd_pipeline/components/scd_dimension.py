@@ -169,7 +169,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         return [] if check is None else [check]
 
     def _checklist_checks(self, dimension: Dimension, facts: Sequence[Fact]) -> list[dg.AssetChecksDefinition]:
-        names = [fact.name for fact in facts if dimension.name in {item.name for item in fact.dimensions}]
+        names = [fact.name for fact in facts if fact.references(dimension)]
         return [checklist_check(dimension, names, docs_url=self.docs_url)] if self.checklist else []
 
     def _table_definitions(

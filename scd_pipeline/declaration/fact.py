@@ -113,6 +113,10 @@ class Fact:
         """The dimensions of all roles, each once."""
         return tuple({role.dimension.name: role.dimension for _, role in self.roles}.values())
 
+    def references(self, dimension: Dimension) -> bool:
+        """Return whether one of its roles is this dimension, by its name."""
+        return any(role.dimension.name == dimension.name for _, role in self.roles)
+
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns of the surrogate keys, in order of the roles."""

@@ -137,7 +137,7 @@ def write_versions(
 
 
 def roll_back(warehouse: Warehouse, commit: PipelineCommit, key: str, *, run_id: str = "") -> PipelineCommit:
-    """Undo the commits of the history table that no commit of the dimension's table records; usually there are none.
+    """Undo the commits of the history table that the dimension's table does not record; mostly no such commit exists.
 
     Args:
         warehouse: The warehouse.

@@ -34,8 +34,13 @@ class Retry:
 
     def wait(self, attempt: int) -> None:
         """Sleep after the attempt of this number, counted from 0."""
-        seconds: float = 2**attempt + 0.1 * attempt
-        self.sleep(seconds * (1 + self.jitter * self.random()))
+        self.sleep(shortest_wait(attempt) * (1 + self.jitter * self.random()))
+
+
+def shortest_wait(attempt: int) -> float:
+    """Return the seconds to wait after the attempt of this number, counted from 0, without jitter."""
+    seconds: float = 2**attempt + 0.1 * attempt
+    return seconds
 
 
 def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, progress: Progress) -> Result:

@@ -8,6 +8,7 @@ from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.history.transitions import AUDIT_ACTOR, AUDIT_REASON
 from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
+from scd_pipeline.load.retry import shortest_wait
 from scd_pipeline.operations.checklist.lines import Line, Result, failed, not_applicable, passed, table_missing
 from scd_pipeline.operations.checklist.state import DimensionState
 
@@ -43,7 +44,7 @@ def _retry(state: DimensionState) -> Result:
     retry = state.retry
     if retry.attempts < 2:
         return failed(f"a load makes {counted(retry.attempts, 'attempt')}; expected retries; pass `Retry(attempts=5)`")
-    waits = ", ".join(f"{2**number + 0.1 * number:.1f}" for number in range(retry.attempts - 1))
+    waits = ", ".join(f"{shortest_wait(number):.1f}" for number in range(retry.attempts - 1))
     return passed(f"{counted(retry.attempts, 'attempt')}; after a write conflict it waits {waits} seconds, with jitter")
 
 
