@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from scd_pipeline import columns as c
 from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType
+from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.delta import audit_table as a
 from scd_pipeline.history import transitions as t
@@ -60,7 +61,6 @@ _LOG = {
 }
 _AUDIT = {
     a.AUDIT_ID: "Identifier of the audit row.",
-    t.CHANGE_TYPE: f"Kind of the transition: {', '.join(t.CHANGE_TYPES)}.",
     t.CHANGED_COLUMNS: "Attributes whose values the transition changes.",
     t.OLD_VALUES: "Values before the transition, as text, by attribute; without an entry if none was provided.",
     t.NEW_VALUES: "Values after the transition, as text, by attribute; without an entry if none was provided.",
@@ -88,7 +88,9 @@ def audit_columns(dimension: Dimension) -> dict[str, str]:
         old: "Surrogate key of the version that the transition closes or changes; NULL if there is none.",
         new: "Surrogate key of the version in force after the transition; NULL if there is none.",
     }
-    return {**_business_key(dimension), **_AUDIT, **keys}
+    labels = [dimension.audit_labels.get(change_type, change_type) for change_type in CHANGE_TYPES]
+    change_type = {t.CHANGE_TYPE: f"Kind of the transition: {', '.join(labels)}."}
+    return {**_business_key(dimension), **_AUDIT, **change_type, **keys}
 
 
 def dimension_columns(dimension: Dimension) -> dict[str, str]:

@@ -21,13 +21,13 @@ from scd_pipeline import reading
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.components import plots
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.change_types import CHANGE_TYPES, REFUSED
+from scd_pipeline.declaration.change_types import OVERWRITE as OVERWRITTEN
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import OUTCOMES, BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
-from scd_pipeline.history.transitions import CHANGE_TYPES, REFUSED
-from scd_pipeline.history.transitions import OVERWRITE as OVERWRITTEN
 from scd_pipeline.load.audit import AuditResult, versions
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.summary import summary_columns

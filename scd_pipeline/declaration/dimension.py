@@ -16,7 +16,7 @@ from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, fr
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
 from scd_pipeline.declaration.names import default_surrogate_key
-from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES
+from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_time, moment
@@ -44,9 +44,10 @@ class Dimension:
     - `z_order`: whether maintenance arranges the rows by the business key: "always", "never", or from a million rows on
       ("automatic")
     - `surrogate`: how surrogate keys are made: "hash", of the business key and `effective_from` (S14)
-    - `profile`: a set of column names and an open end, see `profiles.PROFILES`
+    - `profile`: a set of column names, open end and labels of change types, see `profiles.PROFILES`
     - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table
       has no such column; `row_hash` is a further column with a hash of the attributes of types 2 and 6
+    - `change_types`: labels of the audit for its change types, such as "new" for "INSERT"
     - `begin`: an earlier start of the first versions (S29)
     - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
     - `history_table`: whether closed versions are in a table of their own, `<name>_history` (S11)
@@ -88,6 +89,7 @@ class Dimension:
     product_card: str = ""
     expected_values: Mapping[str, ExpectedValue] = FrozenMapping({})
     table_properties: Mapping[str, str] = FrozenMapping({})
+    change_types: Mapping[str, str] = FrozenMapping({})
 
     def __init__(
         self,
@@ -118,6 +120,7 @@ class Dimension:
         product_card: str = "",
         expected_values: Mapping[str, ExpectedValue] | None = None,
         table_properties: Mapping[str, str | int | float | bool] | None = None,
+        change_types: Mapping[str, str] | None = None,
     ) -> None:
         set_frozen_fields(self, name=name, business_key=_key_columns(business_key), attributes=_named(attributes))
         set_frozen_fields(self, sources=_sources(sources), surrogate_key=default_surrogate_key(name))
@@ -134,6 +137,7 @@ class Dimension:
         set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
         set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))
         set_frozen_fields(self, table_properties=property_texts(table_properties))
+        set_frozen_fields(self, change_types=frozen_mapping(change_types))
         check_dimension(self)
 
     @property
@@ -154,9 +158,20 @@ class Dimension:
     @property
     def generated(self) -> GeneratedColumns:
         """How the table has the generated columns, by its profile and the names that are declared in addition."""
-        profile = PROFILES[self.profile] if self.has_windows else PROFILES[DEFAULT_PROFILE]
+        profile = self._effective_profile
         open_end = profile.open_end if self.open_end == OPEN_END else self.open_end
         return GeneratedColumns({**profile.column_names, **self.column_names}, open_end, self.has_windows)
+
+    @property
+    def audit_labels(self) -> Mapping[str, str]:
+        """The labels of the audit for its change types; a change type without one is its own label (S21)."""
+        labels = {**self._effective_profile.change_types, **self.change_types}
+        return {change_type: label for change_type, label in labels.items() if label != change_type}
+
+    @property
+    def _effective_profile(self) -> Profile:
+        """The profile; a table without windows has the default one."""
+        return PROFILES[self.profile] if self.has_windows else PROFILES[DEFAULT_PROFILE]
 
     @property
     def computed_open_end(self) -> str:

@@ -1,10 +1,11 @@
-"""Profiles: named sets of column names and an open end, such as those that the tables of other tools have."""
+"""Profiles: sets of column names, open end and labels of change types, such as those that other tools have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
 from scd_pipeline.declaration.column_names import ColumnName
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END
 
@@ -13,10 +14,17 @@ DEFAULT_PROFILE = "default"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Names of the generated columns of a table with windows, by their default names, and its open end."""
+    """How a table with windows has its generated columns, and its audit the change types.
+
+    Attributes:
+        column_names: Names of the generated columns, by their default names.
+        open_end: The open end.
+        change_types: Labels of change types, by change type.
+    """
 
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
     open_end: str = OPEN_END
+    change_types: Mapping[str, str] = field(default_factory=dict)
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -53,6 +61,7 @@ PROFILES: Mapping[str, Profile] = {
             "row_hash": "row_hash",
         },
         NULL_OPEN_END,
+        {INSERT: "new", UPDATE: "changed", LOGICAL_DELETE: "deleted"},
     ),
 }
 """The profiles by name. A declaration can give other names to single columns."""

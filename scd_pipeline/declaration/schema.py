@@ -69,6 +69,7 @@ def _dimension() -> Schema:
         "attributes": _by_name("attribute"),
         "begin": _section(options.BEGIN, required=("at",)),
         "column_names": _section(options.TABLE_COLUMNS),
+        "change_types": _section(options.CHANGE_TYPES),
         "profile": {"enum": list(PROFILES)},
         "sign_offs": _section(options.SIGN_OFFS, sections=dict.fromkeys(options.SIGN_OFFS, sign_off)),
         "expected_values": {"type": "object", "additionalProperties": expected_value},

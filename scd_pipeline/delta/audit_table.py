@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.change_types import REPAIRED, WITHDRAWN
 from scd_pipeline.declaration.types import Array, Map, Primitive, parse_type
 from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
 from scd_pipeline.expressions import col, key_text, timestamp_literal, to_current_names
@@ -24,9 +26,7 @@ from scd_pipeline.history.transitions import (
     CHANGED_COLUMNS,
     NEW_VALUES,
     OLD_VALUES,
-    REPAIRED,
     SOURCE_BATCH,
-    WITHDRAWN,
     key_columns,
     transition_schema,
 )
@@ -41,7 +41,7 @@ class Recorded:
     """What the audit has of the entities that a step changes.
 
     Attributes:
-        rows: The rows of transitions that may no longer be current, with what withdrew them.
+        rows: The rows of transitions that may no longer be current, with what withdrew them (`with_change_types`).
         causes: For each business key the batch that changed its history (`source_batch_id`).
     """
 
@@ -69,6 +69,26 @@ def audit_properties(dimension: Dimension) -> dict[str, str]:
     return {**APPEND_ONLY, **skipping_columns(columns)}
 
 
+def with_change_types(audit: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return rows of the audit with their change types in place of the labels that the table has for them."""
+    change_types = {label: change_type for change_type, label in dimension.audit_labels.items()}
+    return audit.withColumn(CHANGE_TYPE, _replaced(change_types)) if change_types else audit
+
+
+def _with_labels(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return rows to append to the audit with the declared labels of their change types."""
+    labels = dimension.audit_labels
+    return rows.withColumn(CHANGE_TYPE, _replaced(labels)) if labels else rows
+
+
+def _replaced(new_values: Mapping[str, str]) -> Column:
+    """Return the change type with values replaced; others do not change."""
+    value = F.col(CHANGE_TYPE)
+    for old, new in new_values.items():
+        value = F.when(F.col(CHANGE_TYPE) == old, new).otherwise(value)
+    return value
+
+
 def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the audit rows that were not withdrawn, under the current names of the attributes.
 
@@ -76,6 +96,7 @@ def current_transitions(audit: DataFrame, dimension: Dimension) -> DataFrame:
         `audit_id`, the business key and `transition_schema`, `recorded_at`, `recorded_version`.
     """
     keys = list(dimension.key_names)
+    audit = with_change_types(audit, dimension)
     withdrawn = audit.where(F.col(CHANGE_TYPE) == WITHDRAWN).select(
         *[col(k) for k in keys], F.col(WITHDRAWS).alias(AUDIT_ID)
     )
@@ -126,7 +147,8 @@ def recorded_rows(changes: DataFrame, dimension: Dimension, *, at: Column, versi
     Returns:
         `audit_schema`.
     """
-    rows = changes.withColumns({RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
+    rows = _with_labels(changes, dimension)
+    rows = rows.withColumns({RECORDED_AT: at, RECORDED_VERSION: version.cast("bigint")})
     return rows.select(*[col(name) for name, _, _ in audit_schema(dimension)])
 
 
@@ -173,7 +195,7 @@ def repair_rows(
     texts = [F.sort_array(F.map_entries(F.col(name))) for name in (OLD_VALUES, NEW_VALUES)]
     rows = pairs.select(*keys, *[value.alias(name) for name, value in values.items()])
     number = F.xxhash64(key_text(dimension.key_names), F.lit(REPAIRED), F.lit(version), F.to_json(F.struct(*texts)))
-    rows = rows.withColumn(AUDIT_ID, number)
+    rows = _with_labels(rows.withColumn(AUDIT_ID, number), dimension)
     return rows.select(
         *[
             (col(name) if name in rows.columns else F.lit(None)).cast(ddl).alias(name)

@@ -36,6 +36,7 @@ _UNCHANGEABLE_OPTIONS = (
     "existence_source",
     "column_names",
     "history_table",
+    "change_types",
 )
 _TYPES_WITH_STATISTICS = frozenset(
     [

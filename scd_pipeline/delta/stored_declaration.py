@@ -59,6 +59,7 @@ class StoredDeclaration:
     existence_source: str
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
     history_table: bool = False
+    change_types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def generated(self) -> GeneratedColumns:
@@ -91,6 +92,7 @@ class StoredDeclaration:
             existence_source=dimension.existence_source.name,
             column_names=dict(dimension.generated.names),
             history_table=dimension.history_table,
+            change_types=dict(dimension.audit_labels),
         )
 
     @classmethod
@@ -112,7 +114,7 @@ class StoredDeclaration:
         """Return the declaration as JSON; equal declarations have equal texts."""
         values = {name: getattr(self, name) for name in self.__slots__}
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
-        for added in ("column_names", "history_table"):
+        for added in ("column_names", "history_table", "change_types"):
             if not values[added]:
                 del values[added]
         return json.dumps(values, sort_keys=True)

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_AT, attribute_types
 from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, REFUSED, UPDATE
 from scd_pipeline.expressions import col
 from scd_pipeline.history.keys import KeyHash, hash_64
 from scd_pipeline.history.lossless import wrapped_value
@@ -20,12 +21,8 @@ from scd_pipeline.history.transitions import (
     CHANGE_TS,
     CHANGE_TYPE,
     CORRELATION,
-    INSERT,
-    LOGICAL_DELETE,
     NEW_VALUES,
-    REFUSED,
     SOURCE_BATCH,
-    UPDATE,
 )
 
 

@@ -35,6 +35,7 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Attribute, Dimension, ScdType, Source
+from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, OVERWRITE, REFUSED, UPDATE
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, array_where, col, to_comparable, with_columns
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
@@ -50,11 +51,6 @@ from scd_pipeline.history.timeline import (
     record_origin,
     with_running_state,
 )
-
-INSERT, UPDATE, OVERWRITE = "INSERT", "UPDATE", "OVERWRITE"
-LOGICAL_DELETE, REFUSED, WITHDRAWN = "LOGICAL_DELETE", "REFUSED", "WITHDRAWN"
-REPAIRED = "REPAIRED"
-CHANGE_TYPES = (INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE, REFUSED, WITHDRAWN, REPAIRED)
 
 CHANGE_TYPE, CHANGE_TS = "change_type", "change_ts"
 CHANGED_COLUMNS, OLD_VALUES, NEW_VALUES = "changed_columns", "old_values", "new_values"

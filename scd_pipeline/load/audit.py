@@ -17,10 +17,18 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import COMMIT, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.change_types import INSERT, LOGICAL_DELETE, UPDATE
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.delta.audit_table import Recorded, audit_changes, audit_properties, audit_schema, recorded_rows
+from scd_pipeline.delta.audit_table import (
+    Recorded,
+    audit_changes,
+    audit_properties,
+    audit_schema,
+    recorded_rows,
+    with_change_types,
+)
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import FORMAT
@@ -36,10 +44,7 @@ from scd_pipeline.history.transitions import (
     CHANGE_TYPE,
     CHANGED_COLUMNS,
     CORRELATION,
-    INSERT,
-    LOGICAL_DELETE,
     SOURCE_BATCH,
-    UPDATE,
     build_transitions,
     key_columns,
 )
@@ -354,7 +359,8 @@ def step_changes(
         causes = with_broadcast(causes, causes.count() if records.entity_limit is None else records.entity_limit)
         # A literal, so that files whose transitions are all earlier are not read.
         may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
-        recorded = Recorded(audit.where(may_differ).join(causes, names, "left_semi"), causes)
+        rows = with_change_types(audit.where(may_differ), dimension)
+        recorded = Recorded(rows.join(causes, names, "left_semi"), causes)
         in_effect = in_effect.join(causes, names, "left_semi")
     transitions = build_transitions(
         in_effect,

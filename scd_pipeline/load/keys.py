@@ -13,6 +13,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.declaration.types import parse_type
+from scd_pipeline.delta.audit_table import with_change_types
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import APPEND_ONLY, FORMAT, require_own_tables
 from scd_pipeline.delta.table import Table
@@ -87,7 +88,7 @@ def missing_keys(warehouse: Warehouse, dimension: Dimension, audit: DataFrame, k
     Returns:
         The columns of `keys_schema`, one row for each key.
     """
-    assigned = assigned_keys(audit, dimension, key_hash=warehouse.key_hash)
+    assigned = assigned_keys(with_change_types(audit, dimension), dimension, key_hash=warehouse.key_hash)
     if keys is None:
         return assigned
     return assigned.join(keys.select(col(dimension.surrogate_key)), dimension.surrogate_key, "left_anti")

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.columns import COMMIT
+from scd_pipeline.declaration.change_types import WITHDRAWN
 from scd_pipeline.delta.audit_table import current_transitions
-from scd_pipeline.history.transitions import WITHDRAWN, build_transitions
+from scd_pipeline.history.transitions import build_transitions
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline.reading.dimension import rows_known_at

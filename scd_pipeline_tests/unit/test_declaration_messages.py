@@ -100,6 +100,7 @@ former name bad: 'a,b' cannot be a name; <a name's rule>
 table name: 'dim-customer' cannot be the name of a table; write letters, digits and `_`, beginning with a letter, and
   not ending with _changes, _audit or _keys
 surrogate key name: '_key' cannot be a name; <a name's rule>
+label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`
 source name: '_iso' cannot be a name; <a name's rule>
 source name with a slash: 'i/so' cannot name a source; write it without `/`, which separates the parts of a batch's id
@@ -198,6 +199,7 @@ former name own: city is attribute city; name only columns that no longer exist
 former name key: customer_id is in the business key as customer_id; name only columns that no longer exist
 former name shared: Town is a former name of email too; leave it with one of them
 surrogate key clash: column City is attribute city; choose another name
+label twice: 'changed' is the label of INSERT too; choose another label
 business key twice: column Customer_ID is in the business key as customer_id; choose another name
 business key named as a column of the audit: column Actor is one of the audit, which also has the business key; choose
   another name

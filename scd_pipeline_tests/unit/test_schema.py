@@ -56,6 +56,7 @@ PROBLEMS = """
 | dimension | {sign_offs: {business: {by: Ann}}}                    | sign_offs.business.date           |
 | dimension | {audit_retention_years: seven}                        | audit_retention_years             |
 | dimension | {expected_values: {n: {as_of: a, value: 1}}}             | expected_values.n.expression         |
+| dimension | {change_types: {DELETE: gone}}                         | change_types.DELETE               |
 | dimension | {table_properties: {delta.x: []}}                     | table_properties.delta.x          |
 | fact      | {event_tme: at}                                       | event_tme                         |
 | fact      | {dimension: d}                                        | dimension                         |

@@ -223,6 +223,9 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
         "expected_values.cities.value",
         "INVALID_KIND",
     ),
+    "labels as text": ({"change_types": "new"}, "change_types", "INVALID_KIND"),
+    "label of an unknown change type": ({"change_types": {"DELETE": "x"}}, "change_types.DELETE", "UNKNOWN_NAME"),
+    "label as a number": ({"change_types": {"INSERT": 1}}, "change_types.INSERT", "INVALID_NAME"),
     "table property with a list": (
         {"table_properties": {"delta.x": []}},
         "table_properties.delta.x",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,6 +37,14 @@ def test_the_value_of_an_untracked_attribute_is_stored() -> None:
     stored = StoredDeclaration.from_dimension(Dimension("dim_x", "id", attributes, Source("crm", feed="x_{date}.csv")))
     assert stored.attributes["phone"].to_list() == [1, "string", False, {}, "latest_in_version"]
     assert StoredDeclaration.from_json(stored.to_json()) == stored
+
+
+def test_the_labels_of_the_audit_are_stored_and_cannot_be_changed() -> None:
+    labelled = replace(CUSTOMER, change_types={"INSERT": "new"})
+    stored = StoredDeclaration.from_dimension(labelled)
+    assert StoredDeclaration.from_json(stored.to_json()) == stored
+    differences = located_codes(lambda: require_same_declaration(CUSTOMER, stored))
+    assert differences == [("dim_customer", "change_types", "TABLE_DIFFERS")]
 
 
 @pytest.mark.parametrize("begin", [Begin("2000-01-01", "2001-01-01"), None])

@@ -53,6 +53,7 @@ def test_every_option_is_on_the_page() -> None:
         options.FEED,
         options.COLUMN,
         options.ATTRIBUTE,
+        options.CHANGE_TYPES,
         options.BEGIN,
         options.SIGN_OFFS,
         options.SIGN_OFF,

@@ -224,6 +224,14 @@ SNAPSHOT | attributes: | table_properties: {delta.deletedFileRetentionDuration: 
 SNAPSHOT | attributes: | table_properties: {delta.logRetentionDuration: interval 29 days}\nattributes:
 6 | table_properties.delta.logRetentionDuration | OUT_OF_RANGE
 
+# change type
+SNAPSHOT | attributes: | change_types: {DELETE: deleted}\nattributes:
+6 | change_types.DELETE | UNKNOWN_OPTION
+
+# label twice
+SNAPSHOT | attributes: | change_types: {INSERT: changed, UPDATE: changed}\nattributes:
+6 | change_types.UPDATE | NAME_IN_USE
+
 # surrogates
 SNAPSHOT | attributes: | description: "\\ud800"\nattributes:
 6 | description | INVALID_TEXT

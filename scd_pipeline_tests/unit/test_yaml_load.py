@@ -61,6 +61,7 @@ expected_values:
 table_properties:
   delta.enableChangeDataFeed: true
   delta.logRetentionDuration: interval 60 days
+change_types: {INSERT: new, LOGICAL_DELETE: deleted}
 sources:
   crm:
     existence: yes
@@ -193,6 +194,7 @@ def long_in_python() -> Dimension:
         product_card="https://wiki.example.com/customers",
         expected_values={"customers_of_oslo": ExpectedValue(date(2020, 6, 30), "count_if(city = 'OSLO')", 42)},
         table_properties={"delta.enableChangeDataFeed": True, "delta.logRetentionDuration": "interval 60 days"},
+        change_types={"INSERT": "new", "LOGICAL_DELETE": "deleted"},
     )
 
 

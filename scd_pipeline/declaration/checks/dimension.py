@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
+from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.checks.attribute import check_attributes, check_key
 from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.checks.column_names import check_table_names
@@ -24,6 +25,7 @@ from scd_pipeline.declaration.names import (
     display,
     is_column_name,
     is_table_name,
+    is_text,
     listed,
 )
 from scd_pipeline.declaration.patterns import zone_letters
@@ -356,6 +358,26 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("CONFLICTING_OPTIONS", f"column_names.{ROW_HASH}", problem, fix)
 
 
+def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:
+    """Check that each change type has a label of its own."""
+    declared: Any = draft.change_types
+    if not isinstance(declared, Mapping):
+        problem = f"{display(declared)} has no labels"
+        errors.add("INVALID_KIND", "change_types", problem, "give change types with their labels")
+        return
+    labels = draft.audit_labels
+    used_labels: dict[object, str] = {}
+    for change_type in dict.fromkeys((*declared, *CHANGE_TYPES)):
+        field, label = joined("change_types", change_type), labels.get(change_type, change_type)
+        if change_type not in CHANGE_TYPES:
+            problem = f"{display(change_type)} is not a change type"
+            errors.add("UNKNOWN_NAME", field, problem, did_you_mean(change_type, CHANGE_TYPES))
+        elif not (isinstance(label, str) and is_text(label) and label.strip()):
+            errors.add("INVALID_NAME", field, f"{display(label)} cannot be a label", "write a text")
+        elif (other := used_labels.setdefault(label, change_type)) != change_type:
+            errors.add("NAME_IN_USE", field, f"{display(label)} is the label of {other} too", "choose another label")
+
+
 def _check_surrogate(errors: ErrorCollector, draft: Dimension) -> None:
     if draft.surrogate in _REJECTED_SURROGATES:
         problem = f"{draft.surrogate} {_REJECTED_SURROGATES[draft.surrogate]}"
@@ -472,6 +494,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_scopes,
     _check_source_columns,
     _check_column_names,
+    _check_change_types,
     _check_surrogate,
     _check_history_table,
     _check_regulated,

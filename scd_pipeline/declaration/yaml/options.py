@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
-from scd_pipeline.declaration import column_names
+from scd_pipeline.declaration import change_types, column_names
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 
 
@@ -101,6 +101,7 @@ SOURCE: Options = {
 RETIRE_GUARD: Options = {"share": Kind.NUMBER, "at_least": Kind.NUMBER}
 ATTRIBUTE_COLUMNS: Options = dict.fromkeys(column_names.ATTRIBUTE_COLUMNS, Kind.NAME_OR_FALSE)
 TABLE_COLUMNS: Options = dict.fromkeys(column_names.TABLE_COLUMNS, Kind.NAME_OR_FALSE)
+CHANGE_TYPES: Options = dict.fromkeys(change_types.CHANGE_TYPES, Kind.TEXT)
 BEGIN: Options = {"at": Kind.TIME, "for_first_changes_until": Kind.TIME}
 SIGN_OFFS: Options = dict.fromkeys(SIGN_OFF_ROLES, Kind.SECTION)
 SIGN_OFF: Options = {"by": Kind.TEXT, "date": Kind.TIME}
@@ -121,6 +122,7 @@ DIMENSION: Options = {
     "surrogate": Kind.TEXT,
     "history_table": Kind.FLAG,
     "column_names": Kind.SECTION,
+    "change_types": Kind.SECTION,
     "begin": Kind.SECTION,
     "deleted_rows": Kind.TEXT,
     "deleted_at": Kind.FLAG,

@@ -114,8 +114,9 @@ class DimensionReader:
             values["attributes"] = None  # not empty, which would be a dimension of keys alone
         if "begin" in values:
             values["begin"] = self.begin(self.options("begin", values["begin"], options.BEGIN))
-        if "column_names" in values:
-            values["column_names"] = self.options("column_names", values["column_names"], options.TABLE_COLUMNS)
+        for option, names in (("column_names", options.TABLE_COLUMNS), ("change_types", options.CHANGE_TYPES)):
+            if option in values:
+                values[option] = self.options(option, values[option], names)
         return values
 
     def begin(self, values: dict[str, Any]) -> Begin:

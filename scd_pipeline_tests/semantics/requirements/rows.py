@@ -196,7 +196,7 @@ ROWS: dict[str, Row] = {
     "X13": Row("A key that returns gets a new version, with a gap."),
     "X14": Row("Several rows of one key in one batch become versions."),
     "X15": Row("Rows of one time: the last or the first one wins, or they are rejected."),
-    "X16": Row("The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED.", "There are no other labels."),
+    "X16": Row("The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED, or new, changed and deleted."),
     "X17": Row("A version names the delivery that opened it; the audit names the one that closed it."),
     "X18": Row("Every column of a dimension comes from the deliveries and none from the clock."),
     "X19": Row("A fact without a version has the key -1."),

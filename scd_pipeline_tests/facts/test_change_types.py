@@ -1,0 +1,63 @@
+"""An audit whose change types have other labels rebuilds the same dimension and the same list of keys."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from scd_pipeline import reading
+from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.run import load
+from scd_pipeline.operations.check import check_dimension
+from scd_pipeline_tests.facts.players import PLAYER, W, players
+from scd_pipeline_tests.semantics.specification import requirement
+from scd_pipeline_tests.text_tables import assert_same_rows
+
+LABELS = {"INSERT": "new", "UPDATE": "changed", "LOGICAL_DELETE": "deleted", "WITHDRAWN": "void"}
+LABELLED = replace(PLAYER, change_types=LABELS)
+LATE = """
+| player_id | at         | op | tier   | email | born | by   |
+| p         | 2019-05-01 |    | Silver | b     | 1990 | NULL |
+"""
+"""A change that moves the start of the version of Silver."""
+
+RECORDED = """
+| change_type | change_ts  |
+| new         | 2019-03-01 |
+| changed     | 2019-06-01 |
+| OVERWRITE   | 2019-06-01 |
+| deleted     | 2019-10-01 |
+| new         | 2019-12-01 |
+| REFUSED     | 2019-12-01 |
+"""
+MOVED = """
+| change_type | change_ts  |
+| changed     | 2019-05-01 |
+| OVERWRITE   | 2019-05-01 |
+| deleted     | 2019-10-01 |
+| void        | 2019-06-01 |
+| void        | 2019-06-01 |
+| void        | 2019-10-01 |
+"""
+"""What the late change records: the key of the deleted version is another one."""
+
+
+@requirement("X16")
+def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Warehouse, warehouse: Path) -> None:
+    """One test, because each load takes seconds: labels, withdrawn transitions, lost keys, and the past."""
+    result = load(opened, LABELLED, [players("1", W)])
+    assert result.audit is not None
+    assert result.audit.rows["INSERT"] == 2
+    for dimension in (LABELLED, "dim_player"):
+        assert_same_rows(RECORDED, reading.audit(opened, dimension).toArrow().to_pylist())
+    before = reading.audit(opened, LABELLED).agg({"recorded_at": "max"}).collect()[0][0]
+    shutil.rmtree(warehouse / "dim_player_keys")
+    load(opened, LABELLED, [players("2", LATE)])
+    audit = reading.audit(opened, LABELLED)
+    assert_same_rows(MOVED, audit.where(audit["recorded_at"] > before).toArrow().to_pylist())
+    assert {result.rule for result in check_dimension(opened, LABELLED) if not result.passed} == set()
+    assert opened.table("dim_player_keys").read().count() == 4
+    past = reading.as_of(opened, LABELLED, dt.datetime(2019, 5, 15), known_at=before)
+    assert [row["tier"] for row in past.collect()] == ["Bronze"]
