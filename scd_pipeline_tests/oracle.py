@@ -42,13 +42,14 @@ BAD = Unreadable.BAD
 class Attr:
     """An attribute: its type (0, 1, 2, 3, 6), the one source that provides it, and its former names.
 
+    `previous`: whether type 6 has the value of the version before, or "last_different_value" (S10).
     `untracked`: which value a version has of its own (S7), in place of the latest one of all versions.
     """
 
     name: str
     scd: int
     source: str
-    previous: bool = False
+    previous: bool | str = False
     former_names: tuple[str, ...] = ()
     untracked: str | None = None
 
@@ -678,19 +679,22 @@ def type_3_columns(name: str, history: Iterable[Moment]) -> dict[str, Any]:
     return {name: value, f"previous_{name}": before, f"{name}_changed_at": since}
 
 
-def type_6_columns(attr: Attr, history: Sequence[Moment], version: Version, before: Version | None) -> dict[str, Any]:
-    """S10: the version's value, the latest one, and if declared that of the version before."""
-    columns = {
-        attr.name: version.opened.after.values.get(attr.name),
-        f"current_{attr.name}": latest(attr.name, history),
-    }
+def type_6_columns(
+    attr: Attr, history: Sequence[Moment], version: Version, earlier: Sequence[Version]
+) -> dict[str, Any]:
+    """S10: the version's value, the latest one, and if declared that of the version before or the last other one."""
+    value = version.opened.after.values.get(attr.name)
+    columns = {attr.name: value, f"current_{attr.name}": latest(attr.name, history)}
+    before = [each.opened.after.values.get(attr.name) for each in earlier]
+    if attr.previous == "last_different_value":
+        before = [other for other in before if canon(other) != canon(value)]
     if attr.previous:
-        columns[f"previous_{attr.name}"] = before.opened.after.values.get(attr.name) if before else None
+        columns[f"previous_{attr.name}"] = before[-1] if before else None
     return columns
 
 
 def attribute_columns(
-    attr: Attr, history: Sequence[Moment], version: Version, before: Version | None
+    attr: Attr, history: Sequence[Moment], version: Version, earlier: Sequence[Version]
 ) -> dict[str, Any]:
     """S6 to S10: the columns of one attribute in one version."""
     match attr.scd:
@@ -705,7 +709,7 @@ def attribute_columns(
         case 3:
             return type_3_columns(attr.name, history)
         case 6:
-            return type_6_columns(attr, history, version, before)
+            return type_6_columns(attr, history, version, earlier)
     raise AssertionError(f"{attr.name}: type {attr.scd} is not an SCD type")
 
 
@@ -759,20 +763,19 @@ def window_columns(dim: Dim, version: Version) -> dict[str, Any]:
 
 
 def version_row(
-    dim: Dim, key: Key, history: Sequence[Moment], version: Version, before: Version | None
+    dim: Dim, key: Key, history: Sequence[Moment], version: Version, earlier: Sequence[Version]
 ) -> dict[str, Any]:
     """One row of the dimension, without the columns that only one of the two layouts has."""
     row = dict(zip(dim.key, key, strict=True))
     for attr in dim.attrs:
-        row |= attribute_columns(attr, history, version, before)
+        row |= attribute_columns(attr, history, version, earlier)
     return row | origin_columns(dim, history, version)
 
 
 def windowed_rows(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, Any]]:
     """S2: a row for each version."""
     every = versions(dim, history)
-    pairs = zip([None, *every], every, strict=False)
-    return [version_row(dim, key, history, v, before) | window_columns(dim, v) for before, v in pairs]
+    return [version_row(dim, key, history, v, every[:i]) | window_columns(dim, v) for i, v in enumerate(every)]
 
 
 def single_row(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, Any]]:
@@ -781,7 +784,7 @@ def single_row(dim: Dim, key: Key, history: Sequence[Moment]) -> list[dict[str, 
     exists = history[-1].after.exists
     if not every or (dim.deleted_rows == "remove" and not exists):
         return []
-    row = version_row(dim, key, history, every[0], None)
+    row = version_row(dim, key, history, every[0], ())
     if dim.deleted_at:
         row["deleted_at"] = None if exists else next(m.time for m in reversed(history) if ends(m))
     return [row]

@@ -157,7 +157,7 @@ PLAYER = _shape(
         _attr("points", 1, "int", "loyalty", untracked="at_open"),
         _attr("host", 3, "string", "hotel"),
         _attr("home", 2, "string", "hotel"),
-        _attr("risk", 6, "int", "compliance", previous=True),
+        _attr("risk", 6, "int", "compliance", previous="last_different_value"),
     ),
     (
         Channel("loyalty", "feed", row_times=True),

@@ -21,7 +21,9 @@ from scd_pipeline.errors import DeclarationError
 Missing = Literal["reject", "not_provided", "null"]
 OnBadValue = Literal["quarantine", "null"]
 Untracked = Literal["at_open", "latest_in_version"]
+Previous = Literal["version_before", "last_different_value"]
 UNTRACKED: tuple[str, ...] = get_args(Untracked)
+PREVIOUS: tuple[str, ...] = get_args(Previous)
 MISSING: tuple[str, ...] = get_args(Missing)
 ON_BAD_VALUE: tuple[str, ...] = get_args(OnBadValue)
 
@@ -54,7 +56,8 @@ class Attribute:
       is NULL in it ("null") (S26)
     - `required`: a row in which it is NULL is a bad row, unless its feed declares that NULL is not provided (S26, S30)
     - `personal`: messages and plans omit its values (S31)
-    - `previous`: type 6 only: adds `previous_<name>`, the value of the preceding version (S10)
+    - `previous`: type 6 only: adds `previous_<name>`, the value of the preceding version (True or "version_before") or
+      the last value before that differs ("last_different_value") (S10)
     - `untracked`: type 1 only: each version has a value of its own, the one at its start ("at_open") or the latest one
       before its end ("latest_in_version"), in place of the latest one of all (S7)
     - `regulated`: each of its values must stay in the history; types 0, 1 and 3 are rejected
@@ -72,7 +75,7 @@ class Attribute:
     missing: Missing = "reject"
     on_bad_value: OnBadValue = "quarantine"
     personal: bool = False
-    previous: bool = False
+    previous: bool | Previous = False
     description: str = ""
     name: str = ""
     required: bool = False
@@ -91,7 +94,7 @@ class Attribute:
         missing: Missing = "reject",
         on_bad_value: OnBadValue = "quarantine",
         personal: bool = False,
-        previous: bool = False,
+        previous: bool | Previous = False,
         description: str = "",
         name: str = "",
         required: bool = False,
@@ -104,6 +107,7 @@ class Attribute:
             self, scd=_scd(scd), type=_canonical(type), source=source, former_names=as_tuple(former_names)
         )
         set_frozen_fields(self, retired=retired, missing=missing, on_bad_value=on_bad_value, personal=personal)
+        previous = True if previous == "version_before" else previous
         set_frozen_fields(
             self, previous=previous, description=description, name=name, required=required, derived=derived
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from scd_pipeline.declaration.attribute import Attribute, ScdType
+from scd_pipeline.declaration.attribute import PREVIOUS, Attribute, ScdType
 from scd_pipeline.declaration.checks.source import FORMATS
 from scd_pipeline.declaration.dimension import Dimension
 from scd_pipeline.declaration.fact import Fact
@@ -31,6 +31,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.CHOICE: _TEXT,
     Kind.NAMES: _NAMES,
     Kind.FLAG: {"type": "boolean"},
+    Kind.FLAG_OR_CHOICE: {"type": ["boolean", "string"]},
     Kind.NUMBER: {"type": "number"},
     Kind.SCALAR: {"type": ["string", "number", "boolean"]},
     Kind.SECTION: {},
@@ -110,7 +111,11 @@ def _channel(table: Options, declared: type) -> Schema:
 
 def _attribute() -> Schema:
     number: Schema = {"enum": [int(scd) for scd in ScdType]}
-    sections = {"scd": number, "column_names": _section(options.ATTRIBUTE_COLUMNS)}
+    sections = {
+        "scd": number,
+        "previous": {"enum": [True, False, *PREVIOUS]},
+        "column_names": _section(options.ATTRIBUTE_COLUMNS),
+    }
     section = _section(options.ATTRIBUTE, Attribute, sections, required=("scd",))
     # Editors suggest the examples for a value that is still empty.
     return {"if": {"type": "object"}, "then": section, "else": number, "examples": number["enum"]}

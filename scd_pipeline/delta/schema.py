@@ -208,7 +208,8 @@ def _display_field(field: str, value: Any) -> str:
     if field.startswith("attributes."):
         attribute = StoredAttribute(*value)
         text = f"SCD type {attribute.scd} and type {attribute.type}"
-        text += " and the option `previous`" if attribute.previous else ""
+        if attribute.previous:
+            text += f" and `previous: {json.dumps(attribute.previous)}`"
         text += f" and the columns {json.dumps(attribute.column_names)}" if attribute.column_names else ""
         return text + (f" and `untracked: {attribute.untracked}`" if attribute.untracked else "")
     if field == "key":

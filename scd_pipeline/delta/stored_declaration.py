@@ -15,12 +15,12 @@ _PROPERTY = "scd_pipeline.declaration"
 
 @dataclass(frozen=True, slots=True)
 class StoredAttribute:
-    """The SCD type and the data type of an attribute, whether it has a `previous` column, the declared names of its
-    generated columns, and which value each version has if it is untracked."""
+    """The SCD type and the data type of an attribute, whether it has a `previous` column and with which value, the
+    declared names of its generated columns, and which value each version has if it is untracked."""
 
     scd: int
     type: str
-    previous: bool
+    previous: bool | str
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
     untracked: str | None = None
 

@@ -2,7 +2,8 @@
 
 Types 2 and 6 show in each version the value that was in force when it began. The other types show one value in all
 versions of an entity: the first value (type 0) or the latest one (types 1 and 3). Type 3 also shows the value before
-it and the time of that change; type 6 also shows the latest value, and on request the value of the preceding version.
+it and the time of that change; type 6 also shows the latest value, and on request the value of the preceding version or
+the last value before that differs.
 An untracked attribute of type 1 shows in each version its value at the start, or the latest one before the end.
 
 All functions take states: one row per entity and time, with each attribute wrapped, as of that time.
@@ -43,7 +44,7 @@ def with_entity_values(states: DataFrame, dimension: Dimension, windows: RowWind
 
 
 def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
-    """Return the attribute columns of a version; needs the columns of `with_entity_values`.
+    """Return the attribute columns of a version; needs the columns of `with_entity_values` and `value_changes`.
 
     Args:
         dimension: The declaration.
@@ -61,11 +62,39 @@ def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]
         if attribute.current_column:
             values[attribute.current_column] = col(_common(name))
         if attribute.previous_column:
-            is_type_3 = attribute.scd is ScdType.ADD_ATTRIBUTE
-            values[attribute.previous_column] = (col(run) if is_type_3 else window.lag(col(name)))["v"]
+            values[attribute.previous_column] = _previous_value(attribute, window)["v"]
         if attribute.changed_at_column:
             values[attribute.changed_at_column] = col(run)["at"]
     return values
+
+
+def value_changes(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
+    """Return for each version the value before it of type 6 attributes with `previous: last_different_value`.
+
+    Args:
+        dimension: The declaration.
+        window: The window of an entity's versions in order of time.
+
+    Returns:
+        `_run_<attribute>`: the value of the preceding version as a struct, NULL if the version has the same value.
+    """
+    types = attribute_types(dimension)
+    changes: dict[str, Column] = {}
+    for attribute in dimension.of_type(ScdType.HYBRID):
+        if attribute.previous == "last_different_value":
+            value = to_comparable(col(attribute.name)["v"], types[attribute.name])
+            before = F.struct(window.lag(col(attribute.name))["v"].alias("v"))
+            changes[_run(attribute.name)] = F.when(~value.eqNullSafe(window.lag(value)), before)
+    return changes
+
+
+def _previous_value(attribute: Attribute, window: RowWindow) -> Column:
+    """Return the value before that of a version, as a struct (S9, S10)."""
+    if attribute.scd is ScdType.ADD_ATTRIBUTE:
+        return col(_run(attribute.name))
+    if attribute.previous == "last_different_value":
+        return window.last(col(_run(attribute.name)))
+    return window.lag(col(attribute.name))
 
 
 def has_values_within(dimension: Dimension) -> bool:

@@ -46,11 +46,12 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension, ScdType
-from scd_pipeline.expressions import col, delivery_id, to_comparable
+from scd_pipeline.expressions import col, delivery_id, to_comparable, with_columns
 from scd_pipeline.history.attribute_values import (
     LAST_CHANGE,
     has_values_within,
     last_change_within,
+    value_changes,
     values_before_end,
     version_values,
     with_entity_values,
@@ -210,7 +211,7 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
     if has_values_within(dimension):
         versions = versions.withColumns(values_before_end(F.col(_END).isNull(), window))
         last_change = F.greatest(last_change, last_change_within())
-    versions = versions.where(F.col(EXISTS))
+    versions = with_columns(versions.where(F.col(EXISTS)), value_changes(dimension, window))
     numbered = versions.withColumn(VERSION, window.row_number().cast("int"))
     change_time = F.col(EFFECTIVE_AT)
     return numbered.withColumns(

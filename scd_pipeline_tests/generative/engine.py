@@ -45,7 +45,7 @@ def _attribute(shape: Shape, dim: o.Dim, attr: o.Attr) -> Attribute:
         source=attr.source if several else None,
         former_names=attr.former_names,
         missing="not_provided" if attr.name in shape.optional else "reject",
-        previous=attr.previous,
+        previous=attr.previous,  # type: ignore[arg-type]
         untracked=attr.untracked,  # type: ignore[arg-type]
     )
 

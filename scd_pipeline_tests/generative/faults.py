@@ -76,15 +76,6 @@ _receiver.withColumn("_after_gap", (F.lag(_END).over(window) < F.col(EFFECTIVE_A
 )
 )
 """
-_PREVIOUS_OTHER_VALUE = """
-F.try_element_at(
-    F.filter(
-        F.collect_list(F.struct(col(name)["v"].alias("v"))).over(window.rowsBetween(-9223372036854775808, -1)),
-        lambda x, v=col(name)["v"]: ~x["v"].eqNullSafe(v),
-    ),
-    F.lit(-1),
-)
-"""
 _FIRST_ORIGIN = """
 F.get(
     F.filter(
@@ -693,7 +684,14 @@ _ATTRIBUTES = (
         "type_6_previous_by_value",
         "S10",
         "customer pass, player pass",
-        _in("attribute_values.version_values", replaced(call("over"), _PREVIOUS_OTHER_VALUE)),
+        _in("attribute_values.value_changes", replaced(condition("previous"), "True")),
+        _in("attribute_values._previous_value", replaced(condition("previous"), "True")),
+    ),
+    _fault(
+        "type_6_previous_by_version",
+        "S10",
+        "player pass, player halves",
+        _in("attribute_values._previous_value", replaced(condition("previous"), "False")),
     ),
     _fault(
         "last_updated_is_the_opening",

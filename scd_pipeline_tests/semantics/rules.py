@@ -186,7 +186,7 @@ RULES: dict[str, Rule] = {
         """,
         (
             "The preceding version is the one with the preceding number, whichever attribute opened it, and across a "
-            "gap too.",
+            "gap too. With `previous: last_different_value`, it is the last one with another value.",
         ),
     ),
     "S11": Rule(

@@ -1,7 +1,18 @@
 """S10: type 6, the historical and the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule
+
+LIMIT = declare(
+    """
+    dimension: dim_limit_by_tier
+    business_key: id
+    sources: {crm: {feed: {effective_at: time, deletes: "op = 'D'"}}}
+    attributes:
+      tier: {scd: 6, previous: last_different_value}
+      city: 2
+    """
+)
 
 
 @rule("S10")
@@ -47,6 +58,65 @@ def test_the_previous_value_is_that_of_the_preceding_version() -> Case:
         | Bronze | Bonn | Silver       | NULL          | 2024-01-01     | 2024-02-01   |
         | Silver | Bonn | Silver       | Bronze        | 2024-02-01     | 2024-02-01   |
         | Silver | Kiel | Silver       | Silver        | 2024-03-01     | 2024-03-01   |
+        """,
+    )
+
+
+@requirement("X6")
+@rule("S10", "S18")
+@case
+def test_the_previous_value_can_be_the_last_different_one() -> Case:
+    """The versions that the city opens have the same one; NULL is a value, and a gap changes nothing."""
+    return Case(
+        LIMIT,
+        feed(
+            """
+            | delivery | id | time       | op | tier   | city |
+            | 1        | 1  | 2024-01-01 |    | Bronze | Bonn |
+            | 2        | 1  | 2024-02-01 |    | Silver | Bonn |
+            | 3        | 1  | 2024-03-01 |    | Silver | Kiel |
+            | 4        | 1  | 2024-04-01 | D  |        |      |
+            | 5        | 1  | 2024-05-01 |    | Silver | Kiel |
+            | 6        | 1  | 2024-06-01 |    | NULL   | Kiel |
+            | 7        | 1  | 2024-07-01 |    | Silver | Kiel |
+            | 8        | 1  | 2024-08-01 |    | Silver | Bonn |
+            | 9        | 1  | 2024-09-01 |    | Bronze | Bonn |
+            """,
+        ),
+        becomes="""
+        | tier   | city | previous_tier | effective_from | effective_to |
+        | Bronze | Bonn | NULL          | 2024-01-01     | 2024-02-01   |
+        | Silver | Bonn | Bronze        | 2024-02-01     | 2024-03-01   |
+        | Silver | Kiel | Bronze        | 2024-03-01     | 2024-04-01   |
+        | Silver | Kiel | Bronze        | 2024-05-01     | 2024-06-01   |
+        | NULL   | Kiel | Silver        | 2024-06-01     | 2024-07-01   |
+        | Silver | Kiel | NULL          | 2024-07-01     | 2024-08-01   |
+        | Silver | Bonn | NULL          | 2024-08-01     | 2024-09-01   |
+        | Bronze | Bonn | Silver        | 2024-09-01     | OPEN         |
+        """,
+    )
+
+
+@rule("S10", "S14")
+@case
+def test_a_late_version_changes_the_last_different_value_of_all_later_ones() -> Case:
+    return Case(
+        LIMIT,
+        feed(
+            """
+            | delivery | id | time       | tier   | city |
+            | 1        | 1  | 2024-01-01 | Bronze | Bonn |
+            | 3        | 1  | 2024-03-01 | Silver | Bonn |
+            | 4        | 1  | 2024-04-01 | Silver | Kiel |
+            | 2        | 1  | 2024-02-01 | Gold   | Bonn |
+            """
+        ),
+        becomes="""
+        | tier   | city | previous_tier | effective_from |
+        | Bronze | Bonn | NULL          | 2024-01-01     |
+        | Gold   | Bonn | Bronze        | 2024-02-01     |
+        | Silver | Bonn | Gold          | 2024-03-01     |
+        | Silver | Kiel | Gold          | 2024-04-01     |
         """,
     )
 

@@ -326,6 +326,9 @@ nested too deep: the text is nested too deep; write it as the documentation show
 # TABLE_DIFFERS
 other SCD type: the table was created with SCD type 1 and type string; the declaration has SCD type 3 and type string;
   restore the earlier declaration, or load into a new table
+other previous value: the table was created with SCD type 6 and type string and `previous: "last_different_value"`; the
+  declaration has SCD type 6 and type string and `previous: true`; restore the earlier declaration, or load into a new
+  table
 other untracked value: the table was created with SCD type 1 and type string and `untracked: at_open`; the declaration
   has SCD type 1 and type string; restore the earlier declaration, or load into a new table
 

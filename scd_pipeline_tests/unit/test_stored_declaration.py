@@ -47,6 +47,20 @@ def test_the_labels_of_the_audit_are_stored_and_cannot_be_changed() -> None:
     assert differences == [("dim_customer", "change_types", "TABLE_DIFFERS")]
 
 
+def test_the_previous_value_of_an_attribute_is_stored() -> None:
+    """The value of the version before is the default."""
+    source = Source("crm", feed="x_{date}.csv")
+    for previous, stored in {
+        True: True,
+        "version_before": True,
+        "last_different_value": "last_different_value",
+    }.items():
+        attributes = {"city": Attribute(6, previous=previous)}  # type: ignore[arg-type]
+        declared = StoredDeclaration.from_dimension(Dimension("dim_x", "id", attributes, source))
+        assert declared.attributes["city"].to_list() == [6, "string", stored]
+        assert StoredDeclaration.from_json(declared.to_json()) == declared
+
+
 @pytest.mark.parametrize("begin", [Begin("2000-01-01", "2001-01-01"), None])
 def test_a_declaration_is_read_back_equal(begin: Begin | None) -> None:
     stored = StoredDeclaration.from_dimension(
@@ -67,6 +81,12 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"email": Attribute(1, untracked="at_open"), "city": 2},
         {"email": 1, "city": 2},
         "attributes.email",
+        "TABLE_DIFFERS",
+    ),
+    "other previous value": (
+        {"city": Attribute(6, previous="last_different_value")},
+        {"city": Attribute(6, previous="version_before")},
+        "attributes.city",
         "TABLE_DIFFERS",
     ),
     "two attributes as one": (

@@ -8,6 +8,10 @@ from scd_pipeline.declaration import parse
 from scd_pipeline_tests.unit.test_yaml_faults import LocatedCode, cases, located_codes
 
 TABLE = r"""
+# previous choice
+SNAPSHOT | city: 2 | city: {scd: 6, previous: last_value}
+9 | attributes.city.previous | NOT_ALLOWED
+
 # untracked choice
 SNAPSHOT | email: 1 | email: {scd: 1, untracked: latest}
 8 | attributes.email.untracked | NOT_ALLOWED

@@ -21,6 +21,7 @@ from scd_pipeline.declaration import (
     describe,
     parse,
 )
+from scd_pipeline.declaration.attribute import PREVIOUS
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 from scd_pipeline.declaration.names import is_column_name
 from scd_pipeline_tests.unit.test_yaml_load import LONG, SHORT
@@ -114,7 +115,12 @@ def attributes(draw: st.DrawFn, source: str | None, former: str) -> Attribute:
     )
     names = draw(st.sampled_from([(), (former,)]))
     return Attribute(
-        scd, source=source, previous=scd == 6 and draw(st.booleans()), former_names=names, **options, **choice
+        scd,
+        source=source,
+        previous=scd == 6 and draw(st.booleans() | st.sampled_from(PREVIOUS)),
+        former_names=names,
+        **options,
+        **choice,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, UNTRACKED, Attribute, ScdType
+from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, PREVIOUS, UNTRACKED, Attribute, ScdType
 from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.checks.column_names import check_attribute_names
 from scd_pipeline.declaration.frozen import set_frozen_fields
@@ -98,6 +98,8 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
             problem,
             "write scd: 6, or remove it (type 3 always has its previous value)",
         )
+    if isinstance(draft.previous, str):
+        errors.choice(f"{path}.previous", draft.previous, ("true", "false", *PREVIOUS))
     if draft.untracked is not None:
         errors.choice(f"{path}.untracked", draft.untracked, UNTRACKED)
         if isinstance(draft.scd, ScdType) and draft.scd != ScdType.OVERWRITE:

@@ -17,6 +17,7 @@ class Kind(enum.Enum):
     TIME_OR_NULL = "a time or null"
     NAMES = "a name or a list of names"
     FLAG = "true or false"
+    FLAG_OR_CHOICE = "true, false or one of its choices"
     NUMBER = "a number"
     NAME_OR_FALSE = "a name, or false for no such column"
     SCALAR = "text, a number, or true or false"
@@ -34,6 +35,8 @@ class Kind(enum.Enum):
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
             case Kind.FLAG:
                 return isinstance(value, bool)
+            case Kind.FLAG_OR_CHOICE:
+                return isinstance(value, (bool, str))
             case Kind.NUMBER:
                 return isinstance(value, (int, float)) and not isinstance(value, bool)
             case Kind.SCALAR:
@@ -54,7 +57,7 @@ ATTRIBUTE: Options = {
     "on_bad_value": Kind.CHOICE,
     "required": Kind.FLAG,
     "personal": Kind.FLAG,
-    "previous": Kind.FLAG,
+    "previous": Kind.FLAG_OR_CHOICE,
     "untracked": Kind.TEXT,
     "column_names": Kind.SECTION,
     "regulated": Kind.FLAG,

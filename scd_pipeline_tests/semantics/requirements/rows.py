@@ -186,7 +186,7 @@ ROWS: dict[str, Row] = {
     "X3": Row("The window has the columns `effective_from` and `effective_to`, or others."),
     "X4": Row("The columns of type 3 have default names, or declared ones for each attribute."),
     "X5": Row("Type 6 has a column `current_<name>`, or none; a type 1 attribute may have such a name."),
-    "X6": Row("The previous value of type 6 is that of the version before.", "The last different value is no option."),
+    "X6": Row("The previous value of type 6 is that of the version before, or the last different one."),
     "X7": Row("Business time comes from the row, from the delivery, or the delivery is rejected."),
     "X8": Row("Surrogate keys are deterministic BIGINT."),
     "X9": Row("The attributes of types 2 and 6 are compared.", "A hash of the source cannot replace them."),
