@@ -202,6 +202,10 @@ ROWS: dict[str, Row] = {
     "X19": Row("A fact without a version has the key -1."),
     "X20": Row("A column that is not declared is reported and not loaded."),
     "X21": Row("A time without a zone is read in the declared zone, by default UTC."),
-    "X22": Row("Type 7 is a query of a table with a log of timed statements.", NOT_BUILT),
+    "X22": Row(
+        "Type 7 is a query that applies timed changes up to a chosen time; in textbooks, a fact has keys for the value "
+        "then and the value now.",
+        "A log of UPDATE and DELETE statements in SQL is not a source.",
+    ),
     "X23": Row("`dim_machine` has two tables, or one of type 2, by `history_table`."),
 }
