@@ -19,8 +19,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
-from scd_pipeline_tests.semantics.engine import load_once, records
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule
+from scd_pipeline_tests.semantics.engine import OwnTables, load_once, records
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
@@ -290,3 +290,72 @@ def test_a_declaration_with_a_type_without_equality_is_invalid(kind: str) -> Non
     with pytest.raises(DeclarationError) as error:
         Dimension("dim_place", "id", {"shape": Attribute(2, kind)}, Source("gis", snapshot=Snapshot()))
     assert [(e.field, e.code) for e in error.value.errors] == [("attributes.shape.type", "INVALID_TYPE")]
+
+
+PRODUCT = declare(
+    """
+    dimension: dim_hashed_product
+    business_key: id
+    sources: {erp: {feed: {effective_at: time}, bad_row_limit: 1}}
+    attributes:
+      row_hash: {scd: 2, required: true}
+      title: {scd: 1, untracked: at_open}
+      price: {scd: 1, type: int, untracked: at_open}
+    """
+)
+
+
+@requirement("X9")
+@rule("S7", "S8")
+@case
+def test_a_hash_of_the_source_decides_what_opens_a_version() -> Case:
+    """The title of February comes with the hash of January, and opens nothing; a late hash opens a version."""
+    return Case(
+        PRODUCT,
+        feed(
+            """
+            | delivery | id | time       | row_hash | title | price |
+            | 1        | 1  | 2024-01-01 | h1       | Tea   | 5     |
+            | 2        | 1  | 2024-02-01 | h1       | TEA   | 5     |
+            | 3        | 1  | 2024-03-01 | h2       | TEA   | 6     |
+            | 4        | 1  | 2024-05-01 | h1       | Tea   | 5     |
+            | 5        | 1  | 2024-03-15 | h3       | Chai  | 6     |
+            """,
+            "erp",
+        ),
+        becomes="""
+        | row_hash | title | price | effective_from | effective_to | version |
+        | h1       | Tea   | 5     | 2024-01-01     | 2024-03-01   | 1       |
+        | h2       | TEA   | 6     | 2024-03-01     | 2024-03-15   | 2       |
+        | h3       | Chai  | 6     | 2024-03-15     | 2024-05-01   | 3       |
+        | h1       | Tea   | 5     | 2024-05-01     | OPEN         | 4       |
+        """,
+    )
+
+
+@requirement("X9")
+@rule("S8", "S26")
+def test_a_row_without_the_hash_of_the_source_is_bad_and_a_delivery_without_it_is_rejected(
+    own_tables: OwnTables,
+) -> None:
+    result = own_tables.load(
+        PRODUCT.dimension,
+        feed(
+            """
+            | delivery | id | time       | row_hash | title | price |
+            | 1        | 1  | 2024-01-01 | h1       | Tea   | 5     |
+            | 1        | 2  | 2024-01-01 | NULL     | Mate  | 7     |
+            """,
+            "erp",
+        ),
+        feed(
+            """
+            | delivery | id | time       | title | price |
+            | 2        | 1  | 2024-02-01 | Chai  | 6     |
+            """,
+            "erp",
+        ),
+    )
+    outcomes = [(batch.delivery, batch.outcome, batch.bad_rows) for batch in result.batches]
+    assert outcomes == [("1", "accepted", 1), ("2", "rejected", 0)]
+    assert [row["row_hash"] for row in own_tables.rows(PRODUCT.dimension)] == ["h1"]

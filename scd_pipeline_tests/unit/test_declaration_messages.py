@@ -359,6 +359,8 @@ role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you 
 
 # UNKNOWN_OPTION
 optional: 'optional' is not an option here; did you mean `missing: not_provided`?
+hash of the source: 'row_version_column_name' is not an option here; did you mean `attributes: {<column>: {scd: 2,
+  required: true}}`?
 partitioned by date: 'partition_by' is not an option here; remove it: tables are not partitioned, because partitions by
   date split a small table into many files
 guard unknown option: 'shar' is not an option here; did you mean share? allowed: share, at_least

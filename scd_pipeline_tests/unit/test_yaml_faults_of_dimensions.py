@@ -224,6 +224,10 @@ SNAPSHOT | attributes: | table_properties: {delta.deletedFileRetentionDuration: 
 SNAPSHOT | attributes: | table_properties: {delta.logRetentionDuration: interval 29 days}\nattributes:
 6 | table_properties.delta.logRetentionDuration | OUT_OF_RANGE
 
+# hash of the source
+SNAPSHOT | attributes: | row_version_column_name: row_hash\nattributes:
+6 | row_version_column_name | UNKNOWN_OPTION
+
 # change type
 SNAPSHOT | attributes: | change_types: {DELETE: deleted}\nattributes:
 6 | change_types.DELETE | UNKNOWN_OPTION

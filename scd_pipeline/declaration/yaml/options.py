@@ -157,7 +157,10 @@ FACT: Options = {
 PYTHON_NAMES = {"from": "from_"}
 
 # Names of options in other tools, each with the equivalent option.
-ALIASES = {"optional": "missing: not_provided"}
+ALIASES = {
+    "optional": "missing: not_provided",
+    "row_version_column_name": "attributes: {<column>: {scd: 2, required: true}}",
+}
 
 # Names of options in other tools that split a table into folders by the values of a column.
 PARTITIONING = ("partition_by", "partition_cols", "partition_columns", "partitioned_by", "partitions")

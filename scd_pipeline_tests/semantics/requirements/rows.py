@@ -189,7 +189,7 @@ ROWS: dict[str, Row] = {
     "X6": Row("The previous value of type 6 is that of the version before, or the last different one."),
     "X7": Row("Business time comes from the row, from the delivery, or the delivery is rejected."),
     "X8": Row("Surrogate keys are deterministic BIGINT."),
-    "X9": Row("The attributes of types 2 and 6 are compared.", "A hash of the source cannot replace them."),
+    "X9": Row("The attributes of types 2 and 6 are compared; a hash of the source can be the only one."),
     "X10": Row("A type 1 attribute has its latest value in every version, or keeps the one of the opening."),
     "X11": Row("A snapshot closes what it omits, a feed does not, and a snapshot with a scope only in its scope."),
     "X12": Row("A delete closes a version; a table without windows can remove the row instead."),
