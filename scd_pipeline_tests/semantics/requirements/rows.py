@@ -41,8 +41,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 ROWS: dict[str, Row] = {
     "F1": Row(
-        "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`.",
-        "The business key is nullable, because the row of the unknown member has none.",
+        "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. The "
+        "code is NULL in the row of the unknown member alone, because each other value could be that of a country.",
     ),
     "F2": Row(
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
@@ -54,8 +54,8 @@ ROWS: dict[str, Row] = {
         "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`.",
     ),
     "F5": Row(
-        "`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`.",
-        "Both tables have all columns of a table of type 2, the current one too.",
+        "`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`. Both have the "
+        "columns of a table of type 2, because together they are its rows.",
     ),
     "F6": Row("One line of the declaration changes `dim_machine` from two tables to one of type 2."),
     "F7": Row(

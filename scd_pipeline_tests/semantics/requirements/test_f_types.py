@@ -224,6 +224,38 @@ def test_a_date_of_birth_that_was_unknown_is_filled_once() -> Case:
     )
 
 
+@requirement("F1")
+@case
+def test_no_country_is_without_its_code() -> Case:
+    """The column is nullable for the unknown member, which is no country; a delivered country has a code."""
+    return Case(
+        declare(
+            """
+            dimension: dim_country_of_a_code
+            business_key: country_code
+            sources: {iso: {snapshot: {}, bad_row_limit: 1}}
+            attributes: {country_name: 1, region: 1}
+            """
+        ),
+        snapshots(
+            """
+            | delivery | at         | country_code | country_name | region |
+            | 1        | 2024-01-01 | DE           | Germany      | Europe |
+            | 1        | 2024-01-01 | NULL         | Unknown      | EU     |
+            """,
+            "iso",
+        ),
+        becomes="""
+        | country_code | country_name | region |
+        | DE           | Germany      | Europe |
+        """,
+        quarantine="""
+        | batch            | key               | reason                                     |
+        | iso/snapshot/1/1 | country_code=NULL | the business key is NULL or cannot be read |
+        """,
+    )
+
+
 @requirement("F13")
 @case
 def test_a_corrected_region_changes_one_row_and_no_other_country() -> Case:
