@@ -360,6 +360,11 @@ CONDITIONS: Mapping[str, Condition] = {
     "DUPLICATE_OUTPUT_COLUMN": Condition(
         "several columns have the name {columns}; expected unique names in {format}", "give each column an alias"
     ),
+    "DIMENSION_NOT_GUESSED": Condition(
+        "no sample of a dimension has a business key among the columns {columns}; expected such a dimension, as a fact "
+        "stores its surrogate key",
+        "name the sample of the dimension by --from too, or write the declaration by hand",
+    ),
     "FILE_FORMAT_UNKNOWN": Condition(
         "cannot infer the format; expected a .csv, .json or .parquet file", "rename or convert the file"
     ),

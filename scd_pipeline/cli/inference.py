@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -55,8 +55,13 @@ class Sample:
 
     @property
     def table(self) -> str:
-        """The name of the dimension."""
-        return self.name if self.name.startswith("dim_") else f"dim_{self.name}"
+        """The name of the dimension or the fact."""
+        return self.name if self.name.startswith("dim_") or self.is_fact else f"dim_{self.name}"
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether its rows are those of a fact, by its name."""
+        return self.name.startswith("fct_")
 
 
 def parse_sample(file: str, text: str) -> Sample:
@@ -102,28 +107,46 @@ def guess_declaration(sample: Sample, path: str) -> str:
     Raises:
         UsageError: Neither one column nor two columns together have a unique value in every row.
     """
-    types = {column: _data_type(_values(sample, column)) for column in sample.columns}
-    key, names = _business_key(sample, types), _declared_names(sample.columns)
-    typed_key = ", ".join(f"{_quoted(names[column])}: {_quoted(types[column] or 'string')}" for column in key)
-    renamed = ", ".join(f"{_quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
-    snapshot = _quoted(path)
-    if sample.separator != ",":
-        snapshot = f"{{path: {snapshot}, options: {{sep: {json.dumps(sample.separator)}}}}}"
+    types, names = data_types(sample), declared_names(sample.columns)
+    key = business_key(sample, types)
+    types_by_name = {names[column]: data_type for column, data_type in types.items()}
+    comment = "each file lists every entity; an entity that is missing in it is deleted"
     attributes = [_attribute(names[column], types[column]) for column in sample.columns if column not in key]
     lines = [
         "# Guessed from a sample: check the business key, the types and the SCD types before you load real data.",
         f"dimension: {sample.table}",
-        f"business_key: {{{typed_key}}}",
-        "sources:",
-        f"  {sample.name}:",
-        f"    snapshot: {snapshot} # each file lists every entity; an entity that is missing in it is deleted",
-        *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
+        f"business_key: {{{typed_names([names[column] for column in key], types_by_name)}}}",
+        *channel_lines(sample, "snapshot", path, comment, names),
         *([_ATTRIBUTES] if attributes else []),
     ]
     return "\n".join([*lines, *attributes, ""])
 
 
-def _declared_names(columns: Sequence[str]) -> dict[str, str]:
+def data_types(sample: Sample) -> dict[str, str]:
+    """Return the type of each column, empty for text."""
+    return {column: _data_type(_values(sample, column)) for column in sample.columns}
+
+
+def typed_names(names: Sequence[str], types: Mapping[str, str]) -> str:
+    """Return names with their types as entries of YAML."""
+    return ", ".join(f"{quoted(name)}: {quoted(types[name] or 'string')}" for name in names)
+
+
+def channel_lines(sample: Sample, channel: str, path: str, comment: str, names: Mapping[str, str]) -> list[str]:
+    """Return the lines of the source of a sample, with its one channel and the columns that have other names."""
+    renamed = ", ".join(f"{quoted(name)}: {json.dumps(column)}" for column, name in names.items() if name != column)
+    delivered = quoted(path)
+    if sample.separator != ",":
+        delivered = f"{{path: {delivered}, options: {{sep: {json.dumps(sample.separator)}}}}}"
+    return [
+        "sources:",
+        f"  {sample.name}:",
+        f"    {channel}: {delivered} # {comment}",
+        *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
+    ]
+
+
+def declared_names(columns: Sequence[str]) -> dict[str, str]:
     """Return a valid and unique name for each column: its own if that is valid."""
     names: dict[str, str] = {}
     for column in columns:
@@ -137,14 +160,20 @@ def _declared_names(columns: Sequence[str]) -> dict[str, str]:
 def _attribute(name: str, data_type: str) -> str:
     is_contact = _CONTACT.search(name) is not None
     options = ["scd: 1" if is_contact else "scd: 2"]
-    options += [f"type: {_quoted(data_type)}"] if data_type else []
+    options += [f"type: {quoted(data_type)}"] if data_type else []
     options += ["personal: true"] if is_contact else []
-    return f"  {_quoted(name)}: {{{', '.join(options)}}}"
+    return f"  {quoted(name)}: {{{', '.join(options)}}}"
 
 
-def _business_key(sample: Sample, types: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the first column, or the first two columns, with unique values; flags only if there is no other choice."""
-    columns = sorted(sample.columns, key=lambda name: types[name] == "boolean")
+def business_key(sample: Sample, types: Mapping[str, str], *, unlikely: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the first column, or the first two columns, with unique values.
+
+    Flags and unlikely columns are used only if there is no other choice.
+
+    Raises:
+        UsageError: Neither one column nor two columns together have a unique value in every row.
+    """
+    columns = sorted(sample.columns, key=lambda name: types[name] == "boolean" or name in unlikely)
     for size in (1, 2):
         for names in combinations(columns, size):
             keys = [tuple(row.get(name) for name in names) for row in sample.rows]
@@ -178,7 +207,7 @@ def _decimal_type(values: Sequence[str]) -> str:
     return f"decimal({precision},{scale})"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """Return a name as YAML, quoted if it could mean something else."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not _is_keyword(name) else json.dumps(name)
 

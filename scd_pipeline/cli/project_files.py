@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scd_pipeline.cli.inference import guess_declaration, parse_sample
-from scd_pipeline.declaration import parse
+from scd_pipeline.cli.fact_inference import guess_fact
+from scd_pipeline.cli.inference import Sample, guess_declaration, parse_sample
+from scd_pipeline.declaration import parse_declarations
 from scd_pipeline.declaration.schema import schema_text
 from scd_pipeline.errors import UsageError
 
@@ -120,7 +121,8 @@ DECLARATIONS = Path(__file__).parent.parent / "declarations"
 
 
 def test_declarations_are_valid() -> None:
-    names = [dimension.name for dimension in load_declarations(DECLARATIONS).dimensions]
+    declared = load_declarations(DECLARATIONS)
+    names = [table.name for table in (*declared.dimensions, *declared.facts)]
     assert names == {tables}
 
 
@@ -177,14 +179,37 @@ def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[st
 def _declarations(samples: Sequence[Path], today: str) -> dict[str, str]:
     """Return the declarations and the first deliveries, by their names in the folder of the declarations."""
     deliveries = {path.name: path.read_text(encoding="utf-8-sig") for path in samples} or {_SAMPLE_NAME: _SAMPLE}
+    parsed = {file: parse_sample(file, text) for file, text in deliveries.items()}
     texts: dict[str, str] = {}
-    for file, text in deliveries.items():
-        sample = parse_sample(file, text)
-        declaration = _MODELINE + guess_declaration(sample, f"landing/{sample.name}_{{date}}.csv")
-        parse(declaration, file)  # a reserved name is reported before anything is written
-        texts[f"{sample.table}.yaml"] = declaration
-        texts[f"landing/{sample.name}_{sample.date or today}.csv"] = text
+    for file in sorted(parsed, key=lambda file: parsed[file].is_fact):  # facts reference dimensions
+        sample, name = parsed[file], f"{parsed[file].table}.yaml"
+        # Two files may be samples of one table, of which the last one is used.
+        texts[name] = _declaration(sample, file, [text for other, text in texts.items() if other != name])
+    for file, sample in parsed.items():
+        texts[f"landing/{sample.name}_{sample.date or today}.csv"] = deliveries[file]
     return texts
+
+
+def _declaration(sample: Sample, file: str, others: Sequence[str]) -> str:
+    """Return the declaration that is guessed from a sample.
+
+    Args:
+        sample: The sample.
+        file: The name of its file in errors.
+        others: The declarations of the samples before it, which a fact may reference.
+
+    Raises:
+        UsageError: It cannot be guessed.
+        DeclarationError: A column has a reserved name.
+    """
+    path = f"landing/{sample.name}_{{date}}.csv"
+    if sample.is_fact:
+        dimensions = parse_declarations("---\n".join(others)).dimensions if others else ()
+        declaration = _MODELINE + guess_fact(sample, path, dimensions)
+    else:
+        declaration = _MODELINE + guess_declaration(sample, path)
+    parse_declarations("---\n".join([declaration, *others]), file)
+    return declaration
 
 
 def _package_name(folder: Path) -> str:

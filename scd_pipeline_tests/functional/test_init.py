@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from scd_pipeline.cli import app as cli
+from scd_pipeline.cli.fact_inference import guess_fact
 from scd_pipeline.cli.inference import guess_declaration, parse_sample
 from scd_pipeline.declaration import Dimension, ScdType, load_declarations, load_dimensions, parse
 from scd_pipeline.declaration.schema import declaration_schema
 from scd_pipeline.errors import UsageError
 from scd_pipeline_tests import text_tables
+from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.unit.test_schema import documents, problems
 from scd_pipeline_tests.unit.test_yaml_documentation import blocks
 
@@ -111,6 +113,63 @@ def test_two_columns_are_the_key_if_no_single_one_is_unique() -> None:
     assert error.value.code == "BUSINESS_KEY_NOT_GUESSED"
 
 
+PLAYERS = "player_id,tier\n007,Gold\n008,Silver\n"
+PLAYS = """\
+event_ts,event_id,player_id,coin_in,coin_out,Bonus Code,jackpot
+2024-03-01 10:00:00,e1,007,20.00,5.50,X,false
+2024-03-01 10:05:00,e2,007,20.00,0.00,,true
+2024-03-01 10:05:01,e3,009,1.00,0.00,Y,false
+"""
+
+
+@requirement("F11")
+def test_a_fact_has_all_other_columns_of_its_sample_as_measures(tmp_path: Path) -> None:
+    """A sample with the prefix of a fact: its player is found by the business key, and no column is lost."""
+    for name, text in {"fct_slot_play_2024-03-01.csv": PLAYS, "player.csv": PLAYERS}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project = tmp_path / "project"
+    files = (tmp_path / "fct_slot_play_2024-03-01.csv", tmp_path / "player.csv")
+    assert cli.main(["init", str(project), *(f"--from={file}" for file in files)]) == 0
+    (fact,) = load_declarations(project / "declarations").facts
+    assert (fact.name, fact.event_time, fact.event_at) == ("fct_slot_play", "event_ts", "row")
+    assert [(column.name, column.type) for column in fact.grain] == [("event_id", "string")]
+    assert [(name, role.dimension.name, role.key) for name, role in fact.roles] == [
+        ("player", "dim_player", ("player_id",))
+    ]
+    assert dict(fact.measures) == {
+        "coin_in": "decimal(18,2)",
+        "coin_out": "decimal(18,2)",
+        "bonus_code": "string",
+        "jackpot": "boolean",
+    }
+    text = (project / "declarations" / "fct_slot_play.yaml").read_text("utf-8")
+    assert [problems(document, declaration_schema()) for document in documents(text)] == [[]]
+    assert (project / "declarations/landing/fct_slot_play_2024-03-01.csv").read_text("utf-8") == PLAYS
+
+
+def test_the_last_of_several_samples_of_a_table_is_used(tmp_path: Path) -> None:
+    files = [tmp_path / "city_2024-01-01.csv", tmp_path / "city_2024-02-01.csv"]
+    for file, text in zip(files, ("zip,name\n1,A\n", "zip,name,area\n1,A,2\n"), strict=True):
+        file.write_text(text, encoding="utf-8")
+    assert cli.main(["init", str(tmp_path / "project"), *(f"--from={file}" for file in files)]) == 0
+    (city,) = load_dimensions(tmp_path / "project" / "declarations")
+    assert city.attribute_names == ("name", "area")
+
+
+def test_a_fact_without_a_time_has_that_of_its_delivery() -> None:
+    dimensions = parse(guess_declaration(parse_sample("city.csv", "zip;name\n1;A\n2;B\n"), "landing/city_{date}.csv"))
+    text = guess_fact(parse_sample("fct_visits.csv", "visit;zip\n1;1\n2;1\n"), "landing/{date}.csv", dimensions)
+    assert "event_time: delivered_at\nevent_at: delivery" in text
+    assert "measures" not in text
+
+
+def test_a_fact_without_a_dimension_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "fct_slot_play.csv").write_text(PLAYS, encoding="utf-8")
+    assert cli.main(["init", str(tmp_path / "project"), "--from", str(tmp_path / "fct_slot_play.csv")]) == 2
+    assert "[DIMENSION_NOT_GUESSED]" in capsys.readouterr().err
+    assert not (tmp_path / "project").exists()
+
+
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
 def test_the_separator_of_a_sample_is_declared(separator: str) -> None:
     dimension = guess("a.csv", 'id,name\n1,"x,y"\n2,z\n'.replace(",name", f"{separator}name").replace(",", separator))
@@ -158,15 +217,19 @@ def test_a_new_project_loads_and_passes_its_tests(
     assert spark
     sample = tmp_path / "shops_2024-03-01.csv"
     sample.write_text(CSV, encoding="utf-8")
+    rentals = tmp_path / "fct_rental_2024-03-05.csv"
+    rentals.write_text("rental,number,rented_at,price\n1,2,2024-03-02 10:00:00,5.00\n", encoding="utf-8")
     folder = tmp_path / "my shops"
-    assert cli.main(["init", str(folder), "--from", str(sample)]) == 0
+    assert cli.main(["init", str(folder), "--from", str(rentals), "--from", str(sample)]) == 0
     assert load_dimensions(folder / "declarations")[0].name == "dim_shops"
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SCD_REMOTE", remote)
     for name in ("SCD_DECLARATIONS", "SCD_WAREHOUSE"):
         monkeypatch.delenv(name, raising=False)
     assert cli.main(["load"]) == 0
-    assert "1 accepted; rows: 3 opened" in capsys.readouterr().out
+    loaded = capsys.readouterr().out
+    assert "dim_shops: deliveries: 1 accepted; rows: 3 opened" in loaded
+    assert "fct_rental: deliveries: 1 accepted; rows: 1 opened; table" in loaded  # without unknown members
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(tests, cwd=folder, env=environ, capture_output=True, text=True, check=False)

@@ -69,8 +69,8 @@ ROWS: dict[str, Row] = {
         "and new values, business time, actor, reason, delivery and correlation id.",
     ),
     "F11": Row(
-        "Facts: `fct_slot_play` with `coin_in`, `coin_out` and the key of the player, and `fct_cash_transactions`.",
-        "No scaffold adds the remaining columns of a source.",
+        "Facts: `fct_slot_play` with `coin_in`, `coin_out` and the key of the player, and `fct_cash_transactions`; "
+        "`scd init` adds the remaining columns of a source.",
     ),
     "F12": Row("Type 0: 1990-01-01 stays when 1991-02-02 arrives, which is audited; a first NULL is filled once."),
     "F13": Row("Type 1: DE/Germany/Europe becomes EU in the same row; another country keeps its `last_updated`."),
