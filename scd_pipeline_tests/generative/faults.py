@@ -68,12 +68,16 @@ def _in(function: str, mutation: Mutation) -> Mutated:
 
 _VERSION_OF_EACH_LIFE = """
 (
-_receiver.withColumn("_after_gap", (F.lag(_END).over(window) < F.col(EFFECTIVE_AT)).cast("int"))
-.withColumn("_life", F.coalesce(F.sum("_after_gap").over(window), F.lit(0)))
-.withColumn(
-    VERSION,
-    F.row_number().over(Window.partitionBy(*business_key(dimension), "_life").orderBy(EFFECTIVE_AT)).cast("int"),
+_receiver.withColumn("_number", window.row_number())
+.withColumn("_is_return", window.lag(F.col(_END)) < F.col(EFFECTIVE_AT))
+.withColumn("_before", window.last(F.when(F.col("_is_return"), F.col("_number") - 1)))
+.withColumn(VERSION, (F.col("_number") - F.coalesce(F.col("_before"), F.lit(0))).cast("int"))
 )
+"""
+_WITHOUT_REMOVALS = """
+(
+compared.where(F.col(ACTION) != REMOVE),
+compared.where(~F.col(ACTION).isin(REMOVE, UNCHANGED)),
 )
 """
 _FIRST_ORIGIN = """
@@ -120,7 +124,7 @@ _ORDER = (
         "numbers_as_text",
         "S5",
         "customer pass, machine pass",
-        _in("batch.rank", replaced(condition("_WHOLE_NUMBER"), "False")),
+        _in("batch.rank", replaced(condition("_is_whole_number"), "False")),
     ),
     _fault(
         "dates_as_text", "S5", "customer pass, machine pass", _in("batch.rank", replaced(condition("_DATE"), "False"))
@@ -229,7 +233,7 @@ _SNAPSHOTS = (
         "unreadable_key_retires",
         "S27",
         "customer pass, country pass",
-        _in("accept._with_content", replaced(call("get", "unreadable"), "0")),
+        _in("accept._with_content", replaced(attribute("unreadable"), "0")),
     ),
     _fault(
         "bad_row_is_absent",
@@ -422,7 +426,7 @@ _REVISIONS = (
         "content_is_its_row_count",
         "S34",
         "customer halves, country halves",
-        _in("accept._with_content", replaced(call("get", "hash"), "0")),
+        _in("accept._with_content", replaced(attribute("hash"), "0")),
     ),
     _fault(
         "content_without_its_time",
@@ -552,7 +556,7 @@ _LOG = (
         "vanished_versions_stay",
         "S19",
         "customer halves, player halves",
-        _in("actions.row_actions", unchained(call("when", "REMOVE"))),
+        _in("rows.plan_row_actions", replaced(comprehension("excluded"), _WITHOUT_REMOVALS)),
     ),
     _fault(
         "change_to_null_is_no_overwrite",
@@ -709,7 +713,10 @@ _ATTRIBUTES = (
         "last_updated_by_type_2",
         "S14",
         "customer pass, store pass",
-        _in("attribute_values._with_last_change", replaced(condition("ADD_ROW"), "False")),
+        _in(
+            "attribute_values._with_last_change",
+            replaced(condition("is_common"), "not (attribute.is_common or attribute.scd is ScdType.ADD_ROW)"),
+        ),
     ),
     _fault(
         "opened_by_the_first_record",

@@ -2,11 +2,11 @@
 
 A mutant has one of the named faults. It is killed by the first difference from the oracle, or by an error that the
 engine raises; the engine without the fault shows no difference in the same scenarios. A mutant gets at most 300
-scenarios. Results are stored in `.long_runs/mutants.jsonl`. Faults that no longer apply to the engine are listed before
-anything runs.
+scenarios, and survives if they call none of its mutated functions. Results are stored in `.long_runs/mutants.jsonl`.
+Faults that no longer apply to the engine are listed before anything runs.
 
-Exit codes: 0: every mutant was killed; 1: some survived, a fault does not apply, or the engine itself differs; 3: the
-run is not complete.
+Exit codes: 0: every mutant was killed; 1: some survived, a fault does not apply or is not called, or the engine itself
+differs; 3: the run is not complete.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ GROUPS = (30, 90, 90, 90)
 """Scenarios that are tried at once: few at first, as most faults show soon; 300 in all."""
 FIRST_SEED = 500_000
 ENGINE_DIFFERS = "the engine without a fault differs"
+NOT_CALLED = "the scenarios call no mutated function"
+NOT_KILLED = (ENGINE_DIFFERS, NOT_CALLED)
 
 
 @dataclass(frozen=True)
@@ -90,17 +92,18 @@ class Hunt:
         return self.clean[slot, group]
 
     def killed(self, fault: Fault) -> tuple[int, str]:
-        """Return how many scenarios ran, and what killed the mutant; the empty text if it survived."""
-        tried = 0
+        """Return how many scenarios ran, and what killed the mutant, or why nothing can; empty if it survived."""
+        tried, is_called = 0, False
         for slot, group in _groups(fault):
             if difference := self.differs_without_a_fault(slot, group):
                 return tried, f"{ENGINE_DIFFERS}: {slot}, group {group}: {difference}"
             with fault.patch.applied():
                 difference = self.differs(slot, group)
             tried += GROUPS[group]
-            if difference:
+            is_called = is_called or fault.patch.is_called()
+            if difference and is_called:
                 return tried, f"{slot}: {difference}"
-        return tried, ""
+        return tried, "" if is_called else NOT_CALLED
 
 
 def _groups(fault: Fault) -> Iterator[tuple[str, int]]:
@@ -156,10 +159,8 @@ def run(chosen: list[Fault], minutes: float) -> int:
             if fault.journal_name in journal.done or time.monotonic() > until:
                 continue
             worlds, difference = hunt.killed(fault)
-            engine_differs = difference.startswith(ENGINE_DIFFERS)
-            journal.add(
-                fault.journal_name, worlds=worlds, difference=difference, killed=bool(difference) and not engine_differs
-            )
+            killed = bool(difference) and not difference.startswith(NOT_KILLED)
+            journal.add(fault.journal_name, worlds=worlds, difference=difference, killed=killed)
             first_line = difference.partition("\n")[0]
             print(f"{fault.name} ({fault.rule}): {worlds} scenarios, {first_line or 'SURVIVED'}", flush=True)
     return report(chosen, journal)

@@ -341,12 +341,24 @@ class Mutated:
         assert isinstance(definition, ast.FunctionDef)
         definition.decorator_list = []
         self.mutation.apply(definition, function)
+        definition.body[:0] = ast.parse(_RECORD_CALL.format(module=__name__, name=self.name)).body
         namespace: dict[str, Any] = {}
         flags = __future__.annotations.compiler_flag
         compiled = compile(tree, function.__code__.co_filename, "exec", flags, dont_inherit=True)
         exec(compiled, dict(function.__globals__), namespace)
         code: CodeType = namespace[definition.name].__code__
         return code
+
+
+_CALLED: set[str] = set()
+"""The mutated functions that were called since their mutations were applied last."""
+_RECORD_CALL = "__import__({module!r}, fromlist=['record_call']).record_call({name!r})"
+"""The first statement of each mutated function. It needs no name of the function's module."""
+
+
+def record_call(name: str) -> None:
+    """Record that a mutated function was called."""
+    _CALLED.add(name)
 
 
 class Patch:
@@ -358,6 +370,7 @@ class Patch:
         Raises:
             DoesNotApply: a function does not exist, or its mutation does not fit it.
         """
+        self.names = frozenset(change.name for change in mutated)
         self.codes: list[tuple[FunctionType, CodeType]] = []
         for change in mutated:
             try:
@@ -371,6 +384,7 @@ class Patch:
     def applied(self) -> Iterator[None]:
         """Apply the mutations. All references to the functions see them, as the functions stay the same objects."""
         before = [(function, function.__code__) for function, _ in self.codes]
+        _CALLED.difference_update(self.names)
         try:
             for function, code in self.codes:
                 function.__code__ = code
@@ -378,6 +392,10 @@ class Patch:
         finally:
             for function, code in before:
                 function.__code__ = code
+
+    def is_called(self) -> bool:
+        """Return whether a mutated function was called since the mutations were applied last."""
+        return bool(self.names & _CALLED)
 
 
 def find_function(name: str, modules: Sequence[str]) -> FunctionType:

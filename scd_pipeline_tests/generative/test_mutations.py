@@ -98,6 +98,15 @@ def test_changes_a_property() -> None:
     assert Store(11).is_large
 
 
+def test_records_whether_the_mutated_function_was_called() -> None:
+    patch = mutated(m.renamed(m.call("max"), "min"))
+    for _ in range(2):
+        with patch.applied():
+            assert not patch.is_called()
+            prices([1])
+        assert patch.is_called()
+
+
 @pytest.mark.parametrize(
     ("mutation", "problem"),
     [
