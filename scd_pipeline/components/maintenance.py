@@ -1,7 +1,8 @@
 """Maintenance of the tables of a dimension or a fact: a job that never runs at the same time as a load of them.
 
 How often a table is compacted depends on how it is written: loads replace rows of the table itself, which leaves small
-files and deletion vectors behind, and only append to the change log, the audit and the key list.
+files and deletion vectors behind. They only append to the change log, the audit and the key list, and mostly to a
+history table.
 
 No postponed annotations here: Dagster evaluates those of an op's function.
 """
@@ -20,7 +21,6 @@ from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.table_properties import LEAST_HOURS
-from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.operations.maintenance import maintain
 
 _BACKFILL_TAG = "dagster/backfill"
@@ -42,17 +42,17 @@ class MaintenanceConfig(dg.Config):
     )
 
 
-def maintenance_job(table: str, dimension: Dimension | None = None) -> dg.JobDefinition:
+def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDefinition:
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads.
 
     Args:
-        table: The dimension or the fact.
-        dimension: The declaration of the dimension, which decides on the arrangement of its rows.
+        dimension: The dimension, or that of the same shape as the fact.
+        is_fact: Whether it is a fact, whose rows are not arranged.
     """
-    name = _maintenance_name(table)
-    description = f"Runs OPTIMIZE and VACUUM on {', '.join(table_names(table))}."
+    name = _maintenance_name(dimension.name)
+    description = f"Runs OPTIMIZE and VACUUM on {', '.join(dimension.table_names)}."
 
-    @dg.op(name=name, pool=pool_name(table), description=description)
+    @dg.op(name=name, pool=pool_name(dimension.name), description=description)
     def maintain_tables(
         context: dg.OpExecutionContext, config: MaintenanceConfig, warehouse: WarehouseResource
     ) -> None:
@@ -60,12 +60,12 @@ def maintenance_job(table: str, dimension: Dimension | None = None) -> dg.JobDef
         with as_dagster_failure():
             results = maintain(
                 warehouse.open(),
-                table_names(table),
+                dimension.table_names,
                 now=now,
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,
                 compacted=config.compacted,
-                dimension=dimension,
+                dimension=None if is_fact else dimension,
             )
         for done in results:
             if config.compacted is not None and done.table not in config.compacted:
@@ -86,18 +86,18 @@ def maintenance_job(table: str, dimension: Dimension | None = None) -> dg.JobDef
 
 
 def maintenance_schedules(
-    table: str, job: dg.JobDefinition, *, cron: str, log_cron: str, timezone: str
+    dimension: Dimension, job: dg.JobDefinition, *, cron: str, log_cron: str, timezone: str
 ) -> list[dg.ScheduleDefinition]:
-    """Return the schedules by which the table itself, and the tables that loads only append to, are compacted.
+    """Return the schedules by which the table itself, and the tables that loads mostly append to, are compacted.
 
     Args:
-        table: The dimension or the fact.
+        dimension: The dimension, or that of the same shape as the fact.
         job: Its maintenance job.
         cron: The cron expression for the table itself.
         log_cron: The cron expression for the others.
         timezone: The time zone of both.
     """
-    logs = [name for name in table_names(table) if name != table]
+    table, *logs = dimension.table_names
     schedules = {"": (cron, [table]), "_logs": (log_cron, logs)}
     return [
         dg.ScheduleDefinition(

@@ -77,8 +77,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     log_maintenance_cron: str = Field(
         default="0 4 1 * *",
         description=(
-            "Cron expression for OPTIMIZE and VACUUM of the tables that loads only append to: change logs, audits and "
-            "key lists."
+            "Cron expression for OPTIMIZE and VACUUM of the tables that loads mostly append to: change logs, audits, "
+            "key lists and history tables."
         ),
     )
     status: str | None = Field(
@@ -194,12 +194,12 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             executor_def=dg.in_process_executor,
             description=f"Runs the asset checks of {dimension.name} on its stored tables.",
         )
-        maintenance = maintenance_job(dimension.name, None if fact else dimension)
+        maintenance = maintenance_job(dimension, is_fact=fact is not None)
         schedules = [
             load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),
             *maintenance_schedules(
-                dimension.name,
+                dimension,
                 maintenance,
                 cron=self.maintenance_cron,
                 log_cron=self.log_maintenance_cron,

@@ -19,6 +19,7 @@ from scd_pipeline.declaration.names import default_surrogate_key
 from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
+from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_time, moment
 from scd_pipeline.errors import DeclarationWarning
 
@@ -149,6 +150,11 @@ class Dimension:
     def attribute_names(self) -> tuple[str, ...]:
         """The names of all attributes, including retired attributes."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The names of its tables, its own first; that of a history table only if it has one."""
+        return table_names(self.name, has_history=self.history_table)
 
     @property
     def has_windows(self) -> bool:

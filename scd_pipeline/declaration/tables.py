@@ -8,6 +8,11 @@ SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX, HISTORY_SUFFIX)
 KINDS = tuple(suffix.removeprefix("_") for suffix in SUFFIXES)
 
 
-def table_names(name: str) -> tuple[str, ...]:
-    """Return the names of a dimension's or a fact's tables: its own, and one for each suffix."""
-    return (name, *(name + suffix for suffix in SUFFIXES))
+def table_names(name: str, *, has_history: bool = False) -> tuple[str, ...]:
+    """Return the names of a dimension's or a fact's tables: its own, and one for each suffix.
+
+    Args:
+        name: The dimension or the fact.
+        has_history: Whether a dimension has a history table.
+    """
+    return (name, *(name + suffix for suffix in SUFFIXES if has_history or suffix != HISTORY_SUFFIX))

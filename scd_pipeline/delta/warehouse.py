@@ -130,7 +130,7 @@ class Warehouse:
         if not self.is_listed:
             if not self.declared:
                 raise SetupError("TABLES_NOT_LISTED", f"warehouse {self.path}", path=self.path)
-            names = [table for name in self.declared for table in table_names(name)]
+            names = [table for name in self.declared for table in table_names(name, has_history=True)]
             return sorted(name for name in names if self.table(name).exists())
         if self.schema is not None:
             names = [

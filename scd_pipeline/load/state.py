@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, table_names
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.history_table import newest_versions
@@ -76,7 +76,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
     stored = StoredDeclaration.from_properties(properties)
     existing: Collection[str] = {dimension.name}
     if stored is None:
-        existing = require_own_tables(*[warehouse.table(name) for name in table_names(dimension.name)])
+        existing = require_own_tables(*[warehouse.table(name) for name in dimension.table_names])
         downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
     else:
         require_same_declaration(dimension, stored)

@@ -157,7 +157,7 @@ def check_dimension(
             tables.newest(name + suffix)
     newest = tables.newest(name)
     if newest is None:
-        return _check_without_table(warehouse, tables, name, rules)
+        return _check_without_table(warehouse, tables, dimension.table_names, rules)
     has_no_key = reduce(and_, [col(key).isNull() for key in dimension.key_names])
     stored = with_computed_columns(newest.rows, dimension.generated)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
@@ -166,7 +166,7 @@ def check_dimension(
     others: dict[str, Callable[[], CheckResult | None]] = {
         AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
         KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
-        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, list(table_names(name))),
+        NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, dimension.table_names),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
         TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, [name + suffix for suffix in _APPEND_ONLY]),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
@@ -194,7 +194,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
     tables = _Tables(warehouse)
     stored = tables.newest(fact.name)
     if stored is None:
-        return _check_without_table(warehouse, tables, fact.name, rules)
+        return _check_without_table(warehouse, tables, table_names(fact.name), rules)
     pinned = pin_dimensions(warehouse, fact)
     log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
     errors = [error for at in pinned.values() for error in at.damage(stored.commit)]
@@ -271,12 +271,15 @@ def _check_upstream(tables: _Tables, name: str, downstream: list[str], others: S
 
 
 def _check_without_table(
-    warehouse: Warehouse, tables: _Tables, name: str, rules: Collection[str] | None
+    warehouse: Warehouse, tables: _Tables, names: Sequence[str], rules: Collection[str] | None
 ) -> tuple[CheckResult, ...]:
-    """Check a dimension or a fact without a table: there is nothing to check if it was never loaded."""
+    """Check a dimension or a fact without a table: there is nothing to check if it was never loaded.
+
+    `names` are those of all its tables, its own first.
+    """
     if rules is not None and NO_FOREIGN_COMMITS not in rules:
         return ()
-    result = _check_foreign_commits(warehouse, tables, name, list(table_names(name)))
+    result = _check_foreign_commits(warehouse, tables, names[0], names)
     return () if result.passed else (result,)
 
 
@@ -291,7 +294,7 @@ def _removed_tables(tables: _Tables, name: str) -> list[str]:
     ]
 
 
-def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: list[str]) -> CheckResult:
+def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, names: Sequence[str]) -> CheckResult:
     messages = _removed_tables(tables, name)
     for table in names:
         if tables.last(table).exists:

@@ -16,8 +16,7 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.components.status import status_asset
-from scd_pipeline.declaration import Declarations, Dimension, load_declarations, parse
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX, table_names
+from scd_pipeline.declaration import Declarations, load_declarations, parse
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -139,11 +138,6 @@ def test_status_reports_no_lag_after_all_loads(statuses: dict[str, Status]) -> N
     assert tables(statuses["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
-def existing_tables(dimension: Dimension) -> set[str]:
-    """The tables of a dimension without a history table."""
-    return {name for name in table_names(dimension.name) if not name.endswith(HISTORY_SUFFIX)}
-
-
 @requirement("F44", "F65")
 @pytest.mark.slow
 def test_maintenance_reduces_files_and_preserves_rows(
@@ -154,7 +148,7 @@ def test_maintenance_reduces_files_and_preserves_rows(
         load(store, customer, [delivery])
     before = reading.history(store, customer).orderBy("id", "version").collect()
     resource = WarehouseResource(path=str(warehouse), remote=remote)
-    result = maintenance_job("dim_customer").execute_in_process(resources={"warehouse": resource})
+    result = maintenance_job(customer).execute_in_process(resources={"warehouse": resource})
     assert result.success
     observations = [
         event.asset_observation_data.asset_observation
@@ -164,7 +158,7 @@ def test_maintenance_reduces_files_and_preserves_rows(
     file_counts = {
         o.asset_key.to_user_string(): (o.metadata["files_before"], o.metadata["files_after"]) for o in observations
     }
-    assert set(file_counts) == existing_tables(customer)
+    assert set(file_counts) == set(customer.table_names)
     assert all(int(str(after.value)) <= int(str(was.value)) for was, after in file_counts.values())
     assert file_counts["dim_customer_changes"][1].value == 1
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
@@ -181,14 +175,14 @@ def test_maintenance_renews_a_pipeline_commit_before_it_expires(
     assert commit.at is not None
     soon, late = commit.at + dt.timedelta(days=1), commit.at + dt.timedelta(days=16)
     assert not any(result.renewed for result in maintain(store, [customer.name], now=soon))
-    results = maintain(store, table_names(customer.name), now=late)
+    results = maintain(store, customer.table_names, now=late)
     assert store.table(customer.name).properties().get(RETENTION) is None
     store.table(customer.name).set_properties({RETENTION: "interval 30 days"})
     maintain(store, [customer.name], now=soon)
     assert store.table(customer.name).properties()[RETENTION] == "interval 30 days"
     renewed = store.table(customer.name).last_commit()
     assert (renewed.number, renewed.high_water_marks) == (commit.number + 1, commit.high_water_marks)
-    assert {result.table: result.renewed for result in results} == dict.fromkeys(existing_tables(customer), True)
+    assert {result.table: result.renewed for result in results} == dict.fromkeys(set(customer.table_names), True)
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
     load(store, customer, [second])
@@ -203,7 +197,7 @@ def test_maintenance_compacts_some_tables_and_renews_the_commits_of_all(
     for delivery in select_deliveries(customer, spark):
         load(store, customer, [delivery])
     late = NOW + dt.timedelta(days=36500)
-    results = maintain(store, table_names(customer.name), now=late, compacted=[customer.name])
+    results = maintain(store, customer.table_names, now=late, compacted=[customer.name])
     files = {result.table.removeprefix(customer.name): (result.files_before, result.files_after) for result in results}
     assert files[""][0] > files[""][1] == 1
     assert files["_changes"][0] == files["_changes"][1] > 1
@@ -228,7 +222,7 @@ def test_only_maintenance_arranges_rows_and_not_twice(
     assert arranged() == []
     before = reading.history(store, customer).orderBy("id", "version").collect()
     for dimension in (customer, large, large):
-        maintain(store, table_names(customer.name), now=NOW, dimension=dimension)
+        maintain(store, customer.table_names, now=NOW, dimension=dimension)
     assert arranged() == ['["id"]', "[]"]
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
     assert load(store, large, select_deliveries(customer, spark)).rows == {}

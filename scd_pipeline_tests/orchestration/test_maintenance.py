@@ -12,7 +12,7 @@ from scd_pipeline_tests.semantics.specification import requirement
 
 SOURCE = Source("crm", snapshot="in/{date}.csv")
 COUNTRY = Dimension("dim_country", "code", {"name": 1}, SOURCE)
-PLAYER = Dimension("dim_player", "id", {"tier": 2}, SOURCE)
+PLAYER = Dimension("dim_player", "id", {"tier": 2}, SOURCE, history_table=True)
 PLAY = Fact("fct_play", {"play": "int"}, "at", {"player": Role(PLAYER)}, Source("floor", feed=Feed("in/{date}.csv")))
 DECLARED = Declarations((COUNTRY, PLAYER), (PLAY,))
 WEEKLY, MONTHLY = "0 3 * * 0", "0 4 1 * *"
@@ -32,10 +32,11 @@ def compacted_tables(component: ScdDimension) -> dict[str, str]:
 
 @requirement("F47")
 def test_tables_are_compacted_weekly_and_what_loads_append_to_monthly() -> None:
-    """Types 1 and 2 weekly; the audit, the change log, the key list and a history table monthly."""
+    """Types 1 and 2 weekly; the audit, the change log, the key list and a declared history table monthly."""
     names = [table.name for table in (COUNTRY, PLAYER, PLAY)]
     expected = dict.fromkeys(names, WEEKLY)
-    expected |= {f"{name}_{log}": MONTHLY for name in names for log in ("changes", "audit", "keys", "history")}
+    expected |= {f"{name}_{log}": MONTHLY for name in names for log in ("changes", "audit", "keys")}
+    expected["dim_player_history"] = MONTHLY
     assert compacted_tables(ScdDimension()) == expected
 
 
@@ -51,7 +52,7 @@ def requested(*, job: str, tags: dict[str, str], assets: tuple[str, ...]) -> lis
     event = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, job)
     with dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_run_status_sensor_context("maintain_dim_player_after_backfill", event, instance, run)
-        result = backfill_sensor("dim_player", maintenance_job("dim_player"))(context)
+        result = backfill_sensor("dim_player", maintenance_job(PLAYER))(context)
     return [result.run_config] if isinstance(result, dg.RunRequest) else []
 
 

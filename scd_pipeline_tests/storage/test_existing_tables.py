@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.declaration import Attribute, Dimension
-from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.delta.capabilities import Capabilities, probe
 from scd_pipeline.delta.schema import renamed_columns, require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -38,12 +38,13 @@ def test_a_declaration_that_does_not_fit_the_table_is_rejected(in_rome: Warehous
 def test_a_foreign_table_is_not_changed(spark: SparkSession, warehouse: Path) -> None:
     """Whichever table of a dimension or a fact it is: nothing is written, and no other table is created."""
     opened, columns = Warehouse(spark, warehouse), "'a' AS id, 'Rome' AS city, CAST(1 AS BIGINT) AS customer_key"
+    customer = replace(CUSTOMER, history_table=True)
     uses = [
-        lambda: ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Oslo"})]),
-        lambda: add_reserved_member(opened, CUSTOMER),
+        lambda: ingest_and_apply(opened, customer, [snapshot(1, {"a": "Oslo"})]),
+        lambda: add_reserved_member(opened, customer),
         lambda: maintain(opened, [CUSTOMER.name], now=datetime(2024, 1, 1, tzinfo=timezone.utc)),
     ]
-    for name, selected in [(name, uses[:1]) for name in table_names(CUSTOMER.name)[1:]] + [(CUSTOMER.name, uses)]:
+    for name, selected in [(name, uses[:1]) for name in customer.table_names[1:]] + [(CUSTOMER.name, uses)]:
         table = opened.table(name)
         spark.sql(f"CREATE TABLE {table.identifier} USING delta AS SELECT {columns}").collect()
         for use in selected:

@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
-from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta import history_table
 from scd_pipeline.delta.commits import PipelineCommit
@@ -322,10 +321,10 @@ def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     with pytest.raises(Killed), between_the_commits(kill, monkeypatch):
         ingest_and_apply(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
     now = datetime.now(timezone.utc)
-    maintain(in_rome, table_names(SPLIT.name), now=now)
+    maintain(in_rome, SPLIT.table_names, now=now)
     assert in_rome.table(HISTORY).read().count() == 1
     assert history_table.table_versions(in_rome, SPLIT.name)[HISTORY] == in_rome.table(HISTORY).last_commit().newest
-    results = maintain(in_rome, table_names(SPLIT.name), now=now + RENEWED_AFTER + timedelta(days=1))
+    results = maintain(in_rome, SPLIT.table_names, now=now + RENEWED_AFTER + timedelta(days=1))
     assert {result.table for result in results if result.renewed} >= {SPLIT.name, HISTORY}
     assert_same_rows(AFTER_ROME, versions(in_rome))
     load(in_rome, SPLIT)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.tables import table_names
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
@@ -36,7 +35,7 @@ def collect_state(
         alert_transports: The transports by which alerts are sent.
         docs_url: The address of the folder `docs` of this package.
     """
-    stored = {name: _stored_table(warehouse.table(name)) for name in table_names(dimension.name)}
+    stored = {name: _stored_table(warehouse.table(name)) for name in dimension.table_names}
     tables = {name: table for name, table in stored.items() if table is not None}
     results = check_dimension(warehouse, dimension, [NO_FOREIGN_COMMITS])
     return DimensionState(
