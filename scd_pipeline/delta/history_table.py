@@ -19,6 +19,7 @@ from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
+from scd_pipeline.delta.schema import FORMAT, has_properties
 from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -27,6 +28,23 @@ from scd_pipeline.expressions import col, quote_name, to_comparable
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 
 _REMOVED = f"s.{ACTION} = '{REMOVE}'"
+
+
+def history_properties(dimension: Dimension) -> dict[str, str]:
+    """Return the properties of a history table: its format, and those that are declared for the dimension's table."""
+    return {**dimension.table_properties, FORMAT: "1"}
+
+
+def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
+    """Set the properties of the history table of a dimension, if it has one without them.
+
+    Raises:
+        ConflictError: Another writer changed the table first.
+        UsageError: Delta does not know a declared property.
+    """
+    table, expected = warehouse.writable(dimension.name + HISTORY_SUFFIX), history_properties(dimension)
+    if dimension.history_table and not has_properties(table.properties(), expected):
+        table.set_properties(expected)
 
 
 def newest_versions(warehouse: Warehouse, name: str) -> TableVersion | None:

@@ -15,6 +15,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
+from scd_pipeline.delta.history_table import set_history_properties
 from scd_pipeline.delta.schema import SchemaStep, declaration_properties, has_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
@@ -103,7 +104,7 @@ class LoadPlan:
         return replace(self.log, table=warehouse.writable(self.log_name))
 
     def prepare(self, warehouse: Warehouse) -> None:
-        """Execute the schema steps, and set the declared properties of the table and those with its declaration.
+        """Execute the schema steps, and set the declared properties of the tables and those with its declaration.
 
         Both change metadata only. A killed load may have executed its steps without storing the declaration.
 
@@ -118,6 +119,8 @@ class LoadPlan:
         table, expected = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
         properties = table.properties() if self.schema_steps else self.properties
         if not has_properties(properties, expected):
+            # The history table first: the next load repeats both if this one is killed in between.
+            set_history_properties(warehouse, self.dimension)
             table.set_properties(expected)
 
     def explain(self) -> str:

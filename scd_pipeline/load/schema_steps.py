@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
+from scd_pipeline.delta.history_table import history_properties
 from scd_pipeline.delta.schema import (
     FORMAT,
     AddColumn,
@@ -57,8 +58,8 @@ def _dimension_steps(dimension: Dimension, existing: Collection[str]) -> list[Sc
 def _history_steps(dimension: Dimension, existing: Collection[str]) -> list[SchemaStep]:
     if not dimension.history_table:
         return []
-    description = f"The closed versions of {dimension.name}"
-    return _version_steps(dimension, dimension.name + HISTORY_SUFFIX, existing, {FORMAT: "1"}, description)
+    properties, description = history_properties(dimension), f"The closed versions of {dimension.name}"
+    return _version_steps(dimension, dimension.name + HISTORY_SUFFIX, existing, properties, description)
 
 
 def _version_steps(

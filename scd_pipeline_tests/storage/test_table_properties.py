@@ -62,6 +62,22 @@ def test_an_existing_table_gets_its_properties_by_the_next_load_that_writes(in_r
     assert [row["city"] for row in sorted(history(in_rome), key=lambda row: row["version"])] == ["Rome", "Oslo", "Bern"]
 
 
+def test_both_tables_of_a_dimension_have_the_declared_properties(spark: SparkSession, warehouse: Path) -> None:
+    """When they are created; later declared ones by the next load that writes to the dimension."""
+    store, dimension = Warehouse(spark, warehouse), replace(with_properties(**ALL), history_table=True)
+    ingest_and_apply(store, dimension, [snapshot(1, {"a": "Rome"})])
+    tables = [store.table(name) for name in (dimension.name, f"{dimension.name}_history")]
+    for table in tables:
+        assert {name: table.properties()[name] for name in ALL} == dict.fromkeys(ALL, "true")
+    assert [table.newest_version() for table in tables] == [1, 0]
+    changed = replace(dimension, table_properties={CHANGE_DATA: "false"})
+    ingest_and_apply(store, changed, [snapshot(2, {"a": "Oslo"})])
+    assert {table.properties()[CHANGE_DATA] for table in tables} == {"false"}
+    before = [table.newest_version() for table in tables]
+    ingest_and_apply(store, changed, [snapshot(3, {"a": "Bern"})])
+    assert [table.newest_version() for table in tables] == [version + 1 for version in before]
+
+
 def test_a_property_that_delta_does_not_know_is_an_error(spark: SparkSession, warehouse: Path) -> None:
     store, dimension = Warehouse(spark, warehouse), with_properties(**{"delta.enableChangeDataFed": True})
     with pytest.raises(UsageError) as error:
