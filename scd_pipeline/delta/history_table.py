@@ -8,7 +8,7 @@ history that is ahead of the mark belongs to a load that is running or was kille
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -30,6 +30,16 @@ from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 _REMOVED = f"s.{ACTION} = '{REMOVE}'"
 
 
+@dataclass(frozen=True, slots=True)
+class AllVersions(TableVersion):
+    """A dimension at its newest version; `rows` are all its versions.
+
+    `history` is the last commit of its history table; None if the dimension records no commit of one.
+    """
+
+    history: PipelineCommit | None = None
+
+
 def history_properties(dimension: Dimension) -> dict[str, str]:
     """Return the properties of a history table: its format, and those that are declared for the dimension's table."""
     return {**dimension.table_properties, FORMAT: "1"}
@@ -47,7 +57,7 @@ def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
         table.set_properties(expected)
 
 
-def newest_versions(warehouse: Warehouse, name: str) -> TableVersion | None:
+def newest_versions(warehouse: Warehouse, name: str) -> AllVersions | None:
     """Return a dimension at its newest version, with the closed versions of its history table if it has one.
 
     For any other table this is `Table.newest`.
@@ -59,36 +69,36 @@ def newest_versions(warehouse: Warehouse, name: str) -> TableVersion | None:
         HighWaterMarkError: The history table was lost or replaced.
     """
     newest = warehouse.table(name).newest()
-    history = history_version(warehouse, newest.commit) if newest is not None else None
-    if newest is None or history is None:
-        return newest
-    closed = warehouse.table(name + HISTORY_SUFFIX).read(history)
-    return replace(newest, rows=newest.rows.union(_with_columns(closed, newest.rows)))
+    if newest is None:
+        return None
+    if not _records_history(newest.commit):
+        return AllVersions(newest.commit, newest.rows)
+    table = warehouse.table(name + HISTORY_SUFFIX)
+    history = table.last_commit_or_zero()
+    closed = table.read(_recorded_version(warehouse, newest.commit, history))
+    return AllVersions(newest.commit, newest.rows.union(_with_columns(closed, newest.rows)), history)
 
 
-def history_version(warehouse: Warehouse, commit: PipelineCommit) -> int | None:
-    """Return the table version of the history table that belongs to a commit of the dimension's table.
+def _records_history(commit: PipelineCommit) -> bool:
+    """Return whether a commit of the dimension's table records a commit of a history table."""
+    return commit.applied(commit.table + HISTORY_SUFFIX).commit > 0
+
+
+def _recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: PipelineCommit) -> int:
+    """Return the table version of the history table that belongs to a commit, which may record none of its commits.
 
     The newest version is used as long as it has the same rows: VACUUM retains its files.
 
-    Returns:
-        The version; None if the commit records no commit of a history table.
+    Args:
+        warehouse: The warehouse.
+        commit: The commit of the dimension's table.
+        last: The last commit of the history table.
 
     Raises:
         HighWaterMarkError: The history table was lost or replaced.
     """
-    is_recorded = commit.applied(commit.table + HISTORY_SUFFIX).commit > 0
-    return _recorded_version(warehouse, commit) if is_recorded else None
-
-
-def _recorded_version(warehouse: Warehouse, commit: PipelineCommit) -> int:
-    """Return the table version of the history table that belongs to a commit, which may record none of its commits.
-
-    Raises:
-        HighWaterMarkError: The history table was lost or replaced.
-    """
-    table = warehouse.table(commit.table + HISTORY_SUFFIX)
-    mark, last = commit.applied(table.name), table.last_commit_or_zero()
+    table = warehouse.table(last.table)
+    mark = commit.applied(table.name)
     if last.number < mark.commit or is_other_table(mark.table_id, last.table_id):
         raise HighWaterMarkError("HISTORY_LOST", f"table {table.name}", dimension=commit.table)
     if last.number == mark.commit:
@@ -117,7 +127,8 @@ def table_versions(warehouse: Warehouse, name: str) -> dict[str, int]:
         HighWaterMarkError: The history table was lost or replaced.
     """
     commit = warehouse.table(name).last_commit_or_zero()
-    return {name: commit.newest, name + HISTORY_SUFFIX: _recorded_version(warehouse, commit)}
+    history = warehouse.table(name + HISTORY_SUFFIX).last_commit_or_zero()
+    return {name: commit.newest, history.table: _recorded_version(warehouse, commit, history)}
 
 
 def write_versions(
@@ -128,6 +139,7 @@ def write_versions(
     dimension: Dimension,
     commit: PipelineCommit,
     last: PipelineCommit,
+    last_of_history: PipelineCommit,
 ) -> PipelineCommit:
     """Write row actions to the history table, and then to the dimension's table as `commit`.
 
@@ -139,12 +151,15 @@ def write_versions(
         dimension: The declaration.
         commit: The commit of the dimension's table.
         last: The one before.
+        last_of_history: The last commit of the history table when the row actions were planned.
 
     Raises:
         ConflictError: Another writer committed first to one of the tables.
     """
     history = warehouse.writable(dimension.name + HISTORY_SUFFIX)
-    before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
+    before = last_of_history
+    if before.number != last.applied(history.name).commit:
+        before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
     closed = to_stored_columns(_actions_of_history(actions), dimension)
     following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
     done = _write(history, closed, following, dimension, is_new=kinds <= {OPEN, CLOSE}) or before
@@ -174,9 +189,10 @@ def roll_back(warehouse: Warehouse, commit: PipelineCommit, key: str, *, run_id:
     last, mark = table.last_commit(), commit.applied(commit.table + HISTORY_SUFFIX)
     if last.number == mark.commit:
         return last
-    version = history_version(warehouse, commit)
     newest = table.read(last.newest)
-    recorded = newest.limit(0) if version is None else _with_columns(table.read(version), newest)
+    recorded = newest.limit(0)
+    if _records_history(commit):
+        recorded = _with_columns(table.read(_recorded_version(warehouse, commit, last)), newest)
     added = newest.join(recorded.select(col(key)), key, "left_anti").withColumn(ACTION, F.lit(REMOVE))
     changed = _differing(recorded, newest, key).withColumn(ACTION, F.lit(OVERWRITE))
     marks = {name: mark for name, mark in commit.high_water_marks.items() if name != table.name}

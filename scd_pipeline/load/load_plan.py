@@ -39,6 +39,7 @@ class LoadPlan:
         run_id: The id of the run.
         log: The change log at the version that the plan was computed from.
         dimension_commit: The last commit of the table.
+        history_commit: The last commit of its history table; number 0 without one.
         applied: The last log commit that the table has applied.
         schema_steps: The changes of the tables' columns.
         results: The result of each delivery.
@@ -61,6 +62,7 @@ class LoadPlan:
     run_id: str
     log: ChangeLog
     dimension_commit: PipelineCommit
+    history_commit: PipelineCommit
     applied: int
     schema_steps: tuple[SchemaStep, ...]
     results: tuple[BatchResult, ...]
@@ -201,6 +203,7 @@ def build_plan(
         run_id=run_id,
         log=state.log,
         dimension_commit=state.commit,
+        history_commit=state.history_commit,
         applied=state.applied,
         schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns, state.history_columns)),
         results=intake.results,

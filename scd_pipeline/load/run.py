@@ -410,8 +410,8 @@ def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCo
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
     actions = {action for action, count in load_plan.rows.items() if count}
     if load_plan.dimension.history_table:
-        last = load_plan.dimension_commit
-        return write_versions(warehouse, table, load_plan.actions, actions, load_plan.dimension, commit, last)
+        last, history = load_plan.dimension_commit, load_plan.history_commit
+        return write_versions(warehouse, table, load_plan.actions, actions, load_plan.dimension, commit, last, history)
     rows = to_stored_columns(load_plan.actions, load_plan.dimension)
     if actions == {OPEN}:
         # No stored row has one of these keys, so that nothing has to be looked up.

@@ -34,6 +34,7 @@ class StoredState:
         commit: The last commit of the table, number 0 if it does not exist.
         columns: The types of the table's columns by name; empty if it does not exist.
         rows: The rows of the table, and the closed versions of its history table; None if it does not exist.
+        history_commit: The last commit of its history table, number 0 if that does not exist.
         history_columns: The columns of its history table; none if that does not exist.
         log: The change log.
         batches: Every batch of the log.
@@ -46,6 +47,7 @@ class StoredState:
     commit: PipelineCommit
     columns: Mapping[str, str]
     rows: DataFrame | None
+    history_commit: PipelineCommit
     history_columns: Collection[str]
     log: ChangeLog
     batches: tuple[Batch, ...]
@@ -82,12 +84,14 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         require_same_declaration(dimension, stored)
     newest = newest_versions(warehouse, dimension.name) if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
+    history = warehouse.table(dimension.name + HISTORY_SUFFIX)
+    history_commit = newest.history if newest else None
+    if history_commit is None:
+        history_commit = history.last_commit_or_zero() if dimension.history_table else PipelineCommit(history.name, 0)
     log = build_log(warehouse, dimension, stored)
     if has_few_records(log.commit.records):
         log = log.computed()
-    history = warehouse.table(dimension.name + HISTORY_SUFFIX) if dimension.history_table else None
-    closed = [history.last_commit_or_zero()] if history else []
-    raise_first(damage(log.commit, [commit, *closed, *downstream]))
+    raise_first(damage(log.commit, [commit, history_commit, *downstream]))
     batches = log.batches()
     require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))
     return StoredState(
@@ -95,7 +99,8 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         commit=commit,
         columns=newest.columns() if newest else {},
         rows=newest.rows if newest else None,
-        history_columns=history.columns() if history else (),
+        history_commit=history_commit,
+        history_columns=history.columns() if dimension.history_table else (),
         log=log,
         batches=tuple(batches),
         applied=log_high_water_mark(log.commit, commit),

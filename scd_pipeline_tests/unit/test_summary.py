@@ -28,7 +28,7 @@ def test_a_dimension_has_no_count_of_unknown_members() -> None:
 
 
 def test_a_plan_counts_them_too() -> None:
-    unused = dict.fromkeys(("log", "dimension_commit", "change_records", "actions", "delivered"))
+    unused = dict.fromkeys(("log", "dimension_commit", "history_commit", "change_records", "actions", "delivered"))
     load_plan = LoadPlan(
         dimension=PLAY.as_dimension(),
         run_id="",
