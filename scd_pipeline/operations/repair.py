@@ -131,7 +131,7 @@ def repair(
 
     def attempt() -> Repair:
         stored = _read(warehouse, dimension)
-        result = planned_repair(dimension.name, _differences(stored.pairs, stored.dimension))
+        result = planned_repair(stored.dimension, stored.pairs, _action())
         if dry_run or not (result.has_differences or stored.is_foreign):
             return result
         audit, version = warehouse.table(dimension.name + AUDIT_SUFFIX), stored.commits[dimension.name].newest
@@ -228,21 +228,26 @@ def _expected_rows(warehouse: Warehouse, log: ChangeLog) -> DataFrame:
     return rows.select(*[col(name) for name in dimension_columns(log.dimension)])
 
 
-def _differences(pairs: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return `Repair.differences`."""
+def _action() -> Column:
+    return F.when(F.col("_old").isNull(), OPEN).when(F.col("_new").isNull(), REMOVE).otherwise(OVERWRITE)
+
+
+def planned_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repair:
+    """Return what a repair would change.
+
+    Args:
+        dimension: The declaration.
+        pairs: The rows that differ, as they are and as they should be (`actions.differing_pairs`).
+        action: The row action that a pair needs.
+    """
     old, new = F.col("_old"), F.col("_new")
-    names = (*dimension.key_names, dimension.surrogate_key)
-    return pairs.select(
-        F.when(old.isNull(), OPEN).when(new.isNull(), REMOVE).otherwise(OVERWRITE).alias(ACTION),
-        *[F.coalesce(new[name], old[name]).alias(name) for name in names],
+    differences = pairs.select(
+        action.alias(ACTION),
+        *[F.coalesce(new[name], old[name]).alias(name) for name in (*dimension.key_names, dimension.surrogate_key)],
         changed_columns(dimension).alias(CHANGED_COLUMNS),
     )
-
-
-def planned_repair(table: str, differences: DataFrame) -> Repair:
-    """Return what a repair would change, by its differences (`Repair`)."""
     counts = {row[ACTION]: int(row["count"]) for row in differences.groupBy(ACTION).count().collect()}
-    return Repair(table, {action: counts[action] for action in ACTIONS if action in counts}, differences)
+    return Repair(dimension.name, {name: counts[name] for name in ACTIONS if name in counts}, differences)
 
 
 def append_repair_rows(warehouse: Warehouse, dimension: Dimension, rows: DataFrame, run_id: str) -> None:

@@ -30,9 +30,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint
-from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE, changed_columns
+from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import open_end
-from scd_pipeline.history.transitions import CHANGED_COLUMNS
 from scd_pipeline.operations.repair import Repair, append_repair_rows, planned_repair
 
 _NEXT_START, _NUMBER, _COUNT = "_next_start", "_number", "_count"
@@ -75,7 +74,7 @@ def repair_without_log(
     version = table.newest_version()
     entities = checkpoint(_entities_to_repair(table.read(version), dimension))
     pairs = _changed_pairs(entities, dimension)
-    result = planned_repair(dimension.name, _differences(pairs, dimension))
+    result = planned_repair(dimension, pairs, _action(dimension))
     if dry_run or not result.has_differences:
         return result
     audit = repair_rows(pairs, dimension, actor=actor, reason=reason, at=now, version=version)
@@ -160,16 +159,11 @@ def _changed_pairs(entities: DataFrame, dimension: Dimension) -> DataFrame:
     return entities.where(F.col(_IS_CHANGED)).select(_OLD, new.alias(_NEW))
 
 
-def _differences(pairs: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return `Repair.differences`."""
+def _action(dimension: Dimension) -> Column:
+    """Return the row action of a pair; the end of a version that the program left open is a "close"."""
     old, new, end_of_time = F.col(_OLD), F.col(_NEW), open_end(dimension)
     is_closed = (F.coalesce(old[EFFECTIVE_TO], end_of_time) >= end_of_time) & (new[EFFECTIVE_TO] < end_of_time)
-    names = (*dimension.key_names, dimension.surrogate_key)
-    return pairs.select(
-        F.when(new.isNull(), REMOVE).when(is_closed, CLOSE).otherwise(OVERWRITE).alias(ACTION),
-        *[old[name].alias(name) for name in names],
-        changed_columns(dimension).alias(CHANGED_COLUMNS),
-    )
+    return F.when(new.isNull(), REMOVE).when(is_closed, CLOSE).otherwise(OVERWRITE)
 
 
 def _rows_to_write(entities: DataFrame, dimension: Dimension) -> DataFrame:
