@@ -429,6 +429,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "a retention of {hours} hours would remove files that running readers need; expected {least} hours or more",
         "raise the retention",
     ),
+    "RETENTION_TOO_LONG": Condition(
+        "a retention of {hours} hours is longer than the {log_hours} hours for which Delta retains the history of this "
+        "table; expected at most as many; nothing was written",
+        "lower the retention, or set {property} to `interval {hours} hours` or more: in `table_properties` of the "
+        "declaration for a dimension and its history table, by ALTER TABLE for other tables",
+    ),
     # Dagster
     "SECRET_IN_RESOURCE": Condition(
         "the address contains a token, or another parameter that may be secret, and Dagster stores the configuration "

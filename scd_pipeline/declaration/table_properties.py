@@ -54,6 +54,16 @@ def _text(value: Any) -> Any:
     return str(value) if is_number else value
 
 
+def log_retention_hours(properties: Mapping[str, str]) -> int:
+    """Return the hours for which Delta retains the history of a table with these properties, by default 30 days.
+
+    Delta rejects a longer retention of files. 0 if the interval has other units than `interval_hours` reads.
+    """
+    by_name = {name.casefold(): value for name, value in properties.items()}
+    interval = by_name.get(LOG_RETENTION.casefold())
+    return LEAST_RETENTION_HOURS[LOG_RETENTION] if interval is None else interval_hours(interval)
+
+
 def interval_hours(interval: str) -> int:
     """Return the hours of an interval in a property, such as `interval 30 days`; 0 for other units."""
     tokens = interval.lower().removeprefix("interval").split()

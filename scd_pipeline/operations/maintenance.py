@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.declaration.table_properties import FILE_RETENTION, LEAST_HOURS, interval_hours
+from scd_pipeline.declaration.table_properties import (
+    FILE_RETENTION,
+    LEAST_HOURS,
+    LOG_RETENTION,
+    interval_hours,
+    log_retention_hours,
+)
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
@@ -63,7 +69,7 @@ def maintain(
         tables: The names of the tables.
         now: The current time, which decides whether the last pipeline commit of a table is repeated.
         retention_hours: The hours for which files are retained, which become the table's setting; None for the hours of
-            that setting, at least a week.
+            that setting, at least a week. Delta retains the history of a table at least as long (30 days by default).
         run_id: The run that repeats a pipeline commit.
         retry: How write conflicts are retried.
         compacted: The tables to compact and to remove files from, by default all; only the last pipeline commits of the
@@ -75,7 +81,7 @@ def maintain(
         The result of each table that exists.
 
     Raises:
-        UsageError: The retention is less than a week.
+        UsageError: The retention is less than a week, or longer than that of the history of a table.
         SetupError: A table was not created by this package.
         ForeignCommitError: Another program changed a table.
     """
@@ -85,6 +91,10 @@ def maintain(
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_problems(commits))
     existing = [commit.table for commit in commits if commit.exists]
+    if retention_hours is not None:
+        for name in existing:
+            if compacted is None or name in compacted:
+                _require_log_retention(warehouse, name, retention_hours)
     run = _Maintenance(warehouse, now, retention_hours, run_id, retry or Retry(), compacted, dimension)
     return tuple(run.maintain_table(name) for name in existing)
 
@@ -142,12 +152,23 @@ def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
 
 def _vacuum(warehouse: Warehouse, name: str, retention_hours: int | None) -> None:
     table = warehouse.writable(name)
-    current = interval_hours(table.properties().get(FILE_RETENTION, _interval(LEAST_HOURS)))
+    properties = table.properties()
+    current = interval_hours(properties.get(FILE_RETENTION, _interval(LEAST_HOURS)))
     hours = max(current, LEAST_HOURS) if retention_hours is None else retention_hours
     if current != hours:
-        # VACUUM uses the setting of the table instead of its own argument.
-        table.set_properties({FILE_RETENTION: _interval(hours)})
+        # VACUUM uses the setting of the table instead of its own argument. Delta compares it with the retention of the
+        # history in the same statement, or with the default.
+        log_retention = {name: value for name, value in properties.items() if name == LOG_RETENTION}
+        table.set_properties({**log_retention, FILE_RETENTION: _interval(hours)})
     warehouse.spark.sql(f"VACUUM {table.identifier} RETAIN {hours} HOURS").collect()
+
+
+def _require_log_retention(warehouse: Warehouse, name: str, hours: int) -> None:
+    """Check that Delta retains the history of a table as long as files should be retained, which Delta requires."""
+    log_hours = log_retention_hours(warehouse.table(name).properties())
+    if 0 < log_hours < hours:
+        details = {"hours": hours, "log_hours": log_hours, "property": LOG_RETENTION}
+        raise UsageError("RETENTION_TOO_LONG", f"table {name}", **details)
 
 
 def _interval(hours: int) -> str:

@@ -16,7 +16,8 @@ from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.components.status import status_asset
-from scd_pipeline.declaration import Declarations, load_declarations, parse
+from scd_pipeline.declaration import Declarations, Dimension, Snapshot, Source, load_declarations, parse
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
@@ -251,6 +252,23 @@ def test_a_retention_that_is_too_short_for_readers_is_an_error(spark: SparkSessi
     with pytest.raises(UsageError) as error:
         maintain(Warehouse(spark, warehouse), ["dim_x"], now=NOW, retention_hours=24)
     assert (error.value.code, error.value.details["least"]) == ("RETENTION_TOO_SHORT", 168)
+
+
+def test_a_retention_that_is_longer_than_that_of_the_history_is_an_error(spark: SparkSession, warehouse: Path) -> None:
+    """Nothing is written until the history of the table is retained as long."""
+    store, hours = Warehouse(spark, warehouse), 24 * 40
+    country = Dimension("dim_country", "code", {"name": 1}, Source("iso", snapshot=Snapshot()))
+    load(store, country, [Delivery("iso", "1", at=NOW, frame=[{"code": "de", "name": "Germany"}])])
+    table = store.table(country.name)
+    before = table.newest_version()
+    with pytest.raises(UsageError) as error:
+        maintain(store, country.table_names, now=NOW, retention_hours=hours)
+    assert (error.value.code, error.value.location) == ("RETENTION_TOO_LONG", "table dim_country")
+    assert (error.value.details["hours"], error.value.details["log_hours"]) == (hours, 720)
+    assert table.newest_version() == before
+    table.set_properties({"delta.logRetentionDuration": "interval 40 days"})
+    maintain(store, country.table_names, now=NOW, retention_hours=hours, compacted=[country.name])
+    assert table.properties()[RETENTION] == f"interval {hours} hours"
 
 
 def test_the_status_is_an_asset(spark: SparkSession, remote: str, declared: Declarations, warehouse: Path) -> None:

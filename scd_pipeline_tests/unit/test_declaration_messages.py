@@ -284,6 +284,8 @@ short retention of files: 'interval 167 hours' is not a retention of 168 hours o
   write `interval 168 hours`, or more hours, days or weeks
 short retention of the history: 'interval 29 days' is not a retention of 720 hours or more, which loads and readers
   need; write `interval 720 hours`, or more hours, days or weeks
+long retention of files: 'interval 31 days' is longer than the 720 hours of `delta.logRetentionDuration`, which Delta
+  rejects; declare `delta.logRetentionDuration: interval 744 hours`, or more
 
 # PATH_PLACEHOLDER
 placeholder at an address: files at an address cannot be listed, so no delivery would be found for {date}; give a path

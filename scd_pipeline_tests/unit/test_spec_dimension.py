@@ -152,6 +152,13 @@ def test_types_and_times_are_stored_in_one_form() -> None:
     assert moment(begin.for_first_changes_until) == datetime(2020, 1, 1, 12, 0, 0, 500000, tzinfo=timezone.utc)
 
 
+def test_files_can_be_retained_as_long_as_the_history_of_the_table() -> None:
+    for days in (30, 60):
+        files, log = "delta.deletedFileRetentionDuration", "DELTA.logRetentionDuration"
+        properties = {files: f"interval {days} days", log: f"interval {days} days"}
+        assert Dimension("dim_x", "id", {"name": 1}, Source("crm", Snapshot()), table_properties=properties)
+
+
 def test_all_errors_are_reported_at_once() -> None:
     def create() -> Dimension:
         return Dimension(

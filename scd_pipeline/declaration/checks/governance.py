@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES, ExpectedValue, SignOff
 from scd_pipeline.declaration.names import did_you_mean, display
-from scd_pipeline.declaration.table_properties import LEAST_RETENTION_HOURS, interval_hours, reserved_reason
+from scd_pipeline.declaration.table_properties import (
+    FILE_RETENTION,
+    LEAST_RETENTION_HOURS,
+    LOG_RETENTION,
+    interval_hours,
+    log_retention_hours,
+    reserved_reason,
+)
 from scd_pipeline.declaration.times import TIME_FORM, parse_time
 from scd_pipeline.declaration.yaml.options import Kind
 
@@ -54,6 +61,18 @@ def check_table_properties(errors: ErrorCollector, draft: Dimension) -> None:
         if first != name:
             errors.add("NAMED_TWICE", field, f"is the same property as {first}", "remove one")
         _check_retention(errors, field, name, value)
+        if name.casefold() == FILE_RETENTION.casefold() and not errors.has(field):
+            _check_file_retention(errors, field, value, draft.table_properties)
+
+
+def _check_file_retention(errors: ErrorCollector, field: str, value: str, properties: Mapping[str, str]) -> None:
+    """Check that files are not retained longer than the history of the table, which Delta rejects."""
+    texts = {name: text for name, text in properties.items() if isinstance(name, str) and isinstance(text, str)}
+    hours = interval_hours(value)
+    log_hours = max(log_retention_hours(texts), LEAST_RETENTION_HOURS[LOG_RETENTION])
+    if hours > log_hours:
+        problem = f"{display(value)} is longer than the {log_hours} hours of `{LOG_RETENTION}`, which Delta rejects"
+        errors.add("OUT_OF_RANGE", field, problem, f"declare `{LOG_RETENTION}: interval {hours} hours`, or more")
 
 
 def _check_retention(errors: ErrorCollector, field: str, name: str, value: str) -> None:
