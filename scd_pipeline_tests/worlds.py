@@ -150,7 +150,11 @@ STORE = _shape(
 PLAYER = _shape(
     "player",
     {"world": "bigint", "id": "string"},
-    (Src("loyalty", True), Src("hotel", False, feed_updates="partial"), Src("compliance", False)),
+    (
+        Src("loyalty", True),
+        Src("hotel", False, feed_updates="partial", feed_ties="first_row", snapshot_ties="first_row"),
+        Src("compliance", False),
+    ),
     (
         _attr("joined", 0, "date", "loyalty"),
         _attr("tier", 2, "string", "loyalty"),
@@ -214,7 +218,7 @@ MACHINE = _shape(
         _attr("load", 2, "double", "floor"),
         _attr("price", 2, "decimal(10,2)", "floor"),
         _attr("tags", 2, "array<string>", "floor"),
-        _attr("place", 1, "struct<a:int,b:string>", "floor"),
+        _attr("place", 1, "struct<a:int,b:string>", "floor", untracked="latest_in_version"),
         _attr("counts", 2, "map<string,int>", "floor"),
         _attr("checked", 6, "timestamp", "floor", previous=True),
         _attr("leased", 0, "boolean", "floor"),
@@ -370,7 +374,7 @@ LATER_SWITCHES: dict[str, float] = {
     "wrong_file": 0.2,
     "cut_short": 0.6,
     "late_row": 0.6,
-    "ties": 0.5,
+    "ties": 0.7,
 }
 
 
@@ -679,7 +683,7 @@ def tie(draft: Draft, batch: Batch) -> Batch | None:
         others = [*others, delete]
     elif batch.channel == "feed" and draft.rng.random() < 0.5:
         others[draft.rng.randrange(len(others))] = delete
-    # Anywhere in the file: the rule uses the last of them, whatever rows are between them.
+    # Anywhere in the file: the rule uses the first or the last of them, whatever rows are between them.
     group = draft.rng.sample([row, *others], len(others) + 1)
     rest = [other for other in batch.rows if other is not row]
     indexes = sorted(draft.rng.choices(range(len(rest) + 1), k=len(group)))
@@ -1193,6 +1197,7 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "rows merged": lambda x: x.merges,
     "delete wins": lambda x: x.decides_by("delete_wins"),
     "last row decides": lambda x: x.decides_by("last_row"),
+    "first row decides": lambda x: x.decides_by("first_row"),
     "overrides the guard": lambda x: x.overrides_guard,
     "just accepted by the guard": lambda x: x.is_just_accepted_by_guard,
     "withdrawn": lambda x: x.batch.withdrawn,

@@ -157,6 +157,12 @@ _ORDER = (
         _in("ties.merge_ties_by_row_order", renamed(call("max_by", "KIND"), "min_by")),
     ),
     _fault(
+        "first_row_is_read_as_the_last",
+        "S5",
+        "player pass",
+        _in("conform._row_order", begun('if channel.ties == "first_row": return F.col(ROW_ORDER)')),
+    ),
+    _fault(
         "last_row_decides_for_attributes_not_provided",
         "S5",
         "store pass",

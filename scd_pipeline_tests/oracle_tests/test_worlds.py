@@ -40,7 +40,7 @@ every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.n
 
 
 def _shuffled(scenario: World, rng: random.Random) -> list[Batch]:
-    """The batches in another order, some twice, with shuffled rows unless the last row has precedence (S5)."""
+    """The batches in another order, some twice, with shuffled rows unless their order decides (S5)."""
     batches = [
         batch
         if o.tie_rule(scenario.dim, batch) in o.BY_ROW_ORDER
