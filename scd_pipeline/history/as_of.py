@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import col
+from scd_pipeline.expressions import col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING
 
@@ -45,13 +45,44 @@ def key_as_of(
         The same number of rows, because windows do not overlap (S2). The key is -1 if the business key is NULL or
         unknown, or if no version is in force. Without windows the row of an entity is always in force (S33).
     """
-    condition = is_in_force(dimension, keys=keys, time=time)
-    if tolerance is not None:
-        condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
-    joined = rows.join(version_windows(versions, dimension), condition, "left")
+    joined = _join(rows, versions, dimension, keys=keys, time=time, tolerance=tolerance)
     surrogate_key = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
     names = rows.columns if name in rows.columns else [*rows.columns, name]
     return joined.select(*[surrogate_key if column == name else col(column) for column in names])
+
+
+def version_as_of(
+    rows: DataFrame, versions: DataFrame, dimension: Dimension, *, keys: Sequence[str], time: str, name: str
+) -> DataFrame:
+    """Add a struct with the key, the business key and the window of the version in force at the time of each row.
+
+    Arguments are those of `key_as_of`; the struct has the columns of `version_windows`, and is NULL if no version is in
+    force.
+    """
+    joined = _join(rows, versions, dimension, keys=keys, time=time)
+    version = F.when(F.col(WINDOW_KEY).isNotNull(), F.struct(*[F.col(n) for n in _window_columns(dimension)]))
+    return joined.select(*[col(column) for column in rows.columns], version.alias(name))
+
+
+def key_of_version(version: str) -> Column:
+    """Return the surrogate key of the version in a column (`version_as_of`); -1 for NULL."""
+    return F.coalesce(col(version)[WINDOW_KEY], F.lit(UNKNOWN_KEY))
+
+
+def _join(
+    rows: DataFrame,
+    versions: DataFrame,
+    dimension: Dimension,
+    *,
+    keys: Sequence[str],
+    time: str,
+    tolerance: timedelta | None = None,
+) -> DataFrame:
+    """Add the columns of `version_windows` of the version in force to each row; NULL if there is none."""
+    condition = is_in_force(dimension, keys=keys, time=time)
+    if tolerance is not None:
+        condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
+    return rows.join(version_windows(versions, dimension), condition, "left")
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
@@ -65,20 +96,27 @@ def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
     )
 
 
-def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str) -> Column:
+def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version: str = "") -> Column:
     """Return whether a version (`version_windows`) has the business key of a row and is in force at the row's time.
 
     Args:
         dimension: The declaration.
         keys: The row's columns of the business key, in declared order.
         time: The row's column of the time.
+        version: The row's struct of the version (`version_as_of`); by default its columns are those of the row.
     """
-    numbers = range(len(dimension.key_names))
-    same_key = [col(key) == F.col(_key_column(number)) for key, number in zip(keys, numbers, strict=True)]
-    in_window = [F.col(_FROM) <= col(time).cast("timestamp")]
-    if dimension.has_windows:
-        in_window.append(F.col(_TO) > col(time).cast("timestamp"))
-    return reduce(and_, [*same_key, *in_window])
+    prefix = version and f"{quote_name(version)}."
+    start, *end = [F.col(prefix + name) for name in ((_FROM, _TO) if dimension.has_windows else (_FROM,))]
+    names = [_key_column(number) for number in range(len(dimension.key_names))]
+    same_key = [col(key) == F.col(prefix + name) for key, name in zip(keys, names, strict=True)]
+    moment = col(time).cast("timestamp")
+    return reduce(and_, [*same_key, start <= moment, *[limit > moment for limit in end]])
+
+
+def _window_columns(dimension: Dimension) -> list[str]:
+    """Return the names of the columns of `version_windows`."""
+    keys = [_key_column(number) for number in range(len(dimension.key_names))]
+    return [WINDOW_KEY, *keys, _FROM, *([_TO] if dimension.has_windows else [])]
 
 
 def _age(time: str) -> Column:

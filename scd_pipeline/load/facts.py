@@ -39,12 +39,12 @@ from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col
-from scd_pipeline.frames import checkpoint, union_all, with_broadcast
+from scd_pipeline.frames import checkpoint, empty_frame, union_all, with_broadcast
 from scd_pipeline.history.actions import ACTION, REMOVE
-from scd_pipeline.history.as_of import key_as_of
+from scd_pipeline.history.as_of import key_of_version, version_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
-from scd_pipeline.invariants.facts import Versions, keys_outside_window
+from scd_pipeline.invariants.facts import keys_unlike_versions
 from scd_pipeline.load.log import changed_entities, changed_records, log_high_water_mark, open_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 
@@ -189,16 +189,24 @@ class FactKeys:
         return None if with_flag is None else with_flag.where(F.col(_REKEYED)).drop(_REKEYED)
 
     def add_columns(self, rows: DataFrame) -> DataFrame:
-        """Add the surrogate key of each role at event time."""
+        """Add the surrogate key of each role at event time, and the version that has it."""
         return with_keys(rows, self.fact, self._versions)
 
-    def violations(self, rows: DataFrame) -> DataFrame:
-        """Return invariant and key of the rows whose keys do not fit their event time."""
-        return keys_outside_window(rows, self.fact, self._versions)
+    def violations(self, rows: DataFrame, unknown: Mapping[str, int]) -> DataFrame:
+        """Return invariant and key of the rows of `add_columns` whose keys do not fit their event time."""
+        versions = {column: version_column(column) for column in self.fact.key_columns}
+        limits = {column: unknown[role] for role, column, _ in self.fact.keyed_roles}
+        return keys_unlike_versions(rows, self.fact, self._versions, matched=versions, unknown=limits)
 
     @property
-    def _versions(self) -> Versions:
-        return {name: dimension.rows for name, dimension in self.pinned.items()}
+    def _versions(self) -> dict[str, DataFrame]:
+        """The rows of the dimensions by name; no rows of one without a table."""
+        return {name: self._rows(at) for name, at in self.pinned.items()}
+
+    def _rows(self, at: PinnedDimension) -> DataFrame:
+        if at.rows is not None:
+            return at.rows
+        return empty_frame(self.warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(at.dimension)})
 
 
 def fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPlan] | None = None) -> FactKeys:
@@ -300,15 +308,18 @@ def _with_reference(rows: DataFrame, role: Role, changed: DataFrame, flag: str) 
     return rows.join(keys, reduce(and_, same), "left").drop(*names)
 
 
-def with_keys(rows: DataFrame, fact: Fact, versions: Versions) -> DataFrame:
-    """Add the surrogate key of each role at event time; -1 if a dimension has no table."""
+def with_keys(rows: DataFrame, fact: Fact, versions: Mapping[str, DataFrame]) -> DataFrame:
+    """Add for each role the version in force at event time (`version_column`), and its surrogate key."""
     for _, column, role in fact.keyed_roles:
-        dimension_rows = versions[role.dimension.name]
-        if dimension_rows is None:
-            rows = rows.withColumn(column, F.lit(UNKNOWN_KEY).cast("bigint"))
-        else:
-            rows = key_as_of(rows, dimension_rows, role.dimension, keys=role.key, time=fact.event_time, name=column)
+        stored, version = versions[role.dimension.name], version_column(column)
+        rows = version_as_of(rows, stored, role.dimension, keys=role.key, time=fact.event_time, name=version)
+        rows = rows.withColumn(column, key_of_version(version))
     return rows
+
+
+def version_column(key_column: str) -> str:
+    """Return the name of the column with the version of a key while a load computes its rows."""
+    return f"_version_of_{key_column}"
 
 
 def add_reserved_member(

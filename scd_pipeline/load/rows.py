@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -75,8 +75,13 @@ class Extension(Protocol):
     def add_columns(self, rows: DataFrame) -> DataFrame:
         """Add the columns to rows."""
 
-    def violations(self, rows: DataFrame) -> DataFrame:
-        """Return invariant and key of the rows that may not be written."""
+    def violations(self, rows: DataFrame, unknown: Mapping[str, int]) -> DataFrame:
+        """Return invariant and key of the rows that may not be written.
+
+        Args:
+            rows: Rows of `add_columns`.
+            unknown: The number of them with the key of the unknown member, by role.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,34 +145,51 @@ def plan_row_actions(
             after = checkpoint(extension.add_columns(rows))
     elif is_computed:
         after = checkpoint(after)
-    compared = compare_rows(before, after, dimension)
+    extended, compared = after, compare_rows(before, after, dimension)
     # Without stored rows, the computed rows are those to open.
     counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
-    compared, counts, unknown_members = _counted(compared, key_columns, counting)
+    counted = _counted(compared, key_columns, counting)
+    counts, compared = counted.by_action, counted.rows
     after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
     assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
-    assigned_count = _check(after, opened, assigned, dimension, extension)
+    violating = extension.violations(extended, counted.unknown) if extension else None
+    assigned_count = _check(after, opened, assigned, dimension, violating)
     new_keys = None
     if state.keys_are_listed and assigned is not None:
         new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti") if assigned_count else opened
     new_key_count = counts.get(OPEN, 0) - assigned_count
-    return RowActions(actions, counts, unknown_members, records, new_keys, new_key_count)
+    return RowActions(actions, counts, counted.unknown_written, records, new_keys, new_key_count)
 
 
-def _counted(
-    compared: DataFrame, key_columns: Mapping[str, str], counting: Counting
-) -> tuple[DataFrame, dict[str, int], dict[str, int]]:
-    """Count compared rows by action, and the written ones with an unknown member by role; `counting` computes them."""
+class _Counted(NamedTuple):
+    """Compared rows with their number by action, and those with the key of the unknown member by role.
+
+    `unknown` counts all rows that the table has after the load, `unknown_written` those that the load writes.
+    """
+
+    rows: DataFrame
+    by_action: dict[str, int]
+    unknown: dict[str, int]
+    unknown_written: dict[str, int]
+
+
+def _counted(compared: DataFrame, key_columns: Mapping[str, str], counting: Counting) -> _Counted:
+    """Count compared rows; `counting` computes them."""
+    is_unknown = {role: col(name) == UNKNOWN_KEY for role, name in key_columns.items()}
     is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
-    unknown = {role: F.count_if(is_written & (col(name) == UNKNOWN_KEY)) for role, name in key_columns.items()}
-    roles = {f"role {role}": count for role, count in unknown.items()}
-    computed, counts = counting(
-        compared, {**{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS}, **roles}
+    rows, counts = counting(
+        compared,
+        {
+            **{action: F.count_if(F.col(ACTION) == action) for action in ACTIONS},
+            **{f"all {role}": F.count_if((F.col(ACTION) != REMOVE) & unknown) for role, unknown in is_unknown.items()},
+            **{f"written {role}": F.count_if(is_written & unknown) for role, unknown in is_unknown.items()},
+        },
     )
     by_action = {action: counts[action] for action in ACTIONS if counts[action]}
-    return computed, by_action, {role: counts[f"role {role}"] for role in key_columns}
+    of_all, of_written = ({role: counts[f"{which} {role}"] for role in key_columns} for which in ("all", "written"))
+    return _Counted(rows, by_action, of_all, of_written)
 
 
 def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:
@@ -254,7 +276,7 @@ def _check(
     opened: DataFrame,
     assigned: DataFrame | None,
     dimension: Dimension,
-    extension: Extension | None,
+    violating: DataFrame | None,
 ) -> int:
     """Check the invariants of the recomputed rows before anything is written, by one query.
 
@@ -264,12 +286,13 @@ def _check(
         assigned: The surrogate keys of opened versions that were ever assigned, with their versions; None if none can
             be assigned twice.
         dimension: The declaration.
-        extension: The columns that the rows have in addition to those of the log.
+        violating: Invariant and key of rows whose columns in addition to those of the log may not be written; None
+            without such columns.
 
     Returns:
         The number of rows in `assigned`.
     """
-    others = [] if extension is None else [extension.violations(after)]
+    others = [] if violating is None else [violating]
     if assigned is not None:
         others.append(collisions(opened, assigned, dimension))
     unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(after, dimension), *others)]
