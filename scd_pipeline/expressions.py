@@ -196,7 +196,10 @@ def wrap(frame: DataFrame, names: Iterable[str]) -> DataFrame:
 
 def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Undo `wrap`: return the plain attributes, and `_provided` with the names of those that each row provides."""
-    provided = array_where([(col(n).isNotNull(), F.lit(n)) for n in names], "string")
+    is_provided = [col(n).isNotNull() for n in names]
+    some = array_where([(condition, F.lit(n)) for condition, n in zip(is_provided, names, strict=True)], "string")
+    # Most rows provide all attributes: one constant is cheaper than an array of their names for each row.
+    provided = F.when(all_of(is_provided), F.array(*[F.lit(n) for n in names]).cast("array<string>")).otherwise(some)
     plain = {n: F.col(f"{quote_name(n)}.v") for n in names}
     return with_columns(frame.withColumn(PROVIDED, provided), plain)
 

@@ -16,7 +16,7 @@ from scd_pipeline.deliveries.narrowed import RepeatedRows
 from scd_pipeline.deliveries.row_columns import HASH, KEY_READABLE, NULLED, ROW_ORDER
 from scd_pipeline.deliveries.ties import tie_columns
 from scd_pipeline.expressions import key_text
-from scd_pipeline.frames import repeated_values
+from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.instants import from_micros_or_none
 
 
@@ -121,8 +121,8 @@ def _counted(
         "latest": F.max(time),
         **scope_values,
     }
-    ties = repeated_values(rows.where(is_good).select(F.xxhash64(*tie_columns(dimension)).alias("tie")))
-    is_repeated = ties.agg((F.max("count") > 1).alias("is_repeated"))
+    ties = repeated_numbers(rows.where(is_good).select(F.xxhash64(*tie_columns(dimension)).alias("n")))
+    is_repeated = ties.agg((F.count(F.lit(1)) > 0).alias("is_repeated"))
     by_batch = rows.groupBy(BATCH).agg(*[value.alias(name) for name, value in totals.items()])
     collected = by_batch.unionByName(is_repeated, allowMissingColumns=True).collect()
     contents = {row[BATCH]: _content(row, len(scopes)) for row in collected if row["rows"]}

@@ -47,6 +47,7 @@ from scd_pipeline.deliveries.row_columns import (
 )
 from scd_pipeline.deliveries.time_casts import TIME_TYPES
 from scd_pipeline.expressions import col, key_text, sum_of
+from scd_pipeline.history.batch import Batch, rank
 
 _OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
@@ -104,6 +105,21 @@ def conform(
     text = F.coalesce(F.col(LINE), _row_text())
     records = _change_record_columns(mapping, source, channel, dimension, text)
     return typed.select(*records, HASH, KEY_READABLE, NULLED, ROW_ORDER)
+
+
+def batch_texts(batch: Batch, row_tag: str) -> dict[str, Column]:
+    """Return the columns of change records that have the same text in all rows of a batch.
+
+    Rows that are computed without them are smaller, and queries replace comparisons with them by their result.
+    """
+    texts = {
+        SOURCE: batch.source,
+        CHANNEL: batch.channel,
+        BATCH: row_tag,
+        DELIVERY_RANK: rank(batch.delivery),
+        REVISION_RANK: rank(batch.revision),
+    }
+    return {name: F.lit(text) for name, text in texts.items()}
 
 
 def _row_order(channel: Snapshot | Feed) -> Column:

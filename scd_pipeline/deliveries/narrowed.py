@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, CHANNEL, CORRELATION_ID, DELIVERY_RANK, EFFECTIVE_AT, REVISION_RANK, SOURCE
+from scd_pipeline.columns import CORRELATION_ID, EFFECTIVE_AT
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.deliveries.conform import batch_texts
 from scd_pipeline.deliveries.hash_sums import hash_halves, hash_sum
 from scd_pipeline.deliveries.row_columns import HASH, NULLED
 from scd_pipeline.expressions import col, constant_time
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast
-from scd_pipeline.history.batch import Batch, rank
+from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.narrowing import (
     EXISTS_ALREADY,
     IS_DELIVERED,
@@ -143,15 +144,7 @@ def narrow_snapshot(
 
 def _constant_columns(batch: Batch) -> dict[str, Column]:
     """Return the columns with the same value in all rows of a plain snapshot, which the join need not carry."""
-    texts = {
-        SOURCE: batch.source,
-        CHANNEL: batch.channel,
-        BATCH: batch.id,
-        DELIVERY_RANK: rank(batch.delivery),
-        REVISION_RANK: rank(batch.revision),
-    }
-    time = constant_time(batch.at, F.col(CORRELATION_ID))
-    return {**{name: F.lit(text) for name, text in texts.items()}, EFFECTIVE_AT: time}
+    return {**batch_texts(batch, batch.id), EFFECTIVE_AT: constant_time(batch.at, F.col(CORRELATION_ID))}
 
 
 def _with_refusals(compared: DataFrame, state: AppliedState, changes: BatchChanges, dimension: Dimension) -> DataFrame:

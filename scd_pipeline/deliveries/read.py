@@ -26,7 +26,7 @@ from scd_pipeline.declaration import Dimension, Source
 from scd_pipeline.declaration.names import listed
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns
-from scd_pipeline.deliveries.conform import conform, with_content_hash
+from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, scan_csv
 from scd_pipeline.deliveries.expressions import analyze_expressions
 from scd_pipeline.deliveries.json_files import infer_json_fields
@@ -37,6 +37,7 @@ from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_co
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
+from scd_pipeline.expressions import col, with_columns
 from scd_pipeline.frames import arrow_frame, checkpoint, empty_frame, union_all
 from scd_pipeline.history.batch import Batch
 
@@ -268,8 +269,12 @@ def _compute(spark: SparkSession, groups: Sequence[Group], dimension: Dimension)
 
 
 def _computed_together(groups: Sequence[Group]) -> _Part:
+    rows = union_all([group.rows for group in groups])
+    members = [delivery for group in groups for delivery in group.members]
+    constants = batch_texts(members[0].batch, members[0].row_tag) if len(members) == 1 else {}
     with _rejecting("UNREADABLE_DELIVERY"):
-        return _Part(checkpoint(union_all([group.rows for group in groups])), tuple(groups))
+        computed = with_columns(checkpoint(rows.drop(*constants)), constants)
+        return _Part(computed.select(*[col(name) for name in rows.columns]), tuple(groups))
 
 
 def _type_error(group: Group) -> _Unreadable | None:

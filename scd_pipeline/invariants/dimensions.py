@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import any_of, array_where, col, readable_key
-from scd_pipeline.frames import repeated_values
+from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.schema import open_end
 from scd_pipeline.invariants import properties
@@ -81,8 +81,8 @@ def unnamed_violations(rows: DataFrame, dimension: Dimension) -> DataFrame:
     It is cheaper than `violations`: rows are not sorted by their surrogate keys.
     """
     key = col(dimension.surrogate_key)
-    counts = repeated_values(rows.select(key.alias("n")))
-    violated = counts.where((F.col("count") > 1) | F.col("n").isin(list(RESERVED_KEYS))).select("n")
+    reserved = rows.where(key.isin(list(RESERVED_KEYS))).select(key.alias("n"))
+    violated = repeated_numbers(rows.select(key.alias("n"))).unionByName(reserved)
     if not dimension.has_windows:
         return violated
     conditions = [invariant.is_violated(dimension) for invariant in _WINDOW_INVARIANTS]
