@@ -109,12 +109,17 @@ def build_transitions(
     states = with_columns(states, _value_origins(dimension, windows))
     moments = _with_changes(last_state_per_time(states, windows), dimension, windows)
     moments = _with_keys(moments, dimension, windows, key_hash)
+    keys = business_key(dimension)
+    if one_record:
+        # An entity that exists after its only record has begun to exist, and has not changed.
+        return moments.select(*keys, _insert(dimension).alias("_transition"), EFFECTIVE_FROM).select(
+            *keys, "_transition.*", EFFECTIVE_FROM
+        )
     candidates: list[Column | None] = [_row_transition(dimension)]
     for source in dimension.sources:
         candidates += [_latest_overwrite(dimension, source), _first_value_overwrite(dimension, source)]
         candidates += [_refusal(dimension, source)]
     transitions = F.array(*[c for c in candidates if c is not None])
-    keys = business_key(dimension)
     # Spark generates no code for what is inside of `explode`, so the array is a column before.
     computed = moments.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transitions"))
     exploded = computed.select(*keys, EFFECTIVE_FROM, F.explode("_transitions").alias("_transition"))
@@ -289,16 +294,28 @@ def _changed_values(values: Sequence[_ValueChange]) -> tuple[Column, Column, Col
     return changed, old_values, new_values
 
 
+def _insert(dimension: Dimension) -> Column:
+    """Return the INSERT with all values."""
+    types, values = attribute_types(dimension), _values_after(dimension)
+    inserted = [_ValueChange(n, types[n], value.isNotNull(), None, value) for n, value in values.items()]
+    keys = (F.lit(None).cast("bigint"), F.col(_KEY))
+    return _transition(F.lit(INSERT), keys, inserted, F.col(OPENED_BY), dimension)
+
+
+def _values_after(dimension: Dimension) -> dict[str, Column]:
+    """Return the wrapped values that a version has from a moment on, by attribute: those of type 0 are the first."""
+    type_0 = {a.name for s in dimension.sources for a in _type_0(dimension, s)}
+    return {n: F.coalesce(col(_first(n)), col(n)) if n in type_0 else col(n) for n in dimension.attribute_names}
+
+
 def _row_transition(dimension: Dimension) -> Column:
-    """Return the INSERT with all values, the LOGICAL_DELETE with all values, or the UPDATE with those that differ."""
+    """Return the INSERT, the LOGICAL_DELETE with all values, or the UPDATE with those that differ."""
     row_change, key, key_before = F.col(_ROW_CHANGE), F.col(_KEY), col(_before(_KEY))
     types = attribute_types(dimension)
     type_0 = {a.name for s in dimension.sources for a in _type_0(dimension, s)}
     names = dimension.attribute_names
-    new = {n: F.coalesce(col(_first(n)), col(n)) if n in type_0 else col(n) for n in names}
     old = {n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names}
     old |= {a.name: col(_before(_opening(a.name)))["value"] for a in dimension.attributes if a.untracked == "at_open"}
-    inserted = [_ValueChange(n, types[n], new[n].isNotNull(), None, new[n]) for n in names]
     deleted = [_ValueChange(n, types[n], old[n].isNotNull(), old[n], None) for n in names]
     versioned = [a.name for a in dimension.attributes if a.opens_versions or a.untracked is not None]
     differs = {
@@ -308,7 +325,7 @@ def _row_transition(dimension: Dimension) -> Column:
     no_key = F.lit(None).cast("bigint")
     origin = F.col(OPENED_BY)
     return (
-        F.when(row_change == INSERT, _transition(row_change, (no_key, key), inserted, origin, dimension))
+        F.when(row_change == INSERT, _insert(dimension))
         .when(row_change == UPDATE, _transition(row_change, (key_before, key), updated, origin, dimension))
         .when(row_change == LOGICAL_DELETE, _transition(row_change, (key, no_key), deleted, origin, dimension))
     )
