@@ -14,7 +14,6 @@ from operator import and_
 from typing import Any
 
 import dagster as dg
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline import reading
@@ -101,19 +100,18 @@ def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
 
 
 def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Return the number of rows and the Delta version of each table, by its name; one query counts all rows.
+    """Return the number of rows and the Delta version of each table, by its name; Delta knows both without its files.
 
     Args:
         warehouse: The warehouse of the tables.
         versions: The Delta versions by table name; the version of a table that does not exist is negative.
     """
-    existing = {name: version for name, version in versions.items() if version >= 0}
-    if not existing:
-        return {name: {} for name in versions}
-    counts = [warehouse.table(name).read().agg(F.lit(name).alias("name"), F.count("*").alias("n")) for name in existing]
-    rows = {row["name"]: int(row["n"]) for row in reduce(DataFrame.unionAll, counts).collect()}
-    sizes = {name: {"dagster/row_count": rows[name], "delta_version": version} for name, version in existing.items()}
-    return {name: sizes.get(name, {}) for name in versions}
+    return {
+        name: {"dagster/row_count": warehouse.table(name).read().count(), "delta_version": version}
+        if version >= 0
+        else {}
+        for name, version in versions.items()
+    }
 
 
 def _transition_counts(counts: Counter[str]) -> dict[str, int]:

@@ -105,6 +105,7 @@ class PipelineCommit:
         foreign: A foreign commit that changed rows after this commit, if any.
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
+        reserved_member: In a dimension, whether its rows are known to contain the unknown member (S23).
     """
 
     table: str
@@ -123,6 +124,7 @@ class PipelineCommit:
     roles: int = 0
     records: int | None = None
     repairs: bool = False
+    reserved_member: bool = False
 
     @property
     def exists(self) -> bool:
@@ -166,12 +168,13 @@ class PipelineCommit:
             unchanged=unchanged,
             roles=roles,
             records=records,
+            reserved_member=self.reserved_member,
         )
 
     def next_repair(self, *, high_water_marks: Mapping[str, HighWaterMark], run_id: str = "") -> PipelineCommit:
         """Return the commit that follows this one, and the foreign commits after it, whose rows it repairs."""
         following = replace(self, foreign=None).next(high_water_marks=high_water_marks, run_id=run_id)
-        return replace(following, repairs=True)
+        return replace(following, repairs=True, reserved_member=False)
 
     def metadata(self) -> str:
         """Return the `userMetadata` of the commit, as JSON."""
@@ -191,8 +194,7 @@ class PipelineCommit:
             values["roles"] = self.roles
         if self.records is not None:
             values["records"] = self.records
-        if self.repairs:
-            values["repairs"] = True
+        values |= {name: True for name in ("repairs", "reserved_member") if getattr(self, name)}
         return json.dumps(values)
 
 
@@ -357,4 +359,5 @@ def _parse_commit(row: Row, table: str) -> PipelineCommit | None:
         roles=int(values.get("roles", 0)),
         records=values.get("records"),
         repairs=bool(values.get("repairs")),
+        reserved_member=bool(values.get("reserved_member")),
     )

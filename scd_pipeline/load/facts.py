@@ -339,7 +339,10 @@ def add_reserved_member(
     def attempt() -> PipelineCommit | None:
         require_own_tables(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
-        newest = table.newest()
+        last = table.last_commit_or_zero()
+        if last.reserved_member and last.foreign is None:
+            return None
+        newest = table.newest(last)
         if newest is None or not newest.rows.where(col(dimension.surrogate_key) == UNKNOWN_KEY).isEmpty():
             return None
         commit, log = newest.commit, open_log(warehouse, dimension).commit
@@ -348,7 +351,8 @@ def add_reserved_member(
         # A column that was declared later comes with the schema steps of the dimension's own load.
         columns, member = newest.columns(), to_stored_columns(unknown_member(warehouse, dimension), dimension)
         member = member.select(*[col(name) for name in member.columns if name in columns])
-        return table.append(member, commit.next(high_water_marks=marks, run_id=run_id))
+        following = commit.next(high_water_marks=marks, run_id=run_id)
+        return table.append(member, replace(following, reserved_member=True))
 
     return with_retries(dimension.name, lambda number: attempt(), retry or Retry(), ignore_progress)
 

@@ -106,6 +106,19 @@ def test_a_repaired_dimension_passes_all_checks_and_is_loaded(played: Warehouse,
     assert violated(played) == []
 
 
+@rule("S23")
+def test_a_deleted_unknown_member_returns(played: Warehouse) -> None:
+    """Commits record that the dimension has it, so that loads of facts do not look for it; a repair forgets that."""
+    load(played, PLAYER, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()
+    assert played.table("dim_player").last_commit().reserved_member
+    damage(played, "DELETE FROM {t} WHERE player_key = -1")
+    with pytest.raises(ForeignCommitError):
+        load(played, PLAY)
+    repair(played, PLAYER, now=NOW, actor="ann", reason="a test")
+    load(played, PLAY)
+    assert played.table("dim_player").read().where("player_key = -1").count() == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STRUCTURAL_DAMAGES)
 def test_columns_that_were_altered_or_dropped_are_repaired(recorded: Warehouse, name: str) -> None:
