@@ -224,6 +224,7 @@ effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
 nulls unknown choice: 'ignore' is not allowed; allowed: value, not_provided
 updates: 'few' is not allowed; allowed: full, partial
 unreadable keys: 'retire_all' is not allowed; did you mean retire? allowed: retire_nobody, retire
+previous as text: 'false' is not allowed; did you mean false? allowed: true, false, version_before, last_different_value
 table property of the package: cannot be declared: loads replace rows by deletion vectors; remove it
 append-only dimension: cannot be declared: loads replace rows of a dimension; remove it
 table property with the package's prefix: cannot be declared: the package stores its own state in properties with this

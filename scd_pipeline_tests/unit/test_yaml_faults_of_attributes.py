@@ -12,6 +12,10 @@ TABLE = r"""
 SNAPSHOT | city: 2 | city: {scd: 6, previous: last_value}
 9 | attributes.city.previous | NOT_ALLOWED
 
+# previous as text
+SNAPSHOT | city: 2 | city: {scd: 6, previous: "false"}
+9 | attributes.city.previous | NOT_ALLOWED
+
 # untracked choice
 SNAPSHOT | email: 1 | email: {scd: 1, untracked: latest}
 8 | attributes.email.untracked | NOT_ALLOWED

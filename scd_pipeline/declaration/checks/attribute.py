@@ -9,7 +9,7 @@ from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.checks.column_names import check_attribute_names
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.key import KeyColumn
-from scd_pipeline.declaration.names import COLUMN_NAME_RULE, display, is_column_name
+from scd_pipeline.declaration.names import COLUMN_NAME_RULE, did_you_mean, display, is_column_name
 from scd_pipeline.declaration.types import Decimal, Primitive, parse_type
 from scd_pipeline.declaration.yaml.options import ATTRIBUTE
 from scd_pipeline.errors import DeclarationError
@@ -98,8 +98,9 @@ def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None
             problem,
             "write scd: 6, or remove it (type 3 always has its previous value)",
         )
-    if isinstance(draft.previous, str):
-        errors.choice(f"{path}.previous", draft.previous, ("true", "false", *PREVIOUS))
+    if isinstance(draft.previous, str) and draft.previous not in PREVIOUS:
+        problem, allowed = f"{display(draft.previous)} is not allowed", ("true", "false", *PREVIOUS)
+        errors.add("NOT_ALLOWED", f"{path}.previous", problem, did_you_mean(draft.previous, allowed))
     if draft.untracked is not None:
         errors.choice(f"{path}.untracked", draft.untracked, UNTRACKED)
         if isinstance(draft.scd, ScdType) and draft.scd != ScdType.OVERWRITE:
