@@ -46,14 +46,14 @@ def history_properties(dimension: Dimension) -> dict[str, str]:
 
 
 def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
-    """Set the properties of the history table of a dimension, if it has one without them.
+    """Set the declared properties of the history table of a dimension, if it lacks them.
 
     Raises:
         ConflictError: Another writer changed the table first.
         UsageError: Delta does not know a declared property.
     """
     table, expected = warehouse.writable(dimension.name + HISTORY_SUFFIX), history_properties(dimension)
-    if dimension.history_table and not has_properties(table.properties(), expected):
+    if not has_properties(table.properties(), expected):
         table.set_properties(expected)
 
 

@@ -120,9 +120,10 @@ class LoadPlan:
             execute(step, warehouse)
         table, expected = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
         properties = table.properties() if self.schema_steps else self.properties
-        if not has_properties(properties, expected):
-            # The history table first: the next load repeats both if this one is killed in between.
+        if self.dimension.history_table and self.dimension.table_properties:
+            # Not only if the dimension's table lacks them: it can have had them before the history table.
             set_history_properties(warehouse, self.dimension)
+        if not has_properties(properties, expected):
             table.set_properties(expected)
 
     def explain(self) -> str:

@@ -78,6 +78,20 @@ def test_both_tables_of_a_dimension_have_the_declared_properties(spark: SparkSes
     assert [table.newest_version() for table in tables] == [version + 1 for version in before]
 
 
+def test_a_history_table_that_lacks_the_properties_of_its_dimension_gets_them(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    """As one that was created before the dimension's table had them, or another program removed them."""
+    store, dimension = Warehouse(spark, warehouse), replace(with_properties(**ALL), history_table=True)
+    ingest_and_apply(store, dimension, [snapshot(1, {"a": "Rome"})])
+    table, history_table = (store.table(name) for name in (dimension.name, f"{dimension.name}_history"))
+    spark.sql(f"ALTER TABLE {history_table.identifier} UNSET TBLPROPERTIES ('{CHANGE_DATA}')").collect()
+    before = table.newest_version()
+    ingest_and_apply(store, dimension, [snapshot(2, {"a": "Oslo"})])
+    assert history_table.properties()[CHANGE_DATA] == "true"
+    assert table.newest_version() == before + 1
+
+
 def test_a_property_that_delta_does_not_know_is_an_error(spark: SparkSession, warehouse: Path) -> None:
     store, dimension = Warehouse(spark, warehouse), with_properties(**{"delta.enableChangeDataFed": True})
     with pytest.raises(UsageError) as error:
