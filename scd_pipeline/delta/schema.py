@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
@@ -195,12 +196,18 @@ def _attribute_without_windows(dimension: Dimension, attribute: Attribute) -> Va
     )
 
 
-def _difference(dimension: Dimension, field: str, before: object, declared: object) -> ValidationError:
+def _difference(dimension: Dimension, field: str, before: Any, declared: Any) -> ValidationError:
     before_text, declared_text = _display_field(field, before), _display_field(field, declared)
     problem = f"the table was created with {before_text}; the declaration has {declared_text}"
-    return _error(
-        "TABLE_DIFFERS", dimension, field, problem, "restore the earlier declaration, or load into a new table"
-    )
+    fix = "restore the earlier declaration"
+    if field == "change_types":  # labels may come from a profile, which had none when the table was created
+        fix = f"declare `change_types: {json.dumps(_labels_to_restore(before, declared))}`"
+    return _error("TABLE_DIFFERS", dimension, field, problem, f"{fix}, or load into a new table")
+
+
+def _labels_to_restore(before: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of an existing audit for all change types that have a label there or in the declaration."""
+    return {name: before.get(name, name) for name in CHANGE_TYPES if name in before or name in declared}
 
 
 def _display_field(field: str, value: Any) -> str:

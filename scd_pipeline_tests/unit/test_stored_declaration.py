@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from scd_pipeline.declaration import Attribute, Begin, Dimension, Source
 from scd_pipeline.delta.schema import require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
-from scd_pipeline_tests.unit.test_yaml_faults import located_codes
+from scd_pipeline_tests.unit.test_yaml_faults import declaration_errors, located_codes
 
 CUSTOMER = Dimension(
     "dim_customer",
@@ -45,6 +46,16 @@ def test_the_labels_of_the_audit_are_stored_and_cannot_be_changed() -> None:
     assert StoredDeclaration.from_json(stored.to_json()) == stored
     differences = located_codes(lambda: require_same_declaration(CUSTOMER, stored))
     assert differences == [("dim_customer", "change_types", "TABLE_DIFFERS")]
+
+
+def test_a_table_without_the_labels_of_its_profile_can_have_its_own() -> None:
+    """As one that was created before the profile had labels: the error names the option that its audit needs."""
+    declared = Dimension("dim_x", "id", {"city": 2}, Source("crm", feed="x_{date}.csv"), profile="elevata")
+    stored = replace(StoredDeclaration.from_dimension(declared), change_types={"INSERT": "added"})
+    (error,) = declaration_errors(lambda: require_same_declaration(declared, stored))
+    expected = {"INSERT": "added", "UPDATE": "UPDATE", "LOGICAL_DELETE": "LOGICAL_DELETE"}
+    assert json.loads(error.fix.removeprefix("declare `change_types: ").partition("`")[0]) == expected
+    require_same_declaration(replace(declared, change_types=expected), stored)
 
 
 def test_the_previous_value_of_an_attribute_is_stored() -> None:
