@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from scd_pipeline import columns as c
 from scd_pipeline.declaration import Attribute, Dimension, Fact, ScdType
-from scd_pipeline.declaration.change_types import CHANGE_TYPES
+from scd_pipeline.declaration.change_types import CHANGE_TYPES, WITHDRAWN
 from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.delta import audit_table as a
 from scd_pipeline.history import transitions as t
@@ -71,7 +71,6 @@ _AUDIT = {
     t.CORRELATION: "Correlation id, as delivered.",
     a.RECORDED_AT: "System time: the time of the commit that made the transition visible.",
     a.RECORDED_VERSION: "First Delta version of the dimension that contains the transition.",
-    a.WITHDRAWS: "For WITHDRAWN: `audit_id` of the transition that is withdrawn.",
 }
 
 
@@ -88,9 +87,12 @@ def audit_columns(dimension: Dimension) -> dict[str, str]:
         old: "Surrogate key of the version that the transition closes or changes; NULL if there is none.",
         new: "Surrogate key of the version in force after the transition; NULL if there is none.",
     }
-    labels = [dimension.audit_labels.get(change_type, change_type) for change_type in CHANGE_TYPES]
-    change_type = {t.CHANGE_TYPE: f"Kind of the transition: {', '.join(labels)}."}
-    return {**_business_key(dimension), **_AUDIT, **change_type, **keys}
+    labels = {change_type: dimension.audit_labels.get(change_type, change_type) for change_type in CHANGE_TYPES}
+    labelled = {
+        t.CHANGE_TYPE: f"Kind of the transition: {', '.join(labels.values())}.",
+        a.WITHDRAWS: f"For {labels[WITHDRAWN]}: `audit_id` of the transition that is withdrawn.",
+    }
+    return {**_business_key(dimension), **_AUDIT, **labelled, **keys}
 
 
 def dimension_columns(dimension: Dimension) -> dict[str, str]:

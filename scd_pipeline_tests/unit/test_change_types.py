@@ -40,10 +40,11 @@ def test_labels_can_be_exchanged() -> None:
     assert customer(change_types={"INSERT": "UPDATE", "UPDATE": "INSERT"}).audit_labels["INSERT"] == "UPDATE"
 
 
-def test_the_description_of_the_column_has_the_labels() -> None:
+def test_the_descriptions_of_the_columns_have_the_labels() -> None:
     assert audit_columns(customer())["change_type"] == f"Kind of the transition: {', '.join(CHANGE_TYPES)}."
     text = audit_columns(customer(change_types=LABELS))["change_type"]
     assert text == "Kind of the transition: new, changed, OVERWRITE, deleted, REFUSED, WITHDRAWN, REPAIRED."
+    assert audit_columns(customer(change_types={"WITHDRAWN": "void"}))["withdraws"].startswith("For void: ")
 
 
 @pytest.mark.parametrize(
