@@ -38,7 +38,8 @@ def guess_fact(sample: Sample, path: str, dimensions: Sequence[Dimension]) -> st
         raise UsageError("DIMENSION_NOT_GUESSED", sample.name, columns=", ".join(names.values()))
     keys = {key.name: key.type for dimension in roles for key in dimension.business_key}
     time = next((c for data_type in _TIME_TYPES for c in sample.columns if types[c] == data_type), None)
-    unlikely = [column for column in sample.columns if column == time or names[column] in keys]
+    amounts = [column for column, data_type in types.items() if data_type.startswith("decimal")]
+    unlikely = [column for column in sample.columns if column in (time, *amounts) or names[column] in keys]
     grain = business_key(sample, types, unlikely=unlikely)
     types_by_name = {names[column]: data_type for column, data_type in types.items()} | keys
     comment = "a row with the same grain in a later file replaces the earlier one"

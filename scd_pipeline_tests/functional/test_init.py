@@ -163,6 +163,16 @@ def test_a_fact_without_a_time_has_that_of_its_delivery() -> None:
     assert "measures" not in text
 
 
+def test_an_amount_is_the_grain_of_a_fact_only_if_no_other_columns_are_unique() -> None:
+    dimensions = parse(guess_declaration(parse_sample("city.csv", "zip;name\n1;A\n2;B\n"), "landing/city_{date}.csv"))
+    for rows, grain in {
+        "1.50;7;1\n2.50;8;1\n": "{visit: int}",
+        "1.50;7;1\n2.50;7;1\n": '{price: "decimal(18,2)"}',
+    }.items():
+        text = guess_fact(parse_sample("fct_visits.csv", f"price;visit;zip\n{rows}"), "landing/{date}.csv", dimensions)
+        assert f"grain: {grain}" in text
+
+
 def test_a_fact_without_a_dimension_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "fct_slot_play.csv").write_text(PLAYS, encoding="utf-8")
     assert cli.main(["init", str(tmp_path / "project"), "--from", str(tmp_path / "fct_slot_play.csv")]) == 2
