@@ -11,6 +11,7 @@ from scd_pipeline import reading
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -61,3 +62,21 @@ def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Wareho
     assert opened.table("dim_player_keys").read().count() == 4
     past = reading.as_of(opened, LABELLED, dt.datetime(2019, 5, 15), known_at=before)
     assert [row["tier"] for row in past.collect()] == ["Bronze"]
+
+
+def test_a_repair_is_recorded_with_its_label_and_is_not_withdrawn(opened: Warehouse) -> None:
+    """Also if two change types have exchanged their names: each is converted once."""
+    exchanged = {"INSERT": "UPDATE", "UPDATE": "INSERT", "REPAIRED": "fixed"}
+    dimension = replace(PLAYER, change_types=exchanged)
+    load(opened, dimension, [players("1", W)])
+    identifier = opened.table("dim_player").identifier
+    opened.spark.sql(f"UPDATE {identifier} SET tier = 'Iron' WHERE version = 1").collect()
+    repair(opened, dimension, now=dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc), actor="ann")
+    load(opened, dimension, [players("2", LATE)])
+    audit = reading.audit(opened, dimension)
+    (repaired,) = audit.where("change_type = 'fixed'").collect()
+    assert (repaired["old_values"]["tier"], repaired["new_values"]["tier"]) == ("Iron", "Bronze")
+    assert audit.where(audit["withdraws"] == repaired["audit_id"]).isEmpty()
+    first = audit.where("change_ts = '2019-03-01' AND change_type <> 'fixed'").collect()
+    assert [row["change_type"] for row in first] == ["UPDATE"]
+    assert {result.rule for result in check_dimension(opened, dimension) if not result.passed} == set()
