@@ -166,7 +166,7 @@ def plan_row_actions(
 class _Counted(NamedTuple):
     """Compared rows with their number by action, and those with the key of the unknown member by role.
 
-    `unknown` counts all rows that the table has after the load, `unknown_written` those that the load writes.
+    `unknown` counts all recomputed rows, `unknown_written` those that the load writes.
     """
 
     rows: DataFrame
