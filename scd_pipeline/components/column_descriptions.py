@@ -87,10 +87,9 @@ def audit_columns(dimension: Dimension) -> dict[str, str]:
         old: "Surrogate key of the version that the transition closes or changes; NULL if there is none.",
         new: "Surrogate key of the version in force after the transition; NULL if there is none.",
     }
-    labels = {change_type: dimension.audit_labels.get(change_type, change_type) for change_type in CHANGE_TYPES}
     labelled = {
-        t.CHANGE_TYPE: f"Kind of the transition: {', '.join(labels.values())}.",
-        a.WITHDRAWS: f"For {labels[WITHDRAWN]}: `audit_id` of the transition that is withdrawn.",
+        t.CHANGE_TYPE: f"Kind of the transition: {', '.join(map(dimension.audit_label, CHANGE_TYPES))}.",
+        a.WITHDRAWS: f"For {dimension.audit_label(WITHDRAWN)}: `audit_id` of the transition that is withdrawn.",
     }
     return {**_business_key(dimension), **_AUDIT, **labelled, **keys}
 

@@ -174,6 +174,10 @@ class Dimension:
         labels = {**self._effective_profile.change_types, **self.change_types}
         return {change_type: label for change_type, label in labels.items() if label != change_type}
 
+    def audit_label(self, change_type: str) -> str:
+        """Return the label of the audit for a change type: the change type itself if it has no other (S21)."""
+        return self.audit_labels.get(change_type, change_type)
+
     @property
     def _effective_profile(self) -> Profile:
         """The profile; a table without windows has the default one."""

@@ -28,6 +28,11 @@ def test_a_change_type_has_its_name_unless_a_label_is_declared() -> None:
     assert customer(change_types={"INSERT": "INSERT"}).audit_labels == {}
 
 
+def test_a_change_type_without_a_label_is_its_own_label() -> None:
+    dimension = customer(change_types=LABELS)
+    assert [dimension.audit_label(name) for name in ("INSERT", "OVERWRITE")] == ["new", "OVERWRITE"]
+
+
 def test_a_profile_has_labels_for_tables_with_windows_and_single_ones_can_be_changed() -> None:
     assert customer(profile="elevata").audit_labels == LABELS
     changed = customer(profile="elevata", change_types={"UPDATE": "updated"})

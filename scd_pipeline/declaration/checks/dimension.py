@@ -365,10 +365,9 @@ def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:
         problem = f"{display(declared)} has no labels"
         errors.add("INVALID_KIND", "change_types", problem, "give change types with their labels")
         return
-    labels = draft.audit_labels
     used_labels: dict[object, str] = {}
     for change_type in dict.fromkeys((*declared, *CHANGE_TYPES)):
-        field, label = joined("change_types", change_type), labels.get(change_type, change_type)
+        field, label = joined("change_types", change_type), draft.audit_label(change_type)
         if change_type not in CHANGE_TYPES:
             problem = f"{display(change_type)} is not a change type"
             errors.add("UNKNOWN_NAME", field, problem, did_you_mean(change_type, CHANGE_TYPES))
