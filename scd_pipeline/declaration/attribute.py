@@ -129,6 +129,11 @@ class Attribute:
         return self.scd in (ScdType.ADD_ROW, ScdType.HYBRID)
 
     @property
+    def has_last_different_value(self) -> bool:
+        """Whether its previous value is the last value before that differs, not that of the version before (S10)."""
+        return self.previous == "last_different_value"
+
+    @property
     def is_common(self) -> bool:
         """Whether the versions of an entity have a value of it in common: the first or the latest one."""
         return self.current_column is not None or not (self.opens_versions or self.untracked)

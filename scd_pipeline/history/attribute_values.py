@@ -81,7 +81,7 @@ def value_changes(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
     types = attribute_types(dimension)
     changes: dict[str, Column] = {}
     for attribute in dimension.of_type(ScdType.HYBRID):
-        if attribute.previous == "last_different_value":
+        if attribute.has_last_different_value:
             value = to_comparable(col(attribute.name)["v"], types[attribute.name])
             before = F.struct(window.lag(col(attribute.name))["v"].alias("v"))
             changes[_run(attribute.name)] = F.when(~value.eqNullSafe(window.lag(value)), before)
@@ -92,7 +92,7 @@ def _previous_value(attribute: Attribute, window: RowWindow) -> Column:
     """Return the value before that of a version, as a struct (S9, S10)."""
     if attribute.scd is ScdType.ADD_ATTRIBUTE:
         return col(_run(attribute.name))
-    if attribute.previous == "last_different_value":
+    if attribute.has_last_different_value:
         return window.last(col(_run(attribute.name)))
     return window.lag(col(attribute.name))
 
