@@ -100,7 +100,7 @@ def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
 
 
 def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Return the number of rows and the Delta version of each table, by its name; Delta knows both without its files.
+    """Return the number of rows and the Delta version of each table, by its name; both come from Delta's metadata.
 
     Args:
         warehouse: The warehouse of the tables.

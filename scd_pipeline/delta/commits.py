@@ -105,7 +105,7 @@ class PipelineCommit:
         foreign: A foreign commit that changed rows after this commit, if any.
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.
-        reserved_member: In a dimension, whether its rows are known to contain the unknown member (S23).
+        reserved_member: In a dimension, whether its rows contain the unknown member (S23).
     """
 
     table: str

@@ -106,8 +106,8 @@ a load makes 1 attempt; expected retries; pass `Retry(attempts=5)`
 
 # one_writer
 STATE | foreign_commits: [] | foreign_commits: ["dim_limit version 3: DELETE"]
-check no_foreign_commits: dim_limit version 3: DELETE; run `scd repair dim_limit`, or what `scd status` names for
-  other tables
+check no_foreign_commits: dim_limit version 3: DELETE; run `scd repair dim_limit`, for another table run
+  the command that `scd status` prints
 
 # owner_is_declared
 DECLARATION | <line>owner: team:risk | <nothing>

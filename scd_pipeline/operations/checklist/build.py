@@ -55,7 +55,7 @@ def _single_writer(state: DimensionState) -> Result:
     if result is None:
         return table_missing(state)
     if not result.passed:
-        fix = f"run `scd repair {state.dimension.name}`, or what `scd status` names for other tables"
+        fix = f"run `scd repair {state.dimension.name}`, for another table run the command that `scd status` prints"
         return failed(f"check {NO_FOREIGN_COMMITS}: {'; '.join(result.keys)}; {fix}")
     return passed(f"change log {log}; check {NO_FOREIGN_COMMITS}")
 
