@@ -361,14 +361,19 @@ CONDITIONS: Mapping[str, Condition] = {
         "several columns have the name {columns}; expected unique names in {format}", "give each column an alias"
     ),
     "DIMENSION_NOT_GUESSED": Condition(
-        "no sample of a dimension has a business key among the columns {columns}; expected such a dimension, as a fact "
-        "stores its surrogate key",
+        "no sample of a dimension has a business key among the columns {columns}; expected such a dimension with "
+        "the same types, as a fact stores its surrogate key; business keys of the dimensions: {keys}",
         "name the sample of the dimension by --from too, or write the declaration by hand",
     ),
     "FILE_FORMAT_UNKNOWN": Condition(
         "cannot infer the format; expected a .csv, .json or .parquet file", "rename or convert the file"
     ),
     "FILE_NOT_FOUND": Condition("the file does not exist; expected rows with a time and a key", "correct the path"),
+    "GRAIN_NOT_GUESSED": Condition(
+        "no grain can be guessed: no identifier is unique, and neither are the business keys, the event time and the "
+        "identifiers together; expected columns that identify a row, without empty values",
+        "add an id column, or write the declaration with its `grain` by hand",
+    ),
     "INVALID_CONDITION": Condition(
         "invalid condition; expected COLUMN=VALUE", "write it with one of the columns {columns}"
     ),

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -108,7 +108,7 @@ def guess_declaration(sample: Sample, path: str) -> str:
         UsageError: Neither one column nor two columns together have a unique value in every row.
     """
     types, names = data_types(sample), declared_names(sample.columns)
-    key = business_key(sample, types)
+    key = _business_key(sample, types)
     types_by_name = {names[column]: data_type for column, data_type in types.items()}
     comment = "each file lists every entity; an entity that is missing in it is deleted"
     attributes = [_attribute(names[column], types[column]) for column in sample.columns if column not in key]
@@ -165,21 +165,24 @@ def _attribute(name: str, data_type: str) -> str:
     return f"  {quoted(name)}: {{{', '.join(options)}}}"
 
 
-def business_key(sample: Sample, types: Mapping[str, str], *, unlikely: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the first column, or the first two columns, with unique values.
-
-    Flags and unlikely columns are used only if there is no other choice.
+def _business_key(sample: Sample, types: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the first column, or the first two columns, with unique values; flags only without other choice.
 
     Raises:
         UsageError: Neither one column nor two columns together have a unique value in every row.
     """
-    columns = sorted(sample.columns, key=lambda name: types[name] == "boolean" or name in unlikely)
+    columns = sorted(sample.columns, key=lambda name: types[name] == "boolean")
     for size in (1, 2):
         for names in combinations(columns, size):
-            keys = [tuple(row.get(name) for name in names) for row in sample.rows]
-            if len(set(keys)) == len(keys) and all(None not in key for key in keys):
+            if is_unique(sample, names):
                 return names
     raise UsageError("BUSINESS_KEY_NOT_GUESSED", sample.name)
+
+
+def is_unique(sample: Sample, columns: Sequence[str]) -> bool:
+    """Return whether columns together have a unique value, without an empty one, in every row."""
+    keys = [tuple(row.get(column) for column in columns) for row in sample.rows]
+    return len(set(keys)) == len(keys) and all(None not in key for key in keys)
 
 
 def _values(sample: Sample, name: str) -> list[str]:

@@ -13,7 +13,15 @@ import pytest
 from scd_pipeline.cli import app as cli
 from scd_pipeline.cli.fact_inference import guess_fact
 from scd_pipeline.cli.inference import guess_declaration, parse_sample
-from scd_pipeline.declaration import Dimension, ScdType, load_declarations, load_dimensions, parse
+from scd_pipeline.declaration import (
+    Dimension,
+    Fact,
+    ScdType,
+    load_declarations,
+    load_dimensions,
+    parse,
+    parse_declarations,
+)
 from scd_pipeline.declaration.schema import declaration_schema
 from scd_pipeline.errors import UsageError
 from scd_pipeline_tests import text_tables
@@ -158,19 +166,76 @@ def test_the_last_of_several_samples_of_a_table_is_used(tmp_path: Path) -> None:
 
 def test_a_fact_without_a_time_has_that_of_its_delivery() -> None:
     dimensions = parse(guess_declaration(parse_sample("city.csv", "zip;name\n1;A\n2;B\n"), "landing/city_{date}.csv"))
-    text = guess_fact(parse_sample("fct_visits.csv", "visit;zip\n1;1\n2;1\n"), "landing/{date}.csv", dimensions)
+    text = guess_fact(parse_sample("fct_visits.csv", "visit_id;zip\n1;1\n2;1\n"), "landing/{date}.csv", dimensions)
     assert "event_time: delivered_at\nevent_at: delivery" in text
     assert "measures" not in text
 
 
-def test_an_amount_is_the_grain_of_a_fact_only_if_no_other_columns_are_unique() -> None:
-    dimensions = parse(guess_declaration(parse_sample("city.csv", "zip;name\n1;A\n2;B\n"), "landing/city_{date}.csv"))
-    for rows, grain in {
-        "1.50;7;1\n2.50;8;1\n": "{visit: int}",
-        "1.50;7;1\n2.50;7;1\n": '{price: "decimal(18,2)"}',
-    }.items():
-        text = guess_fact(parse_sample("fct_visits.csv", f"price;visit;zip\n{rows}"), "landing/{date}.csv", dimensions)
-        assert f"grain: {grain}" in text
+GRAINS = """
+| header                          | rows                                                 | grain                  |
+| ------------------------------- | ---------------------------------------------------- | ---------------------- |
+| zip,visited_at,coins            | 1,2024-01-01,5; 1,2024-01-02,6                       | zip visited_at         |
+| zip,visited_at,coins            | 1,2024-01-01,5; 1,2024-01-02,5; 2,2024-01-01,6       | zip visited_at         |
+| paid,zip,visited_at             | 5,1,2024-01-01; 6,1,2024-01-02                       | zip visited_at         |
+| coins,visit_no,zip,visited_at   | 5,1,1,2024-01-01; 6,2,1,2024-01-02                   | visit_no               |
+| coins,visitId,zip               | 5,1,1; 6,2,1                                         | visitId                |
+| note,code,zip                   | a,1,1; b,2,1                                         | code                   |
+| coins,visit,zip                 | 5,a,1; 6,b,1                                         | visit                  |
+| coins,line_no,zip,visited_at    | 5,1,1,2024-01-01; 6,2,1,2024-01-01; 7,1,2,2024-01-01 | zip visited_at line_no |
+"""
+"""A fact whose dimension has the key `zip`: a measure is never in the grain."""
+
+
+@pytest.mark.parametrize("row", text_tables.parse(GRAINS), ids=lambda row: f"{row['header']}: {row['rows']}")
+def test_the_grain_of_a_fact_is_an_identifier_or_its_keys_and_time(row: dict[str, str]) -> None:
+    text = "\n".join([row["header"], *row["rows"].split("; "), ""])
+    fact = guess_fact_of_cities(text)
+    assert [column.name for column in fact.grain] == row["grain"].split()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param("zip,visited_at,coins\n1,2024-01-01,5\n1,2024-01-01,6\n", id="unique only with a measure"),
+        pytest.param("zip,price\n1,1.50\n1,2.50\n", id="a unique amount"),
+        pytest.param("zip,visited_at,coins\n1,2024-01-01,5\n,2024-01-02,6\n", id="an empty key"),
+    ],
+)
+def test_a_fact_without_a_grain_is_rejected(rows: str) -> None:
+    with pytest.raises(UsageError, match=r"expected columns that identify a row.*add an id column") as error:
+        guess_fact_of_cities(rows)
+    assert error.value.code == "GRAIN_NOT_GUESSED"
+
+
+def test_a_key_of_another_type_than_that_of_the_dimension_is_rejected() -> None:
+    with pytest.raises(UsageError, match=r"zip \(string\).*dim_city \(zip int\)") as error:
+        guess_fact_of_cities("visit_id,zip\n1,x1\n2,x2\n")
+    assert error.value.code == "DIMENSION_NOT_GUESSED"
+
+
+@pytest.mark.parametrize(("values", "role"), [(("1", "2"), "city"), (("01", "02"), "area")])
+def test_of_two_dimensions_with_one_key_that_with_the_type_of_the_fact_is_referenced(
+    tmp_path: Path, values: tuple[str, str], role: str
+) -> None:
+    """A text could contain the numbers of the fact as well."""
+    first, second = values
+    texts = {
+        "area.csv": "zip,name\n01,A\n02,B\n",
+        "city.csv": "zip,name\n1,A\n2,B\n",
+        "fct_visits.csv": f"visit_id,zip\n1,{first}\n2,{second}\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project = tmp_path / "project"
+    assert cli.main(["init", str(project), *(f"--from={tmp_path / name}" for name in texts)]) == 0
+    (fact,) = load_declarations(project / "declarations").facts
+    assert [name for name, _ in fact.roles] == [role]
+
+
+def guess_fact_of_cities(text: str) -> Fact:
+    city = guess_declaration(parse_sample("city.csv", "zip,name\n1,A\n2,B\n"), "landing/city_{date}.csv")
+    fact = guess_fact(parse_sample("fct_visits.csv", text), "landing/{date}.csv", parse(city))
+    return parse_declarations("---\n".join([city, fact])).facts[0]
 
 
 def test_a_fact_without_a_dimension_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
