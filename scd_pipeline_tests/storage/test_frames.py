@@ -21,7 +21,7 @@ from scd_pipeline.frames import local_frame, repeated_numbers
 def test_groups_with_a_number_that_occurs_several_times_are_returned(
     spark: SparkSession, numbers: list[int | None], repeated: set[int]
 ) -> None:
-    """Wherever its rows are: each is in another partition here. NULL is no number."""
+    """Wherever its rows are: each is in another partition here. NULL does not count."""
     rows = local_frame(spark, [(number,) for number in numbers], "n bigint").repartition(8)
     groups = {row["n"] % 4096 for row in repeated_numbers(rows).collect()}
     assert groups == {number % 4096 for number in repeated}
