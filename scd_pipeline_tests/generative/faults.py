@@ -694,14 +694,14 @@ _ATTRIBUTES = (
         "type_6_previous_by_value",
         "S10",
         "customer pass, player pass",
-        _in("attribute_values.value_changes", replaced(condition("previous"), "True")),
-        _in("attribute_values._previous_value", replaced(condition("previous"), "True")),
+        _in("attribute_values.value_changes", replaced(condition("has_last_different_value"), "True")),
+        _in("attribute_values._previous_value", replaced(condition("has_last_different_value"), "True")),
     ),
     _fault(
         "type_6_previous_by_version",
         "S10",
         "player pass, player halves",
-        _in("attribute_values._previous_value", replaced(condition("previous"), "False")),
+        _in("attribute_values._previous_value", replaced(condition("has_last_different_value"), "False")),
     ),
     _fault(
         "last_updated_is_the_opening",
