@@ -53,10 +53,11 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
             )
         results = evaluate(state)
         failed = [result.line for result in results if result.failed]
+        records = [_record(result) for result in sorted(results, key=lambda result: not result.failed)]
         return dg.AssetCheckResult(
             passed=not failed,
             severity=dg.AssetCheckSeverity.WARN,
-            metadata={"failed": ", ".join(failed), "lines": dg.MetadataValue.table([*map(_record, results)])},
+            metadata={"failed": ", ".join(failed), "lines": dg.MetadataValue.table(records)},
         )
 
     return check_lines
