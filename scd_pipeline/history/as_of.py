@@ -45,7 +45,10 @@ def key_as_of(
         The same number of rows, because windows do not overlap (S2). The key is -1 if the business key is NULL or
         unknown, or if no version is in force. Without windows the row of an entity is always in force (S33).
     """
-    joined = _join(rows, versions, dimension, keys=keys, time=time, tolerance=tolerance)
+    condition = is_in_force(dimension, keys=keys, time=time)
+    if tolerance is not None:
+        condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
+    joined = rows.join(version_windows(versions, dimension), condition, "left")
     surrogate_key = F.coalesce(F.col(WINDOW_KEY), F.lit(UNKNOWN_KEY)).alias(name)
     names = rows.columns if name in rows.columns else [*rows.columns, name]
     return joined.select(*[surrogate_key if column == name else col(column) for column in names])
@@ -59,30 +62,15 @@ def version_as_of(
     Arguments are those of `key_as_of`; the struct has the columns of `version_windows`, and is NULL if no version is in
     force.
     """
-    joined = _join(rows, versions, dimension, keys=keys, time=time)
-    version = F.when(F.col(WINDOW_KEY).isNotNull(), F.struct(*[F.col(n) for n in _window_columns(dimension)]))
+    windows = version_windows(versions, dimension)
+    joined = rows.join(windows, is_in_force(dimension, keys=keys, time=time), "left")
+    version = F.when(F.col(WINDOW_KEY).isNotNull(), F.struct(*windows.columns))
     return joined.select(*[col(column) for column in rows.columns], version.alias(name))
 
 
 def key_of_version(version: str) -> Column:
     """Return the surrogate key of the version in a column (`version_as_of`); -1 for NULL."""
     return F.coalesce(col(version)[WINDOW_KEY], F.lit(UNKNOWN_KEY))
-
-
-def _join(
-    rows: DataFrame,
-    versions: DataFrame,
-    dimension: Dimension,
-    *,
-    keys: Sequence[str],
-    time: str,
-    tolerance: timedelta | None = None,
-) -> DataFrame:
-    """Add the columns of `version_windows` of the version in force to each row; NULL if there is none."""
-    condition = is_in_force(dimension, keys=keys, time=time)
-    if tolerance is not None:
-        condition = condition & (_age(time) <= tolerance // timedelta(microseconds=1))
-    return rows.join(version_windows(versions, dimension), condition, "left")
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
@@ -105,18 +93,13 @@ def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version
         time: The row's column of the time.
         version: The row's struct of the version (`version_as_of`); by default its columns are those of the row.
     """
-    prefix = version and f"{quote_name(version)}."
-    start, *end = [F.col(prefix + name) for name in ((_FROM, _TO) if dimension.has_windows else (_FROM,))]
-    names = [_key_column(number) for number in range(len(dimension.key_names))]
-    same_key = [col(key) == F.col(prefix + name) for key, name in zip(keys, names, strict=True)]
-    moment = col(time).cast("timestamp")
-    return reduce(and_, [*same_key, start <= moment, *[limit > moment for limit in end]])
-
-
-def _window_columns(dimension: Dimension) -> list[str]:
-    """Return the names of the columns of `version_windows`."""
-    keys = [_key_column(number) for number in range(len(dimension.key_names))]
-    return [WINDOW_KEY, *keys, _FROM, *([_TO] if dimension.has_windows else [])]
+    prefix, moment = version and f"{quote_name(version)}.", col(time).cast("timestamp")
+    numbers = range(len(dimension.key_names))
+    same_key = [col(key) == F.col(prefix + _key_column(number)) for key, number in zip(keys, numbers, strict=True)]
+    in_window = [F.col(prefix + _FROM) <= moment]
+    if dimension.has_windows:
+        in_window.append(F.col(prefix + _TO) > moment)
+    return reduce(and_, [*same_key, *in_window])
 
 
 def _age(time: str) -> Column:

@@ -112,9 +112,15 @@ def build_transitions(
     keys = business_key(dimension)
     if one_record:
         # An entity that exists after its only record has begun to exist, and has not changed.
-        return moments.select(*keys, _insert(dimension).alias("_transition"), EFFECTIVE_FROM).select(
-            *keys, "_transition.*", EFFECTIVE_FROM
-        )
+        transitions = moments.select(*keys, EFFECTIVE_FROM, _insert(dimension).alias("_transition"))
+    else:
+        transitions = _occurring_transitions(moments, dimension)
+    return transitions.select(*keys, "_transition.*", EFFECTIVE_FROM)
+
+
+def _occurring_transitions(moments: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the business key, `effective_from` and `_transition`, a row for each transition of each moment."""
+    keys = business_key(dimension)
     candidates: list[Column | None] = [_row_transition(dimension)]
     for source in dimension.sources:
         candidates += [_latest_overwrite(dimension, source), _first_value_overwrite(dimension, source)]
@@ -123,8 +129,7 @@ def build_transitions(
     # Spark generates no code for what is inside of `explode`, so the array is a column before.
     computed = moments.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transitions"))
     exploded = computed.select(*keys, EFFECTIVE_FROM, F.explode("_transitions").alias("_transition"))
-    occurring = exploded.where(F.col("_transition").isNotNull())
-    return occurring.select(*keys, "_transition.*", EFFECTIVE_FROM)
+    return exploded.where(F.col("_transition").isNotNull())
 
 
 def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: KeyHash = hash_64) -> DataFrame:
