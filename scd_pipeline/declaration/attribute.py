@@ -139,6 +139,13 @@ class Attribute:
         return self.current_column is not None or not (self.opens_versions or self.untracked)
 
     @property
+    def common_columns(self) -> tuple[str, ...]:
+        """The columns that have the same value in all versions of an entity (S6, S7, S9, S10)."""
+        if self.opens_versions:
+            return (self.current_column,) if self.current_column else ()
+        return (self.name, *self.generated_columns) if self.is_common else ()
+
+    @property
     def current_column(self) -> str | None:
         """The column with the latest value, in every version (S10); None if the table has none."""
         if self.scd != ScdType.HYBRID:

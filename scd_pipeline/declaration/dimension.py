@@ -52,6 +52,8 @@ class Dimension:
     - `begin`: an earlier start of the first versions (S29)
     - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
     - `history_table`: whether closed versions are in a table of their own, `<name>_history` (S11)
+    - `history_columns`: whether that table has all values ("all"), or those that the versions of an entity have in
+      common only in the last version of an entity that no longer exists ("changing") (S11)
     - `sign_offs`: who approved the declaration, by role: `business`, `compliance`
     - `audit_retention_years`: for how many years the audit must be retained; no row of it is ever deleted
     - `product_card`: the address of the page that describes the dimension to its users
@@ -82,6 +84,7 @@ class Dimension:
     regulated: bool = False
     surrogate: str = HASH
     history_table: bool = False
+    history_columns: Literal["all", "changing"] = "all"
     single_scd_type: bool = False
     rapid_change_limit: float | None = None
     z_order: Literal["automatic", "always", "never"] = "automatic"
@@ -113,6 +116,7 @@ class Dimension:
         regulated: bool = False,
         surrogate: str = HASH,
         history_table: bool = False,
+        history_columns: Literal["all", "changing"] = "all",
         single_scd_type: bool = False,
         rapid_change_limit: float | None = None,
         z_order: Literal["automatic", "always", "never"] = "automatic",
@@ -133,8 +137,8 @@ class Dimension:
         set_frozen_fields(self, deleted_rows=deleted_rows, deleted_at=deleted_at)
         set_frozen_fields(self, owner=owner, description=description, group=group)
         set_frozen_fields(self, regulated=regulated, surrogate=surrogate, history_table=history_table)
+        set_frozen_fields(self, history_columns=history_columns, z_order=z_order)
         set_frozen_fields(self, single_scd_type=single_scd_type, rapid_change_limit=rapid_change_limit)
-        set_frozen_fields(self, z_order=z_order)
         set_frozen_fields(self, sign_offs=frozen_mapping(sign_offs), audit_retention_years=audit_retention_years)
         set_frozen_fields(self, product_card=product_card, expected_values=frozen_mapping(expected_values))
         set_frozen_fields(self, table_properties=property_texts(table_properties))
@@ -155,6 +159,11 @@ class Dimension:
     def table_names(self) -> tuple[str, ...]:
         """The names of its tables, its own first; that of a history table only if it has one."""
         return table_names(self.name, has_history=self.history_table)
+
+    @property
+    def common_columns(self) -> tuple[str, ...]:
+        """The columns that have the same value in all versions of an entity."""
+        return tuple(column for attribute in self.attributes for column in attribute.common_columns)
 
     @property
     def has_windows(self) -> bool:

@@ -1,6 +1,8 @@
 """Versions in two tables: the current ones, and the closed ones in `<dimension>_history` (S11).
 
-Both tables have the columns of one table with all versions. Delta has no transaction over two tables, so a load commits
+Both tables have the columns of one table with all versions. With `history_columns: changing`, the history has the
+values that all versions of an entity have in common only in its last version (`history.last_versions`), and readers
+fill them in. Delta has no transaction over two tables, so a load commits
 to the history first; its commit of the dimension's table then records the commit of the history that belongs to it, as
 a high-water mark. Until then, readers ignore the newer commit of the history: no version is missing or read twice. A
 history that is ahead of the mark belongs to a load that is running or was killed; the next load rolls it back first.
@@ -8,35 +10,39 @@ history that is ahead of the mark belongs to a load that is running or was kille
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import CURRENT_FLAG
+from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
 from scd_pipeline.delta.schema import FORMAT, has_properties
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import Table, TableVersion
 from scd_pipeline.delta.upstream import is_other_table, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError
 from scd_pipeline.expressions import col, quote_name, to_comparable
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
+from scd_pipeline.history.last_versions import IS_LAST, without_common_values
 
 _REMOVED = f"s.{ACTION} = '{REMOVE}'"
 
 
 @dataclass(frozen=True, slots=True)
 class AllVersions(TableVersion):
-    """A dimension at its newest version; `rows` are all its versions.
+    """A dimension at its newest version; `rows` are all its versions, and `own_rows` those of its table alone.
 
     `history` is the last commit of its history table; None if the dimension records no commit of one.
     """
 
+    own_rows: DataFrame
     history: PipelineCommit | None = None
 
 
@@ -72,11 +78,25 @@ def newest_versions(warehouse: Warehouse, name: str) -> AllVersions | None:
     if newest is None:
         return None
     if not _records_history(newest.commit):
-        return AllVersions(newest.commit, newest.rows)
+        return AllVersions(newest.commit, newest.rows, newest.rows)
     table = warehouse.table(name + HISTORY_SUFFIX)
     history = table.last_commit_or_zero()
     closed = table.read(_recorded_version(warehouse, newest.commit, history))
-    return AllVersions(newest.commit, newest.rows.union(_with_columns(closed, newest.rows)), history)
+    rows = newest.rows.union(_with_columns(closed, newest.rows))
+    common = _common_values(warehouse, name, rows.columns)
+    rows = rows.withColumns({column: F.expr(value) for column, value in common.items()}) if common else rows
+    return AllVersions(newest.commit, rows, newest.rows, history)
+
+
+def _common_values(warehouse: Warehouse, name: str, columns: Sequence[str]) -> dict[str, str]:
+    """Return the SQL expression, over all versions, of each column of which the history lacks the values."""
+    stored = StoredDeclaration.from_properties(warehouse.table(name).properties())
+    if stored is None or stored.history_columns == "all":
+        return {}
+    keys = ", ".join(map(quote_name, stored.key_names))
+    start = quote_name(stored.generated.required_name(EFFECTIVE_FROM))
+    common = stored.common_columns(columns)
+    return {each: f"max_by({quote_name(each)}, {start}) OVER (PARTITION BY {keys})" for each in common}
 
 
 def _records_history(commit: PipelineCommit) -> bool:
@@ -112,12 +132,18 @@ def versions_query(warehouse: Warehouse, name: str) -> str:
     Raises:
         HighWaterMarkError: The history table was lost or replaced.
     """
-    columns = ", ".join(quote_name(column) for column in warehouse.table(name).columns())
+    names = list(warehouse.table(name).columns())
+    columns = ", ".join(map(quote_name, names))
     queries = [
         f"SELECT {columns} FROM {warehouse.table(each).identifier} VERSION AS OF {version}"
         for each, version in table_versions(warehouse, name).items()
     ]
-    return f"({' UNION ALL '.join(queries)})"
+    rows = f"({' UNION ALL '.join(queries)})"
+    common = _common_values(warehouse, name, names)
+    if not common:
+        return rows
+    values = [f"{common.get(each, quote_name(each))} AS {quote_name(each)}" for each in names]
+    return f"(SELECT {', '.join(values)} FROM {rows})"
 
 
 def table_versions(warehouse: Warehouse, name: str) -> dict[str, int]:
@@ -160,12 +186,12 @@ def write_versions(
     before = last_of_history
     if before.number != last.applied(history.name).commit:
         before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
-    closed = to_stored_columns(_actions_of_history(actions), dimension)
+    closed = to_stored_columns(without_common_values(_actions_of_history(actions), dimension), dimension)
     following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
     done = _write(history, closed, following, dimension, is_new=kinds <= {OPEN, CLOSE}) or before
     mark = table_mark(done) if done.number else {}
     commit = replace(commit, high_water_marks={**commit.high_water_marks, **mark})
-    current = to_stored_columns(_actions_of_current(actions), dimension)
+    current = to_stored_columns(_actions_of_current(actions).drop(IS_LAST), dimension)
     return _write(table, current, commit, dimension, is_new=kinds == {OPEN}) or table.commit_empty(commit)
 
 

@@ -37,6 +37,7 @@ _UNCHANGEABLE_OPTIONS = (
     "existence_source",
     "column_names",
     "history_table",
+    "history_columns",
     "change_types",
 )
 _TYPES_WITH_STATISTICS = frozenset(

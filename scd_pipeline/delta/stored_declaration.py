@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from scd_pipeline.declaration import Attribute, Dimension
+from scd_pipeline.declaration.attribute import Previous, Untracked
 from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns
 
 _PROPERTY = "scd_pipeline.declaration"
@@ -20,14 +21,21 @@ class StoredAttribute:
 
     scd: int
     type: str
-    previous: bool | str
+    previous: bool | Previous
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
-    untracked: str | None = None
+    untracked: Untracked | None = None
 
     @property
     def opens_versions(self) -> bool:
         """Whether a new value opens a version."""
         return Attribute(self.scd).opens_versions
+
+    def common_columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns of the attribute, under this name, that all versions of an entity have in common."""
+        attribute = Attribute(
+            self.scd, name=name, previous=self.previous, untracked=self.untracked, column_names=self.column_names
+        )
+        return attribute.common_columns
 
     def to_list(self) -> list[Any]:
         """Return the fields as JSON stores them."""
@@ -59,6 +67,7 @@ class StoredDeclaration:
     existence_source: str
     column_names: Mapping[str, ColumnName] = field(default_factory=dict)
     history_table: bool = False
+    history_columns: str = "all"
     change_types: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -66,6 +75,13 @@ class StoredDeclaration:
         """How the table has the generated columns."""
         has_windows = any(attribute.opens_versions for attribute in self.attributes.values())
         return GeneratedColumns(self.column_names, self.open_end, has_windows)
+
+    def common_columns(self, existing: Collection[str]) -> list[str]:
+        """Return the existing columns that all versions of an entity have in common, under any of their names."""
+        names = [(name, attribute) for name, attribute in self.attributes.items()]
+        names += [(former, self.attributes[name]) for former, name in self.former_names.items()]
+        columns = [column for name, attribute in names for column in attribute.common_columns(name)]
+        return [column for column in columns if column in existing]
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -92,6 +108,7 @@ class StoredDeclaration:
             existence_source=dimension.existence_source.name,
             column_names=dict(dimension.generated.names),
             history_table=dimension.history_table,
+            history_columns=dimension.history_columns,
             change_types=dict(dimension.audit_labels),
         )
 
@@ -114,6 +131,8 @@ class StoredDeclaration:
         """Return the declaration as JSON; equal declarations have equal texts."""
         values = {name: getattr(self, name) for name in self.__slots__}
         values["attributes"] = {name: attribute.to_list() for name, attribute in self.attributes.items()}
+        if self.history_columns == "all":
+            del values["history_columns"]
         for added in ("column_names", "history_table", "change_types"):
             if not values[added]:
                 del values[added]

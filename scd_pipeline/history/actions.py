@@ -9,6 +9,7 @@ from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.expressions import array_where, col, null_safe_equal, quote_name, to_comparable
+from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import dimension_columns, dimension_schema
 
 ACTION = "_action"
@@ -28,11 +29,11 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
 
     Args:
         before: The existing rows of the affected entities.
-        after: The rows that these entities should have.
+        after: The rows that these entities should have. If both have `_is_last` (`with_last_flag`), it is compared too.
         dimension: The declaration.
 
     Returns:
-        `_action` and the dimension's columns:
+        `_action`, the dimension's columns, and `_is_last` if the rows have it:
 
         - "open": a new key, with the new values;
         - "close": the version was current and no longer is, with the new values;
@@ -41,11 +42,14 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
         - "unchanged": no difference.
     """
     pairs = _pairs(before, after, dimension)
+    is_unchanged = _is_unchanged(dimension)
+    if IS_LAST in before.columns:
+        is_unchanged &= F.col("_old")[IS_LAST] == F.col("_new")[IS_LAST]
     action = (
         F.when(F.col("_old_key").isNull(), OPEN)
         .when(F.col("_new_key").isNull(), REMOVE)
         .when(_is_closed(dimension), CLOSE)
-        .when(~_is_unchanged(dimension), OVERWRITE)
+        .when(~is_unchanged, OVERWRITE)
         .otherwise(UNCHANGED)
     )
     row = F.coalesce(F.col("_new"), F.col("_old"))
@@ -89,7 +93,7 @@ def _pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *flags: Co
     `flags` are further columns of `before`.
     """
     key = quote_name(dimension.surrogate_key)
-    names = dimension_columns(dimension)
+    names = [*dimension_columns(dimension), *({IS_LAST} & set(before.columns))]
     old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"), *flags)
     new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
     return old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")

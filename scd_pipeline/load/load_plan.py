@@ -16,10 +16,11 @@ from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.history_table import set_history_properties
-from scd_pipeline.delta.schema import SchemaStep, declaration_properties, has_properties
+from scd_pipeline.delta.schema import CreateTable, SchemaStep, declaration_properties, has_properties
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.load.audit import StepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.rapid_changes import existing_entities
@@ -108,7 +109,8 @@ class LoadPlan:
     def prepare(self, warehouse: Warehouse) -> None:
         """Execute the schema steps, and set the declared properties of the tables and those with its declaration.
 
-        Both change metadata only. A killed load may have executed its steps without storing the declaration.
+        Both change metadata only. The declaration is stored before columns get other names, because readers of a table
+        that a killed load has altered find a column by its present and its former names.
 
         Raises:
             ConflictError: Another writer changed the table first.
@@ -116,15 +118,19 @@ class LoadPlan:
         """
         if not (self.batches or self.has_actions):
             return
-        for step in self.schema_steps:
+        created = [step for step in self.schema_steps if isinstance(step, CreateTable)]
+        altered = [step for step in self.schema_steps if not isinstance(step, CreateTable)]
+        for step in created:
             execute(step, warehouse)
         table, expected = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
-        properties = table.properties() if self.schema_steps else self.properties
+        properties = table.properties() if created else self.properties
         if self.dimension.history_table and self.dimension.table_properties:
             # Not only if the dimension's table lacks them: it can have had them before the history table.
             set_history_properties(warehouse, self.dimension)
         if not has_properties(properties, expected):
             table.set_properties(expected)
+        for alteration in altered:
+            execute(alteration, warehouse)
 
     def explain(self) -> str:
         """Return the plan as text: schema steps, the result of each delivery, and the number of row actions."""
@@ -139,7 +145,7 @@ class LoadPlan:
         """Return some of the rows that change, with their row action, without personal attributes (S31)."""
         personal = [a for a in self.dimension.attributes if a.personal]
         hidden = [name for a in personal for name in (a.name, a.current_column, a.previous_column) if name]
-        return self.actions.drop(*hidden).limit(limit)
+        return self.actions.drop(IS_LAST, *hidden).limit(limit)
 
     def bad_rows(self) -> DataFrame:
         """Return the bad rows of all deliveries that were read, also of rejected ones.

@@ -30,6 +30,7 @@ from scd_pipeline.history.actions import ACTION, ACTIONS, OPEN, REMOVE, UNCHANGE
 from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.last_versions import with_last_flag
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, unnamed_violations, violations
@@ -145,7 +146,8 @@ def plan_row_actions(
             after = checkpoint(extension.add_columns(rows))
     elif is_computed:
         after = checkpoint(after)
-    extended, compared = after, compare_rows(before, after, dimension)
+    extended = after
+    compared = compare_rows(with_last_flag(before, dimension), with_last_flag(after, dimension), dimension)
     # Without stored rows, the computed rows are those to open.
     counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
     counted = _counted(compared, key_columns, counting)

@@ -34,6 +34,7 @@ class StoredState:
         commit: The last commit of the table, number 0 if it does not exist.
         columns: The types of the table's columns by name; empty if it does not exist.
         rows: The rows of the table, and the closed versions of its history table; None if it does not exist.
+        newest_rows: The rows of the table alone, which has the current versions.
         history_commit: The last commit of its history table, number 0 if that does not exist.
         history_columns: The columns of its history table; none if that does not exist.
         log: The change log.
@@ -47,6 +48,7 @@ class StoredState:
     commit: PipelineCommit
     columns: Mapping[str, str]
     rows: DataFrame | None
+    newest_rows: DataFrame | None
     history_commit: PipelineCommit
     history_columns: Collection[str]
     log: ChangeLog
@@ -99,6 +101,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         commit=commit,
         columns=newest.columns() if newest else {},
         rows=newest.rows if newest else None,
+        newest_rows=newest.own_rows if newest else None,
         history_commit=history_commit,
         history_columns=history.columns() if dimension.history_table else (),
         log=log,

@@ -37,6 +37,7 @@ from scd_pipeline.history.actions import (
     differing_pairs,
 )
 from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.last_versions import with_last_flag, without_common_values
 from scd_pipeline.history.schema import dimension_columns, stored_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.history.transitions import CHANGED_COLUMNS
@@ -168,7 +169,8 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
     expected = checkpoint(_expected_rows(warehouse, log))
     pairs = []
     for name, condition in names.items():
-        rows, expected_rows = _stored_rows(existing[name].rows, log.dimension), expected.where(condition)
+        rows = _stored_rows(existing[name].rows, log.dimension)
+        expected_rows = without_common_values(expected.where(condition), log.dimension)
         if name == dimension.name:
             expected_rows = expected_rows.unionByName(_reserved_rows(warehouse, rows, log.dimension))
         differing = differing_pairs(rows, expected_rows, log.dimension, is_stale=F.col(_IS_STALE))
@@ -220,12 +222,12 @@ def _tables(dimension: Dimension) -> dict[str, Column]:
 
 
 def _expected_rows(warehouse: Warehouse, log: ChangeLog) -> DataFrame:
-    """Return the rows that the whole change log gives."""
+    """Return the rows that the whole change log gives, with what `with_last_flag` adds."""
     batches = log.batches()
     records = records_in_effect(log.rows(), batches).drop(COMMIT)
     is_row_timed = any(batch.row_times for batch in batches)
     rows = build_timeline(records, log.dimension, row_timed=is_row_timed, key_hash=warehouse.key_hash)
-    return rows.select(*[col(name) for name in dimension_columns(log.dimension)])
+    return with_last_flag(rows.select(*[col(name) for name in dimension_columns(log.dimension)]), log.dimension)
 
 
 def _action() -> Column:

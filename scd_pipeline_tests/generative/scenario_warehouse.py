@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 from pyspark.sql import DataFrame, SparkSession
@@ -69,15 +69,15 @@ class ScenarioWarehouse:
     """An empty warehouse in `folder`, and the worlds of one shape to be loaded into it.
 
     `files` holds their deliveries; grounds of the same worlds may share it. `done` are the results of the loads;
-    `repeats` pairs a load with the next one, of the same deliveries. With `history_table`, the closed versions are in a
-    table of their own, if the dimension has windows.
+    `repeats` pairs a load with the next one, of the same deliveries. With `history_columns`, the closed versions are in
+    a table of their own, if the dimension has windows.
     """
 
     spark: SparkSession
     folder: Path
     worlds: Sequence[World]
     files: Path
-    history_table: bool = False
+    history_columns: Literal["all", "changing"] | None = None
     done: list[LoadResult] = field(default_factory=list)
     repeats: list[tuple[LoadResult, LoadResult]] = field(default_factory=list)
 
@@ -95,7 +95,10 @@ class ScenarioWarehouse:
 
     def _declared(self, dim: o.Dim) -> Dimension:
         declared = declaration(self.shape, dim)
-        return replace(declared, history_table=self.history_table and declared.has_windows)
+        if self.history_columns is None or not declared.has_windows:
+            return declared
+        columns = self.history_columns if declared.common_columns else "all"
+        return replace(declared, history_table=True, history_columns=columns)
 
     def load(self, way: Way) -> None:
         """Load the worlds, first under their first declaration, then under the final one."""
@@ -152,13 +155,17 @@ class Site:
 
     @contextlib.contextmanager
     def open(
-        self, worlds: Sequence[World], files: Path | None = None, *, history_table: bool = False
+        self,
+        worlds: Sequence[World],
+        files: Path | None = None,
+        *,
+        history_columns: Literal["all", "changing"] | None = None,
     ) -> Iterator[ScenarioWarehouse]:
         """A new opened, whose folder is removed at the end; deliveries in `files` stay."""
         self.used += 1
         folder = self.folder / f"ground_{self.used}"
         try:
-            opened = ScenarioWarehouse(self.spark, folder, worlds, files or folder / "landing", history_table)
+            opened = ScenarioWarehouse(self.spark, folder, worlds, files or folder / "landing", history_columns)
             opened.warehouse.capabilities = self.warehouse.capabilities
             with several_partitions(self.spark):
                 yield opened

@@ -6,6 +6,7 @@ The worlds of one shape share their loads; each world has its own keys. `soak.py
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -46,12 +47,15 @@ def test_any_order_agrees_with_the_oracle(site: Site, shape: w.Shape, way: Way) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("columns", ["all", "changing"])
 @pytest.mark.parametrize("way", [PASS, ORDER], ids=lambda way: way.name)
 @pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
-def test_two_tables_agree_with_the_oracle(site: Site, shape: w.Shape, way: Way) -> None:
+def test_two_tables_agree_with_the_oracle(
+    site: Site, shape: w.Shape, way: Way, columns: Literal["all", "changing"]
+) -> None:
     """S11: the current versions in one table and the closed ones in another are the rows of one table."""
     worlds = w.worlds_of(shape, range(SEED, SEED + QUICK))
-    with site.open(worlds, history_table=True) as opened:
+    with site.open(worlds, history_columns=columns) as opened:
         opened.load(way)
         assert not differences(opened, expected(worlds))
 

@@ -200,6 +200,8 @@ RULES: dict[str, Rule] = {
             "Both tables have the columns of a type 2 table.",
             "A load commits to the history first. The commit of the dimension then names the commit of the history "
             "that belongs to it, so that no reader sees a version twice or not at all.",
+            "With `history_columns: changing`, the history has values that all versions of an entity have in common "
+            "only in the last version of an entity that no longer exists; readers fill them in.",
             "The next load rolls back what a killed load has left in the history.",
         ),
     ),

@@ -112,6 +112,14 @@ SNAPSHOT | attributes: | open_end: 9999-12-31T00:00:00+02:00\nattributes:
 FLAT | attributes: | history_table: true\nattributes:
 5 | history_table | NOT_APPLICABLE
 
+# history columns
+SNAPSHOT | attributes: | history_table: true\nhistory_columns: some\nattributes:
+7 | history_columns | NOT_ALLOWED
+
+# history columns without a history table
+SNAPSHOT | attributes: | history_columns: changing\nattributes:
+6 | history_columns | NOT_APPLICABLE
+
 # begin late
 SNAPSHOT | attributes: | <a late beginning>\nattributes:
 6 | begin.at | TIME_ORDER

@@ -391,6 +391,18 @@ def _check_history_table(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("NOT_APPLICABLE", "history_table", problem, "remove it")
 
 
+def _check_history_columns(errors: ErrorCollector, draft: Dimension) -> None:
+    errors.choice("history_columns", draft.history_columns, ("all", "changing"))
+    if draft.history_columns != "changing" or errors.has("history_columns"):
+        return
+    if not draft.history_table:
+        problem = "the dimension has no history table"
+        errors.add("NOT_APPLICABLE", "history_columns", problem, "add `history_table: true`, or remove it")
+    elif not errors.has("attributes") and not draft.common_columns:
+        problem = "every attribute can have another value in each version"
+        errors.add("NOT_APPLICABLE", "history_columns", problem, "remove it")
+
+
 def _check_regulated(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each value of a regulated attribute stays in the history."""
     for attribute in draft.attributes:
@@ -496,6 +508,7 @@ _CHECKS: tuple[Callable[[ErrorCollector, Any], None], ...] = (
     _check_change_types,
     _check_surrogate,
     _check_history_table,
+    _check_history_columns,
     _check_regulated,
     _check_single_type,
     _check_rapid_change_limit,

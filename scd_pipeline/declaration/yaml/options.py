@@ -124,6 +124,7 @@ DIMENSION: Options = {
     "z_order": Kind.TEXT,
     "surrogate": Kind.TEXT,
     "history_table": Kind.FLAG,
+    "history_columns": Kind.TEXT,
     "column_names": Kind.SECTION,
     "change_types": Kind.SECTION,
     "begin": Kind.SECTION,

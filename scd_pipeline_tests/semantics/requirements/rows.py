@@ -110,8 +110,8 @@ ROWS: dict[str, Row] = {
     "F36": Row("Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged."),
     "F37": Row("A reader of two tables never sees a version twice or not at all."),
     "F38": Row(
-        "The history of two tables has changed columns only, and properties of its own.",
-        "The history has the columns that do not change as well.",
+        "Of 50 columns, the history of two tables can have only the values of the 5 that change. It has properties "
+        "of its own."
     ),
     "F39": Row("A query as of a time of two tables has the same result as of one."),
     "F40": Row(

@@ -1,0 +1,44 @@
+"""Values that all versions of an entity have in common, stored only in its last version (S11).
+
+The last version is the current one, or the latest closed one of an entity that no longer exists.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from scd_pipeline.columns import EFFECTIVE_FROM
+from scd_pipeline.declaration import Dimension
+from scd_pipeline.expressions import col
+
+IS_LAST = "_is_last"
+
+
+def with_last_flag(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Add `_is_last`, whether no version of the entity is later, if that decides which values are stored.
+
+    Args:
+        rows: All versions of some entities.
+        dimension: The declaration.
+    """
+    if dimension.history_columns == "all":
+        return rows
+    latest_first = Window.partitionBy(*[col(name) for name in dimension.key_names]).orderBy(F.desc(EFFECTIVE_FROM))
+    return rows.withColumn(IS_LAST, F.row_number().over(latest_first) == 1)
+
+
+def without_common_values(rows: DataFrame, dimension: Dimension) -> DataFrame:
+    """Replace the values that the versions of an entity have in common by NULL, except in its last version.
+
+    Args:
+        rows: Rows of the dimension, with what `with_last_flag` adds.
+        dimension: The declaration.
+
+    Returns:
+        The rows without `_is_last`.
+    """
+    if IS_LAST not in rows.columns:
+        return rows
+    values = {name: F.when(F.col(IS_LAST), col(name)) for name in dimension.common_columns}
+    return rows.withColumns(values).drop(IS_LAST)
