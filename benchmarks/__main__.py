@@ -16,7 +16,7 @@ from benchmarks.catalog import WORK
 from benchmarks.commands import are_measured, run_commands
 from benchmarks.contestants.registry import CONTESTANTS
 from benchmarks.layouts import Bench
-from benchmarks.report import layout_table, seconds_table, stored_runs, table, write_report
+from benchmarks.report import layout_table, seconds_table, stored_runs, table, write_layout_report, write_report
 from benchmarks.results import append_result, read_results
 from benchmarks.runner import Runner
 from benchmarks.session import environment, start_session
@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     layouts.set_defaults(command=_layouts)
     layouts.add_argument("--size", type=_number, action="append", help="number of versions; repeatable [1, 5, 20 M]")
     layouts.add_argument("--rounds", type=int, default=3, help="number of measured rounds [3]")
+    layouts.add_argument("--report", type=Path, help="folder of the report, such as benchmarks/results [none]")
 
     full = commands.add_parser("full", parents=[shared], help="run everything, or go on with a run that was ended")
     full.set_defaults(command=_full)
@@ -138,8 +139,11 @@ def _layouts(options: argparse.Namespace) -> None:
             Bench(spark, folder, results, size, _report).run(options.rounds)
     finally:
         spark.stop()
-    print(layout_table(read_results(results)))
+    measured = read_results(results)
+    print(layout_table(measured))
     print(f"results: {results}")
+    if options.report:
+        write_layout_report(measured, environment(cores=options.cores, memory=options.memory), options.report)
 
 
 def _full(options: argparse.Namespace) -> None:

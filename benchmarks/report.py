@@ -43,17 +43,27 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
     }
     (folder / _JSON).write_text(json.dumps(content, indent=1) + "\n")
     plots = draw_plots(summaries, folder)
-    machine = "\n".join(f"- {name}: {value}" for name, value in environment.items())
     pictures = "\n".join(f"![{plot.stem}]({plot.name})" for plot in plots)
     parts = (
         "# Results of the benchmark",
-        machine,
+        _machine(environment),
         ratio_table(results),
         seconds_table(results),
         table(results),
         pictures,
     )
     (folder / "report.md").write_text("\n\n".join(parts) + "\n")
+
+
+def write_layout_report(results: Sequence[Result], environment: Mapping[str, str], folder: Path) -> None:
+    """Write `layouts.md` into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = ("# Table layouts of a dimension", _machine(environment), layout_table(results))
+    (folder / "layouts.md").write_text("\n\n".join(parts) + "\n")
+
+
+def _machine(environment: Mapping[str, str]) -> str:
+    return "\n".join(f"- {name}: {value}" for name, value in environment.items())
 
 
 def table(results: Sequence[Result]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import scd_pipeline_tests
 from scd_pipeline_tests.semantics.listed_tests import ListedTest, tests_with_mark
-from scd_pipeline_tests.semantics.requirements.rows import INTRODUCTION, NOT_BUILT, ROWS, SECTIONS
+from scd_pipeline_tests.semantics.requirements.rows import INTRODUCTION, ROWS, SECTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "requirements.md"
 
@@ -28,25 +28,17 @@ def _source(module: str) -> str:
 def render_page() -> str:
     """The text of the page."""
     tests = collect_tests()
-    parts = [INTRODUCTION.strip(), _summary()]
+    parts = [INTRODUCTION.strip()]
     for section, numbers in SECTIONS.items():
         parts += [f"## {section}", _table(numbers, tests)]
     return "\n\n".join(parts) + "\n"
 
 
-def _summary() -> str:
-    missing = [number for number, row in ROWS.items() if row.missing == NOT_BUILT]
-    partial = [number for number, row in ROWS.items() if row.missing and row.missing != NOT_BUILT]
-    return f"**Not built yet:** {', '.join(missing)}. **Built in part:** {', '.join(partial)}."
-
-
 def _table(numbers: tuple[str, ...], tests: list[ListedTest]) -> str:
     lines = ["| row | requirement | tests |", "| --- | --- | --- |"]
     for number in numbers:
-        row = ROWS[number]
-        text = f"{row.text} *{row.missing}*" if row.missing else row.text
         links = "<br>".join(f"[{test.title}]({test.file})" for test in tests if number in test.numbers)
-        lines.append(f"| {number} | {_cell(text)} | {links} |")
+        lines.append(f"| {number} | {_cell(ROWS[number])} | {links} |")
     return "\n".join(lines)
 
 

@@ -1,11 +1,6 @@
-"""The requirements of the reference warehouses, from which docs/requirements.md is generated.
-
-`missing` is what is not built of a row; a row without tests has one.
-"""
+"""The requirements of the reference warehouses, from which docs/requirements.md is generated."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 INTRODUCTION = """
 # Requirements
@@ -15,19 +10,9 @@ it. The [rules](semantics.md) say how the tables behave in general; a row here i
 in [Declaration](reference/declaration.md).
 
 This page is generated from `scd_pipeline_tests/semantics/requirements` by `make docs`; a test fails when it is stale,
-when a row has neither a test nor a note of what is missing, or when one test claims more than three rows.
+when a row has no test, or when one test claims more than three rows.
 """
 
-
-@dataclass(frozen=True)
-class Row:
-    """A requirement: its text, and what is not built of it."""
-
-    text: str
-    missing: str = ""
-
-
-NOT_BUILT = "Not built."
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Tables": tuple(f"F{number}" for number in range(1, 12)),
@@ -39,173 +24,167 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Options": tuple(f"X{number}" for number in range(1, 24)),
 }
 
-ROWS: dict[str, Row] = {
-    "F1": Row(
+ROWS: dict[str, str] = {
+    "F1": (
         "`dim_country` has type 1: `country_key` BIGINT, `country_code`, `country_name`, `region`, `last_updated`. The "
-        "code is NULL in the row of the unknown member alone, because each other value could be that of a country.",
+        "code is NULL in the row of the unknown member alone, because each other value could be that of a country."
     ),
-    "F2": Row(
+    "F2": (
         "`dim_player` has type 2 (`tier`, `home_property`, `risk_score` INT) and type 1 (`email`, `phone`): "
         "`player_key` BIGINT, validity window, `current_flag`, `version` INT, reason and source of the change, and a "
-        "hash `_hash`; the table properties for optimized writes, compaction and Delta's change data feed are true.",
+        "hash `_hash`; the table properties for optimized writes, compaction and Delta's change data feed are true."
     ),
-    "F3": Row("One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` and `marketing_consent` too."),
-    "F4": Row(
-        "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`.",
-    ),
-    "F5": Row(
+    "F3": "One row of `dim_player` has types 0, 1, 2 and 3: `birth_date` and `marketing_consent` too.",
+    "F4": "`dim_account` has type 3: `account_manager`, `previous_manager`, `manager_change_ts`, `last_updated`.",
+    "F5": (
         "`dim_machine` in two tables: current rows, and closed versions in `dim_machine_history`. Both have the "
-        "columns of a table of type 2, because together they are its rows.",
+        "columns of a table of type 2, because together they are its rows."
     ),
-    "F6": Row("One line of the declaration changes `dim_machine` from two tables to one of type 2."),
-    "F7": Row(
+    "F6": "One line of the declaration changes `dim_machine` from two tables to one of type 2.",
+    "F7": (
         "`dim_program` has type 6 without a column of the latest value, with the previous one in "
-        "`previous_eligibility_threshold`, and type 1 in `current_program_name`.",
+        "`previous_eligibility_threshold`, and type 1 in `current_program_name`."
     ),
-    "F8": Row("A grant recipient debarred on 2024-03-01 was active on 2024-02-29."),
-    "F9": Row("`dim_compliance_threshold` is regulated: only types that keep every value are accepted."),
-    "F10": Row(
+    "F8": "A grant recipient debarred on 2024-03-01 was active on 2024-02-29.",
+    "F9": "`dim_compliance_threshold` is regulated: only types that keep every value are accepted.",
+    "F10": (
         "The audit has a row for each transition, with the keys before and after, the changed columns, lossless old "
-        "and new values, business time, actor, reason, delivery and correlation id.",
+        "and new values, business time, actor, reason, delivery and correlation id."
     ),
-    "F11": Row(
+    "F11": (
         "Facts: `fct_slot_play` with `coin_in`, `coin_out` and the key of the player, and `fct_cash_transactions`; "
-        "`scd init` adds the remaining columns of a source.",
+        "`scd init` adds the remaining columns of a source."
     ),
-    "F12": Row("Type 0: 1990-01-01 stays when 1991-02-02 arrives, which is audited; a first NULL is filled once."),
-    "F13": Row("Type 1: DE/Germany/Europe becomes EU in the same row; another country keeps its `last_updated`."),
-    "F14": Row("NULL to EU and EU to NULL are changes of types 1 and 3, and of two tables."),
-    "F15": Row("The same delivery again makes no commit of any table."),
-    "F16": Row("A fact of an old version shows a later correction of a type 1 attribute."),
-    "F17": Row("Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts."),
-    "F18": Row("A new email address opens no version, and is in the Bronze and in the Silver version."),
-    "F19": Row(
+    "F12": "Type 0: 1990-01-01 stays when 1991-02-02 arrives, which is audited; a first NULL is filled once.",
+    "F13": "Type 1: DE/Germany/Europe becomes EU in the same row; another country keeps its `last_updated`.",
+    "F14": "NULL to EU and EU to NULL are changes of types 1 and 3, and of two tables.",
+    "F15": "The same delivery again makes no commit of any table.",
+    "F16": "A fact of an old version shows a later correction of a type 1 attribute.",
+    "F17": "Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts.",
+    "F18": "A new email address opens no version, and is in the Bronze and in the Silver version.",
+    "F19": (
         "A delete at 2024-09-01 closes the Silver version for the reason `deleted_in_source`; 2024-08-01 still finds "
-        "it, with the reason of its opening.",
+        "it, with the reason of its opening."
     ),
-    "F20": Row("A return at 2024-11-01 opens version 3 with a new key, after a gap from 2024-09-01."),
-    "F21": Row(
-        "A late Gold at 2024-03-01 splits the Bronze version; a late Silver at 2024-05-01 moves the start of Silver.",
+    "F20": "A return at 2024-11-01 opens version 3 with a new key, after a gap from 2024-09-01.",
+    "F21": (
+        "A late Gold at 2024-03-01 splits the Bronze version; a late Silver at 2024-05-01 moves the start of Silver."
     ),
-    "F22": Row(
+    "F22": (
         "The hash covers the attributes that open versions: NULL differs from the empty text and from 0, and "
-        "('a|b', 'c') from ('a', 'b|c').",
+        "('a|b', 'c') from ('a', 'b|c')."
     ),
-    "F23": Row("A version is current exactly if its `effective_to` is the open end, which is not NULL by default."),
-    "F24": Row("Versions are numbered from 1, in order of time, without holes."),
-    "F25": Row("A change has the reason `source_load`, or the one of its delivery or row: tier_upgrade, source_drift."),
-    "F26": Row("No reader ever sees no or two current versions of an existing entity: both rows are in one commit."),
-    "F27": Row("Several changes of a player in one batch are versions; different ones of one time are rejected."),
-    "F28": Row("A check finds entities with two current versions, after each run and daily."),
-    "F29": Row("The causes of duplicates: two writers, the restart of a failed run, SQL by hand."),
-    "F30": Row(
+    "F23": "A version is current exactly if its `effective_to` is the open end, which is not NULL by default.",
+    "F24": "Versions are numbered from 1, in order of time, without holes.",
+    "F25": "A change has the reason `source_load`, or the one of its delivery or row: tier_upgrade, source_drift.",
+    "F26": "No reader ever sees no or two current versions of an existing entity: both rows are in one commit.",
+    "F27": "Several changes of a player in one batch are versions; different ones of one time are rejected.",
+    "F28": "A check finds entities with two current versions, after each run and daily.",
+    "F29": "The causes of duplicates: two writers, the restart of a failed run, SQL by hand.",
+    "F30": (
         "A command repairs a table from its log, in one commit, audited, with a dry run; without a log it keeps the "
         "version with the latest `effective_from` and closes the others."
     ),
-    "F31": Row("Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected."),
-    "F32": Row("Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps."),
-    "F33": Row("A surrogate key never identifies another version: not after a return, a rebuild or a late change."),
-    "F34": Row("Type 3: manager m3 since t3 with the previous manager m2, in one row."),
-    "F35": Row("The first manager m1 is in no row any more, but in the audit."),
-    "F36": Row("Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged."),
-    "F37": Row("A reader of two tables never sees a version twice or not at all."),
-    "F38": Row(
+    "F31": "Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected.",
+    "F32": "Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps.",
+    "F33": "A surrogate key never identifies another version: not after a return, a rebuild or a late change.",
+    "F34": "Type 3: manager m3 since t3 with the previous manager m2, in one row.",
+    "F35": "The first manager m1 is in no row any more, but in the audit.",
+    "F36": "Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged.",
+    "F37": "A reader of two tables never sees a version twice or not at all.",
+    "F38": (
         "Of 50 columns, the history of two tables can have only the values of the 5 that change. It has properties "
         "of its own."
     ),
-    "F39": Row("A query as of a time of two tables has the same result as of one."),
-    "F40": Row(
+    "F39": "A query as of a time of two tables has the same result as of one.",
+    "F40": (
         "Type 6: versions 100/5000, 150/5000 and 150/6000 with previous thresholds NULL, 100 and 150; a new name is in "
         "all of them and opens none."
     ),
-    "F41": Row("A name and a threshold that change together are in one commit, which rewrites no other program."),
-    "F42": Row("A player that a snapshot omits is closed, one that a feed omits is not."),
-    "F43": Row("Only declared columns are loaded; others are reported; old queries have the same results."),
-    "F44": Row("A query as of a time has the same result after OPTIMIZE and VACUUM: it needs no time travel."),
-    "F45": Row(
+    "F41": "A name and a threshold that change together are in one commit, which rewrites no other program.",
+    "F42": "A player that a snapshot omits is closed, one that a feed omits is not.",
+    "F43": "Only declared columns are loaded; others are reported; old queries have the same results.",
+    "F44": "A query as of a time has the same result after OPTIMIZE and VACUUM: it needs no time travel.",
+    "F45": (
         "V-Order, `delta.parquet.vorder.enabled`, is passed to the table. Only Microsoft Fabric has it; the checklist "
         "reports it as not applicable unless it is declared."
     ),
-    "F46": Row(
+    "F46": (
         "The layout depends on the size of the table, and only maintenance changes it: from 1 M rows on, Z-order by "
-        "the business key.",
-        "No table is partitioned, and the history of two tables is not arranged by year.",
+        "the business key. No table is partitioned: that was slower at each measured size."
     ),
-    "F47": Row(
-        "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit.",
-    ),
-    "F48": Row("VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected."),
-    "F49": Row("Two writers change one entity at the same time: both changes are versions, one of them is current."),
-    "F50": Row("After a write conflict, a load waits 1.0, 2.1, 4.2 and 8.3 seconds, with jitter, and tries again."),
-    "F51": Row("After five conflicts the run fails and has changed no table."),
-    "F52": Row(
+    "F47": "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit.",
+    "F48": "VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected.",
+    "F49": "Two writers change one entity at the same time: both changes are versions, one of them is current.",
+    "F50": "After a write conflict, a load waits 1.0, 2.1, 4.2 and 8.3 seconds, with jitter, and tries again.",
+    "F51": "After five conflicts the run fails and has changed no table.",
+    "F52": (
         "Several sources of a dimension have one change log and one writer; a commit by hand is found and repaired."
     ),
-    "F53": Row("A player who rises, changes the email address, leaves and returns has five transitions in the audit."),
-    "F54": Row("The audit is complete after a crash, and the same in any order of arrival."),
-    "F55": Row(
+    "F53": "A player who rises, changes the email address, leaves and returns has five transitions in the audit.",
+    "F54": "The audit is complete after a crash, and the same in any order of arrival.",
+    "F55": (
         "Delta rejects updates and deletes of the audit, from which the past can be rebuilt. Its retention is declared "
         "in years: 7 or 10."
     ),
-    "F56": Row("A play of 2019 shows the tier Bronze of that day, not the tier of today."),
-    "F57": Row("The last microsecond before 2024-06-01 belongs to version 1, the first one of that day to version 2."),
-    "F58": Row("A join as of event time keeps the number of facts; one without a version has the key -1."),
-    "F59": Row("A join by stored keys equals a join as of event time, row for row."),
-    "F60": Row("A dimension that was dropped and rebuilt from its log has the keys that its facts have stored."),
-    "F61": Row("A late fact gets the version of its event time; a late change re-keys the facts of the moved window."),
-    "F62": Row("The threshold in force decides: 10,000 on 2026-12-31, 12,000 from 2027-01-01."),
-    "F63": Row("Type 5 is rejected; types 1 and 3 are rejected for a regulated attribute."),
-    "F64": Row(
+    "F56": "A play of 2019 shows the tier Bronze of that day, not the tier of today.",
+    "F57": "The last microsecond before 2024-06-01 belongs to version 1, the first one of that day to version 2.",
+    "F58": "A join as of event time keeps the number of facts; one without a version has the key -1.",
+    "F59": "A join by stored keys equals a join as of event time, row for row.",
+    "F60": "A dimension that was dropped and rebuilt from its log has the keys that its facts have stored.",
+    "F61": "A late fact gets the version of its event time; a late change re-keys the facts of the moved window.",
+    "F62": "The threshold in force decides: 10,000 on 2026-12-31, 12,000 from 2027-01-01.",
+    "F63": "Type 5 is rejected; types 1 and 3 are rejected for a regulated attribute.",
+    "F64": (
         "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
-        "set has later values, two pipelines differ, the table grows without changes.",
+        "set has later values, two pipelines differ, the table grows without changes."
     ),
-    "F65": Row("Anti-patterns that other rows exclude: F23, F26, F33, F44, F48, F50, F56."),
-    "F66": Row("A version always has a key of its own."),
-    "F67": Row("A table with windows never loses rows of deleted entities; a DELETE by hand is found."),
-    "F68": Row("A load reports an attribute that re-versions more than a declared share of the entities."),
-    "F69": Row("A declaration in which all attributes have one type is reported."),
-    "F70": Row("There is no dimension without an audit."),
-    "F71": Row("A small dimension partitioned by date is reported: no table is partitioned."),
-    "F72": Row(
+    "F65": "Anti-patterns that other rows exclude: F23, F26, F33, F44, F48, F50, F56.",
+    "F66": "A version always has a key of its own.",
+    "F67": "A table with windows never loses rows of deleted entities; a DELETE by hand is found.",
+    "F68": "A load reports an attribute that re-versions more than a declared share of the entities.",
+    "F69": "A declaration in which all attributes have one type is reported.",
+    "F70": "There is no dimension without an audit.",
+    "F71": "A small dimension partitioned by date is reported: no table is partitioned.",
+    "F72": (
         "Checklist, design: types documented, business sign-off, compliance sign-off, surrogate strategy, sentinel."
     ),
-    "F73": Row("Checklist, build: SCD2 columns, hash, retry, one owner, audit with actor and reason, deletes."),
-    "F74": Row(
+    "F73": "Checklist, build: SCD2 columns, hash, retry, one owner, audit with actor and reason, deletes.",
+    "F74": (
         "Checklist, performance: Z-order, OPTIMIZE weekly, retention of VACUUM, fitting partitions, V-Order (n/a)."
     ),
-    "F75": Row(
+    "F75": (
         "Checklist, quality: daily checks of duplicates, NULL ends and overlaps, late facts, an as-of query against a "
         "known KPI."
     ),
-    "F76": Row(
+    "F76": (
         "Checklist, operation: runbooks of duplicate repair and of backfill and rebuild, audit retention, alerts, link "
         "to the product card."
     ),
-    "X1": Row("The open end is 9999-12-31 23:59:59, NULL, or another time."),
-    "X2": Row("The current version has the flag `current_flag`, one of another name, or none."),
-    "X3": Row("The window has the columns `effective_from` and `effective_to`, or others."),
-    "X4": Row("The columns of type 3 have default names, or declared ones for each attribute."),
-    "X5": Row("Type 6 has a column `current_<name>`, or none; a type 1 attribute may have such a name."),
-    "X6": Row("The previous value of type 6 is that of the version before, or the last different one."),
-    "X7": Row("Business time comes from the row, from the delivery, or the delivery is rejected."),
-    "X8": Row("Surrogate keys are deterministic BIGINT."),
-    "X9": Row("The attributes of types 2 and 6 are compared; a hash of the source can be the only one."),
-    "X10": Row("A type 1 attribute has its latest value in every version, or keeps the one of the opening."),
-    "X11": Row("A snapshot closes what it omits, a feed does not, and a snapshot with a scope only in its scope."),
-    "X12": Row("A delete closes a version; a table without windows can remove the row instead."),
-    "X13": Row("A key that returns gets a new version, with a gap."),
-    "X14": Row("Several rows of one key in one batch become versions."),
-    "X15": Row("Rows of one time: the last or the first one wins, or they are rejected."),
-    "X16": Row("The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED, or new, changed and deleted."),
-    "X17": Row("A version names the delivery that opened it; the audit names the one that closed it."),
-    "X18": Row("Every column of a dimension comes from the deliveries and none from the clock."),
-    "X19": Row("A fact without a version has the key -1."),
-    "X20": Row("A column that is not declared is reported and not loaded."),
-    "X21": Row("A time without a zone is read in the declared zone, by default UTC."),
-    "X22": Row(
+    "X1": "The open end is 9999-12-31 23:59:59, NULL, or another time.",
+    "X2": "The current version has the flag `current_flag`, one of another name, or none.",
+    "X3": "The window has the columns `effective_from` and `effective_to`, or others.",
+    "X4": "The columns of type 3 have default names, or declared ones for each attribute.",
+    "X5": "Type 6 has a column `current_<name>`, or none; a type 1 attribute may have such a name.",
+    "X6": "The previous value of type 6 is that of the version before, or the last different one.",
+    "X7": "Business time comes from the row, from the delivery, or the delivery is rejected.",
+    "X8": "Surrogate keys are deterministic BIGINT.",
+    "X9": "The attributes of types 2 and 6 are compared; a hash of the source can be the only one.",
+    "X10": "A type 1 attribute has its latest value in every version, or keeps the one of the opening.",
+    "X11": "A snapshot closes what it omits, a feed does not, and a snapshot with a scope only in its scope.",
+    "X12": "A delete closes a version; a table without windows can remove the row instead.",
+    "X13": "A key that returns gets a new version, with a gap.",
+    "X14": "Several rows of one key in one batch become versions.",
+    "X15": "Rows of one time: the last or the first one wins, or they are rejected.",
+    "X16": "The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED, or new, changed and deleted.",
+    "X17": "A version names the delivery that opened it; the audit names the one that closed it.",
+    "X18": "Every column of a dimension comes from the deliveries and none from the clock.",
+    "X19": "A fact without a version has the key -1.",
+    "X20": "A column that is not declared is reported and not loaded.",
+    "X21": "A time without a zone is read in the declared zone, by default UTC.",
+    "X22": (
         "Type 7 is a query that applies timed changes up to a chosen time; in textbooks, a fact has keys for the value "
-        "then and the value now.",
-        "A log of UPDATE and DELETE statements in SQL is not a source.",
+        "then and the value now. A log of SQL statements is not a source: its changes are delivered as rows."
     ),
-    "X23": Row("`dim_machine` has two tables, or one of type 2, by `history_table`."),
+    "X23": "`dim_machine` has two tables, or one of type 2, by `history_table`.",
 }
