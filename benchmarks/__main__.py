@@ -20,7 +20,7 @@ from benchmarks.report import layout_table, seconds_table, stored_runs, table, w
 from benchmarks.results import append_result, read_results
 from benchmarks.runner import Runner
 from benchmarks.session import environment, start_session
-from benchmarks.suites import FULL, Step, quick
+from benchmarks.suites import FULL, Step, quick, warm_up
 
 FOLDER = Path("build/benchmark")
 REPORT = Path(__file__).parent / "results"
@@ -160,7 +160,7 @@ def _full(options: argparse.Namespace) -> None:
         described.parent.mkdir(parents=True, exist_ok=True)
         described.write_text(json.dumps(environment(cores=options.cores, memory=options.memory)))
         if any(runner.open_runs(step.entries(), step.rounds) for step in FULL):
-            for step in quick(WARM_UP_SIZE):
+            for step in warm_up(WARM_UP_SIZE):
                 runner.warm_up(step.entries(), 2)
         # The first round of all steps comes first: if the time is up, most is measured once.
         for rounds in range(1, max(step.rounds for step in FULL) + 1):

@@ -62,3 +62,8 @@ def quick(size: int) -> tuple[Step, ...]:
     """Return a few work items at one size, which show in minutes whether all contestants have equal rows."""
     work = (("a", size, 0), ("c", size, size // 40), ("h", size, 0), ("f", size // 5, 0))
     return (Step(work, 1, _IN_THE_SESSION),)
+
+
+def warm_up(size: int) -> tuple[Step, ...]:
+    """Return what runs before a full benchmark, so that code is compiled in the session and in the warm server."""
+    return (*quick(size), Step((("a", size, 0),), 1, ("scd_load",)))
