@@ -42,7 +42,7 @@ class AppliedState:
     """What a load compares snapshots with: a dimension that has applied its whole change log.
 
     Attributes:
-        rows: The stored rows of the dimension.
+        rows: The rows of the table that has the current versions.
         log_rows: The change records of the log.
         in_effect: The batches of the log that are in effect.
     """

@@ -1,11 +1,13 @@
 """Versions in two tables: the current ones, and the closed ones in `<dimension>_history` (S11).
 
-Both tables have the columns of one table with all versions. With `history_columns: changing`, the history has the
-values that all versions of an entity have in common only in its last version (`history.last_versions`), and readers
-fill them in. Delta has no transaction over two tables, so a load commits
-to the history first; its commit of the dimension's table then records the commit of the history that belongs to it, as
-a high-water mark. Until then, readers ignore the newer commit of the history: no version is missing or read twice. A
-history that is ahead of the mark belongs to a load that is running or was killed; the next load rolls it back first.
+Both tables have the columns of one table with all versions. With `history_columns: changing`, a value that all versions
+of an entity have in common is stored once: in its current version or, if the entity no longer exists, in its last
+closed one (`history.last_versions`). Readers fill in the others.
+
+Delta has no transaction over two tables, so a load commits to the history first; its commit of the dimension's table
+then records the commit of the history that belongs to it, as a high-water mark. Until then, readers ignore the newer
+commit of the history: no version is missing or read twice. A history that is ahead of the mark belongs to a load that
+is running or was killed; the next load rolls it back first.
 """
 
 from __future__ import annotations
@@ -63,10 +65,15 @@ def set_history_properties(warehouse: Warehouse, dimension: Dimension) -> None:
         table.set_properties(expected)
 
 
-def newest_versions(warehouse: Warehouse, name: str) -> AllVersions | None:
+def newest_versions(warehouse: Warehouse, name: str, stored: StoredDeclaration | None = None) -> AllVersions | None:
     """Return a dimension at its newest version, with the closed versions of its history table if it has one.
 
     For any other table this is `Table.newest`.
+
+    Args:
+        warehouse: The warehouse.
+        name: The table.
+        stored: The declaration that the dimension's table stores, if it was read already.
 
     Returns:
         The last commit of the dimension's table, and all versions; None if the table does not exist.
@@ -83,20 +90,25 @@ def newest_versions(warehouse: Warehouse, name: str) -> AllVersions | None:
     history = table.last_commit_or_zero()
     closed = table.read(_recorded_version(warehouse, newest.commit, history))
     rows = newest.rows.union(_with_columns(closed, newest.rows))
-    common = _common_values(warehouse, name, rows.columns)
+    stored = stored or StoredDeclaration.from_properties(warehouse.table(name).properties())
+    common = _common_values(stored, rows.columns)
     rows = rows.withColumns({column: F.expr(value) for column, value in common.items()}) if common else rows
     return AllVersions(newest.commit, rows, newest.rows, history)
 
 
-def _common_values(warehouse: Warehouse, name: str, columns: Sequence[str]) -> dict[str, str]:
-    """Return the SQL expression, over all versions, of each column of which the history lacks the values."""
-    stored = StoredDeclaration.from_properties(warehouse.table(name).properties())
+def _common_values(stored: StoredDeclaration | None, columns: Sequence[str]) -> dict[str, str]:
+    """Return the SQL expression, over all versions, of each column of which the history lacks values.
+
+    None if another program has dropped the columns that the expressions need, which a load reports.
+    """
     if stored is None or stored.history_columns == "all":
         return {}
+    start = stored.generated.required_name(EFFECTIVE_FROM)
+    if not {start, *stored.key_names} <= set(columns):
+        return {}
     keys = ", ".join(map(quote_name, stored.key_names))
-    start = quote_name(stored.generated.required_name(EFFECTIVE_FROM))
     common = stored.common_columns(columns)
-    return {each: f"max_by({quote_name(each)}, {start}) OVER (PARTITION BY {keys})" for each in common}
+    return {each: f"max_by({quote_name(each)}, {quote_name(start)}) OVER (PARTITION BY {keys})" for each in common}
 
 
 def _records_history(commit: PipelineCommit) -> bool:
@@ -139,7 +151,7 @@ def versions_query(warehouse: Warehouse, name: str) -> str:
         for each, version in table_versions(warehouse, name).items()
     ]
     rows = f"({' UNION ALL '.join(queries)})"
-    common = _common_values(warehouse, name, names)
+    common = _common_values(StoredDeclaration.from_properties(warehouse.table(name).properties()), names)
     if not common:
         return rows
     values = [f"{common.get(each, quote_name(each))} AS {quote_name(each)}" for each in names]

@@ -77,11 +77,18 @@ class StoredDeclaration:
         return GeneratedColumns(self.column_names, self.open_end, has_windows)
 
     def common_columns(self, existing: Collection[str]) -> list[str]:
-        """Return the existing columns that all versions of an entity have in common, under any of their names."""
-        names = [(name, attribute) for name, attribute in self.attributes.items()]
-        names += [(former, self.attributes[name]) for former, name in self.former_names.items()]
-        columns = [column for name, attribute in names for column in attribute.common_columns(name)]
-        return [column for column in columns if column in existing]
+        """Return the existing columns that all versions of an entity have in common.
+
+        A column that is not renamed yet has a former name.
+        """
+        columns = {name: attribute.common_columns(name) for name, attribute in self.attributes.items()}
+        renamed = [
+            (old, new)
+            for former, name in self.former_names.items()
+            for old, new in zip(self.attributes[name].common_columns(former), columns[name], strict=True)
+        ]
+        present = [column for names in columns.values() for column in names if column in existing]
+        return present + [old for old, new in renamed if new not in existing and old in existing]
 
     @property
     def key_names(self) -> tuple[str, ...]:

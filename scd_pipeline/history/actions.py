@@ -93,7 +93,7 @@ def _pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *flags: Co
     `flags` are further columns of `before`.
     """
     key = quote_name(dimension.surrogate_key)
-    names = [*dimension_columns(dimension), *({IS_LAST} & set(before.columns))]
+    names = [*dimension_columns(dimension), *([IS_LAST] if IS_LAST in before.columns else [])]
     old = before.select(F.col(key).alias("_old_key"), F.struct(*[col(n) for n in names]).alias("_old"), *flags)
     new = after.select(F.col(key).alias("_new_key"), F.struct(*[col(n) for n in names]).alias("_new"))
     return old.join(new, F.col("_old_key") == F.col("_new_key"), "full_outer")

@@ -1,6 +1,6 @@
-"""Values that all versions of an entity have in common, stored only in its last version (S11).
+"""Values that all versions of an entity have in common, stored once for each entity (S11).
 
-The last version is the current one, or the latest closed one of an entity that no longer exists.
+They are in its last version: the current one or, if the entity no longer exists, the last closed one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IS_LAST = "_is_last"
 
 
 def with_last_flag(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Add `_is_last`, whether no version of the entity is later, if that decides which values are stored.
+    """Add `_is_last`, true for the last version of each entity; with `history_columns: all` add nothing.
 
     Args:
         rows: All versions of some entities.

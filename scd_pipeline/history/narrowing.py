@@ -112,7 +112,7 @@ def entities_that_may_change(
 
     Args:
         delivered: The change records of the new batches, one per batch, key, time and sequence.
-        rows: The stored rows of the dimension.
+        rows: The rows of the table that has the current versions.
         log_rows: The change records of the log.
         batches: The batches of the load, for which `can_narrow` is true.
         in_effect: The stored batches in effect.
@@ -137,7 +137,7 @@ def current_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the business keys and, as a struct, the attributes of the entities that exist.
 
     Args:
-        rows: The stored rows of the dimension.
+        rows: The rows of the table that has the current versions.
         dimension: The declaration.
     """
     values = F.struct(*[col(name) for name in attribute_types(dimension)]).alias(_CURRENT)

@@ -93,9 +93,9 @@ def applied_state(state: StoredState) -> AppliedState | None:
     """
     if not any(source.snapshot for source in state.dimension.sources):
         return None
-    if state.newest_rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
+    if state.own_rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
         return None
-    rows = to_declared_columns(state.newest_rows, state.dimension)
+    rows = to_declared_columns(state.own_rows, state.dimension)
     return AppliedState(rows, state.log.rows(), tuple(batches_in_effect(list(state.batches))))
 
 
@@ -162,9 +162,9 @@ def _entities_that_may_change(
         removed = records_in_batches(log_rows, {batch.records_batch_id for batch in intake.removed})
         entities = delivered.select(*keys).unionByName(removed.select(*keys)).distinct()
         return with_broadcast(entities, intake.row_count + sum(batch.rows for batch in intake.removed))
-    if state.newest_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
+    if state.own_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None
-    rows = to_declared_columns(state.newest_rows, dimension)
+    rows = to_declared_columns(state.own_rows, dimension)
     entities = checkpoint(entities_that_may_change(delivered, rows, log_rows, batches, in_effect, dimension))
     return with_broadcast(entities, entities.count())
 

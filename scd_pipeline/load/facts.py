@@ -43,6 +43,7 @@ from scd_pipeline.frames import checkpoint, empty_frame, union_all, with_broadca
 from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.history.as_of import key_of_version, version_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
+from scd_pipeline.history.last_versions import IS_LAST
 from scd_pipeline.history.schema import BEGINNING, dimension_schema
 from scd_pipeline.invariants.facts import keys_unlike_versions
 from scd_pipeline.load.log import changed_entities, changed_records, log_high_water_mark, open_log
@@ -110,7 +111,7 @@ class PinnedDimension:
         if not plan.has_actions:
             return self
         key, keys = self.dimension.surrogate_key, [col(name) for name in self.dimension.key_names]
-        rows = plan.actions.where(F.col(ACTION) != REMOVE).drop(ACTION)
+        rows = plan.actions.where(F.col(ACTION) != REMOVE).drop(ACTION, IS_LAST)
         if self.rows is not None:
             others = self.rows.join(plan.actions.select(col(key)), key, "left_anti")
             rows = others.unionByName(rows, allowMissingColumns=True)

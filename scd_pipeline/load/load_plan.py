@@ -15,8 +15,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.history_table import set_history_properties
-from scd_pipeline.delta.schema import CreateTable, SchemaStep, declaration_properties, has_properties
+from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
@@ -26,7 +25,7 @@ from scd_pipeline.load.change_records import Comparison, applied_state, compare_
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
 from scd_pipeline.load.rows import Extension, RowActions, plan_row_actions
-from scd_pipeline.load.schema_steps import execute, schema_steps
+from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 from scd_pipeline.load.session_settings import RunningLoad
 from scd_pipeline.load.state import StoredState, read_state
 
@@ -107,10 +106,7 @@ class LoadPlan:
         return replace(self.log, table=warehouse.writable(self.log_name))
 
     def prepare(self, warehouse: Warehouse) -> None:
-        """Execute the schema steps, and set the declared properties of the tables and those with its declaration.
-
-        Both change metadata only. The declaration is stored before columns get other names, because readers of a table
-        that a killed load has altered find a column by its present and its former names.
+        """Execute the schema steps, and set the properties of the tables (`execute_steps`), if the load writes rows.
 
         Raises:
             ConflictError: Another writer changed the table first.
@@ -118,19 +114,7 @@ class LoadPlan:
         """
         if not (self.batches or self.has_actions):
             return
-        created = [step for step in self.schema_steps if isinstance(step, CreateTable)]
-        altered = [step for step in self.schema_steps if not isinstance(step, CreateTable)]
-        for step in created:
-            execute(step, warehouse)
-        table, expected = warehouse.writable(self.dimension.name), declaration_properties(self.dimension)
-        properties = table.properties() if created else self.properties
-        if self.dimension.history_table and self.dimension.table_properties:
-            # Not only if the dimension's table lacks them: it can have had them before the history table.
-            set_history_properties(warehouse, self.dimension)
-        if not has_properties(properties, expected):
-            table.set_properties(expected)
-        for alteration in altered:
-            execute(alteration, warehouse)
+        execute_steps(warehouse, self.dimension, self.schema_steps, self.properties)
 
     def explain(self) -> str:
         """Return the plan as text: schema steps, the result of each delivery, and the number of row actions."""
@@ -212,7 +196,7 @@ def build_plan(
         dimension_commit=state.commit,
         history_commit=state.history_commit,
         applied=state.applied,
-        schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns, state.history_columns)),
+        schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns, state.columns_of_history)),
         results=intake.results,
         batches=intake.batches_to_append,
         change_records=rows_to_append(comparison.records, intake),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX
 from scd_pipeline.delta.change_log import ChangeLog, log_properties, log_schema
-from scd_pipeline.delta.history_table import history_properties
+from scd_pipeline.delta.history_table import history_properties, set_history_properties
 from scd_pipeline.delta.schema import (
     FORMAT,
     AddColumn,
@@ -16,9 +16,12 @@ from scd_pipeline.delta.schema import (
     SchemaStep,
     column_steps,
     declaration_properties,
+    has_properties,
     renamed_columns,
 )
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import ConflictError
 from scd_pipeline.history.schema import stored_schema
 
 
@@ -71,6 +74,42 @@ def _version_steps(
         return [CreateTable(table, tuple(columns), properties, description)]
     expected = [(name, ddl) for name, ddl, _ in columns]
     return column_steps(table, existing, expected, renamed_columns(dimension.attributes, generated=True))
+
+
+def execute_steps(
+    warehouse: Warehouse, dimension: Dimension, steps: Sequence[SchemaStep], properties: Mapping[str, str]
+) -> None:
+    """Execute schema steps, and set the declared properties of the tables and those with the declaration.
+
+    They change metadata only. The declaration is stored before columns are altered: readers of tables that a killed
+    load has altered in part find a column by its present and its former names.
+
+    Args:
+        warehouse: The warehouse.
+        dimension: The declaration.
+        steps: The steps.
+        properties: The properties of the dimension's table when the steps were planned; none if it did not exist.
+
+    Raises:
+        ConflictError: Another writer changed a table first, maybe by the same steps; a new plan then omits them.
+        UsageError: Delta does not know a declared property.
+    """
+    table, expected = warehouse.writable(dimension.name), declaration_properties(dimension)
+    for step in steps:
+        if isinstance(step, CreateTable):
+            execute(step, warehouse)
+    if steps:
+        planned, properties = properties, table.properties()
+        if planned and StoredDeclaration.from_properties(planned) != StoredDeclaration.from_properties(properties):
+            raise ConflictError("SCHEMA_CONFLICT", f"table {table.name}", operation="ALTER")
+    if dimension.history_table and dimension.table_properties:
+        # Not only if the dimension's table lacks them: it can have had them before the history table.
+        set_history_properties(warehouse, dimension)
+    if not has_properties(properties, expected):
+        table.set_properties(expected)
+    for step in steps:
+        if not isinstance(step, CreateTable):
+            execute(step, warehouse)
 
 
 def execute(step: SchemaStep, warehouse: Warehouse) -> None:

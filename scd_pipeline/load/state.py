@@ -34,9 +34,9 @@ class StoredState:
         commit: The last commit of the table, number 0 if it does not exist.
         columns: The types of the table's columns by name; empty if it does not exist.
         rows: The rows of the table, and the closed versions of its history table; None if it does not exist.
-        newest_rows: The rows of the table alone, which has the current versions.
+        own_rows: The rows of the table alone, which has the current versions.
         history_commit: The last commit of its history table, number 0 if that does not exist.
-        history_columns: The columns of its history table; none if that does not exist.
+        columns_of_history: The columns of its history table; none if that does not exist.
         log: The change log.
         batches: Every batch of the log.
         applied: The last log commit that the table has applied.
@@ -48,9 +48,9 @@ class StoredState:
     commit: PipelineCommit
     columns: Mapping[str, str]
     rows: DataFrame | None
-    newest_rows: DataFrame | None
+    own_rows: DataFrame | None
     history_commit: PipelineCommit
-    history_columns: Collection[str]
+    columns_of_history: Collection[str]
     log: ChangeLog
     batches: tuple[Batch, ...]
     applied: int
@@ -84,7 +84,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
     else:
         require_same_declaration(dimension, stored)
-    newest = newest_versions(warehouse, dimension.name) if dimension.name in existing else None
+    newest = newest_versions(warehouse, dimension.name, stored) if dimension.name in existing else None
     commit = newest.commit if newest else PipelineCommit(dimension.name, 0)
     history = warehouse.table(dimension.name + HISTORY_SUFFIX)
     history_commit = newest.history if newest else None
@@ -101,9 +101,9 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         commit=commit,
         columns=newest.columns() if newest else {},
         rows=newest.rows if newest else None,
-        newest_rows=newest.own_rows if newest else None,
+        own_rows=newest.own_rows if newest else None,
         history_commit=history_commit,
-        history_columns=history.columns() if dimension.history_table else (),
+        columns_of_history=history.columns() if dimension.history_table else (),
         log=log,
         batches=tuple(batches),
         applied=log_high_water_mark(log.commit, commit),

@@ -21,7 +21,8 @@ from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.schema import FORMAT, declared_columns
+from scd_pipeline.delta.schema import FORMAT, declared_columns, require_same_declaration
+from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
@@ -46,7 +47,7 @@ from scd_pipeline.load.facts import unknown_member
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.run import record
-from scd_pipeline.load.schema_steps import execute, schema_steps
+from scd_pipeline.load.schema_steps import execute_steps, schema_steps
 
 _IN_TABLE, _IS_STALE, _STORED = "_table", "_is_stale", "_stored_"
 
@@ -125,6 +126,7 @@ def repair(
 
     Raises:
         SetupError: The dimension or its change log does not exist, or this package did not create it.
+        DeclarationError: The tables were created by another declaration.
         ForeignCommitError: Another program changed the change log or the audit, which a repair does not correct.
         HighWaterMarkError: The change log was lost.
         RetriesExhausted: Every attempt met a write conflict.
@@ -153,12 +155,15 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
 
     Raises:
         SetupError: The dimension or its change log does not exist, or this package did not create it.
+        DeclarationError: The tables were created by another declaration.
         ForeignCommitError: Another program changed the change log.
         HighWaterMarkError: The change log was lost.
     """
     names, properties = _tables(dimension), warehouse.table(dimension.name).properties()
     if properties and FORMAT not in properties:
         raise SetupError("TABLE_WITHOUT_LOG", f"table {dimension.name}", table=dimension.name)
+    if (declared := StoredDeclaration.from_properties(properties)) is not None:
+        require_same_declaration(dimension, declared)
     newest = {name: warehouse.table(name).newest() for name in names}
     log = open_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
@@ -284,9 +289,13 @@ def _write(warehouse: Warehouse, stored: _Stored, run_id: str) -> PipelineCommit
 def _restore_columns(warehouse: Warehouse, stored: _Stored) -> None:
     """Add the columns that the tables lack because another program dropped them, or that were declared since."""
     name, columns = stored.dimension.name, stored.columns
-    for step in schema_steps(stored.dimension, stored.log, columns[name], columns.get(name + HISTORY_SUFFIX, ())):
-        if step.table in columns:
-            execute(step, warehouse)
+    steps = schema_steps(stored.dimension, stored.log, columns[name], columns.get(name + HISTORY_SUFFIX, ()))
+    execute_steps(
+        warehouse,
+        stored.dimension,
+        [step for step in steps if step.table in columns],
+        warehouse.table(name).properties(),
+    )
 
 
 def _changed_rows(pairs: DataFrame, key: str) -> DataFrame:

@@ -200,8 +200,9 @@ RULES: dict[str, Rule] = {
             "Both tables have the columns of a type 2 table.",
             "A load commits to the history first. The commit of the dimension then names the commit of the history "
             "that belongs to it, so that no reader sees a version twice or not at all.",
-            "With `history_columns: changing`, the history has values that all versions of an entity have in common "
-            "only in the last version of an entity that no longer exists; readers fill them in.",
+            "With `history_columns: changing`, a value that all versions of an entity have in common is stored once: "
+            "in its current version or, if the entity no longer exists, in its last closed one. Readers fill in the "
+            "others.",
             "The next load rolls back what a killed load has left in the history.",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,6 +16,7 @@ from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import DeclarationError
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.repair import repair
@@ -223,3 +225,88 @@ def test_a_history_of_changing_columns_is_repaired(opened: Warehouse) -> None:
     assert opened.table(HISTORY).read().where("maker IS NOT NULL").count() == 1
     load(opened, MACHINE, WALK[3][0:1]).raise_if_rejected()
     assert violations(opened, MACHINE) == []
+
+
+@pytest.mark.slow
+@rule("S20")
+def test_a_repair_after_a_renaming_keeps_common_values(opened: Warehouse) -> None:
+    """The declaration in the table has both names as soon as a column is renamed."""
+    load(opened, MACHINE, [changes("1", TWO_GAMES)])
+    attributes = {a.name: a for a in MACHINE.attributes if a.name != "maker"}
+    producer = Attribute(1, former_names="maker")
+    source = replace(SOURCE, columns={"producer": "maker"})
+    renamed = replace(MACHINE, attributes={**attributes, "producer": producer}, sources=source)
+    opened.spark.sql(f"UPDATE {opened.table('dim_machine').identifier} SET game = 'G0'").collect()
+    repair(opened, renamed, now=datetime(2024, 7, 1, tzinfo=timezone.utc), actor="ann")
+    producers = [row["producer"] for row in reading.history(opened, renamed).collect()]
+    assert sorted(producers) == ["Bally", "Bally", "IGT"]
+
+
+@pytest.mark.slow
+@rule("S35")
+def test_a_repair_by_another_declaration_is_rejected(opened: Warehouse) -> None:
+    whole = replace(MACHINE, history_columns="all")
+    load(opened, whole, [changes("1", TWO_GAMES)])
+    for call in (
+        lambda: repair(opened, MACHINE, now=datetime(2024, 7, 1, tzinfo=timezone.utc), actor="ann"),
+        lambda: load(opened, MACHINE),
+    ):
+        with pytest.raises(DeclarationError) as caught:
+            call()
+        assert [(error.code, error.field) for error in caught.value.errors] == [("TABLE_DIFFERS", "history_columns")]
+    assert reading.history(opened, whole).where("maker IS NULL").isEmpty()
+
+
+@pytest.mark.slow
+@rule("S11", "S20")
+def test_an_attribute_with_the_former_name_of_a_generated_column_has_values_of_its_own(opened: Warehouse) -> None:
+    load(opened, MACHINE, [changes("1", TWO_GAMES)])
+    attributes = {a.name: a for a in MACHINE.attributes if a.name != "vendor"}
+    changed = replace(
+        MACHINE,
+        attributes={
+            **attributes,
+            "seller": Attribute(3, former_names="vendor"),
+            "previous_vendor": Attribute(2, missing="not_provided"),
+        },
+        sources=replace(SOURCE, columns={"seller": "vendor"}),
+    )
+    table = """
+        | machine_id | at         | op | serial | maker | vendor | cabinet | game | previous_vendor |
+        | M1         | 2024-03-01 | U  | s11    | Bally | South  | steel   | G2   | a               |
+        | M1         | 2024-04-01 | U  | s11    | Bally | South  | steel   | G2   | b               |
+    """
+    load(opened, changed, [changes("2", table)]).raise_if_rejected()
+    values = [row["previous_vendor"] for row in reading.history(opened, changed).where("machine_id = 'M1'").collect()]
+    assert sorted(values, key=str) == [None, None, "a", "b"]
+
+
+@pytest.mark.slow
+@rule("S11", "S17")
+def test_a_load_that_is_killed_between_the_commits_loses_no_common_value(
+    opened: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deleted machine returns: its last closed version gives up its common values in the commit of the history."""
+    for deliveries in WALK[:3]:
+        load(opened, MACHINE, deliveries)
+    before = sorted(map(str, reading.history(opened, MACHINE).collect()))
+
+    def unless_machine(write: Callable[..., Any]) -> Callable[..., Any]:
+        def call(table: Table, *arguments: Any, **options: Any) -> Any:
+            if table.name == MACHINE.name:
+                raise Killed
+            return write(table, *arguments, **options)
+
+        return call
+
+    back = change("back", "M1", "2024-05-01", "U", "Aruze", "G3")
+    with monkeypatch.context() as patched:
+        for name in ("append", "merge"):
+            patched.setattr(Table, name, unless_machine(getattr(Table, name)))
+        with pytest.raises(Killed):
+            load(opened, MACHINE, [back])
+    assert sorted(map(str, reading.history(opened, MACHINE).collect())) == before
+    load(opened, MACHINE, [back]).raise_if_rejected()
+    assert violations(opened, MACHINE) == []
+    rows = reading.history(opened, MACHINE).where("machine_id = 'M1'").toArrow().to_pylist()
+    assert {row["maker"] for row in rows} == {"Aruze"}
