@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scd_pipeline import reading
@@ -273,6 +273,7 @@ class Pipeline:
         time: str,
         keys: str | Sequence[str] | None = None,
         known_at: Time | None = None,
+        tolerance: timedelta | None = None,
     ) -> DataFrame:
         """Return the rows with the attributes of a dimension in force at the time of each row.
 
@@ -282,9 +283,11 @@ class Pipeline:
             time: The column of the rows with their time.
             keys: The columns of the rows with the business key; by default they have the dimension's names.
             known_at: The system time, as for `as_of`.
+            tolerance: The largest age that a version may have at the time of a row; by default any.
 
         Returns:
-            As many rows, with the surrogate key (-1 if no version is in force) and `<dimension>_<attribute>`.
+            As many rows, with the surrogate key and `<dimension>_<attribute>`. The key is -1 if no version is in force,
+            or if the one in force began longer ago than `tolerance`.
 
         Raises:
             SetupError: The dimension does not exist.
@@ -292,12 +295,16 @@ class Pipeline:
         """
         if not isinstance(dimension, Dimension):
             raise UsageError("NOT_A_DIMENSION", "dimension", value=display(dimension))
+        if tolerance is not None and not isinstance(tolerance, timedelta):
+            raise UsageError("NOT_A_DURATION", "tolerance", value=display(tolerance))
         if not (is_frame(rows) and hasattr(rows, "sparkSession")):
             raise UsageError("NOT_A_SPARK_FRAME", "rows", type=type(rows).__name__)
         names = [keys] if isinstance(keys, str) else keys
         _check_columns(rows, [_text("time", time), *_texts("keys", names or dimension.key_names)])
         system_time = None if known_at is None else _time("known_at", known_at)
-        return reading.as_of_join(self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time)
+        return reading.as_of_join(
+            self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time, tolerance=tolerance
+        )
 
     def sql(self, query: str, *, facts: Sequence[Fact] = ()) -> DataFrame:
         """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.

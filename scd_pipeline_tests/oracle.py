@@ -595,12 +595,17 @@ def moments(dim: Dim, ordered: Iterable[Statement]) -> list[Moment]:
 
 
 def versioned(dim: Dim, state: State) -> tuple[Any, ...]:
-    """S8, S10: the values whose change opens a version."""
-    return state.exists, *(canon(state.values.get(attr.name)) for attr in dim.of_type(2, 6))
+    """S8, S10: the values whose change opens a version; an entity that does not exist has none."""
+    return state.exists, *(canon(state.values.get(attr.name)) for attr in dim.of_type(2, 6) if state.exists)
 
 
 def opens(dim: Dim, moment: Moment) -> bool:
-    """S8, S13, S18: it exists, and its existence or a type 2 or 6 value differs from the state before."""
+    """S8, S13, S18: it exists, and its existence or a type 2 or 6 value differs from the state before.
+
+    By an option, an entity that is deleted has a version of its own too.
+    """
+    if dim.deleted_rows == "new_version" and ends(moment):
+        return True
     return moment.after.exists and versioned(dim, moment.before) != versioned(dim, moment.after)
 
 
@@ -742,8 +747,9 @@ def overwritten_within(dim: Dim, history: Iterable[Moment], version: Version) ->
 def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dict[str, Any]:
     """S14: where a row comes from; all of it from batches, nothing from the clock."""
     by = opener(dim, version.opened)
+    default = "source_load" if version.opened.after.exists else "deleted_in_source"
     return {
-        "change_reason": by.reason or by.batch.reason or "source_load",
+        "change_reason": by.reason or by.batch.reason or default,
         "change_source": by.batch.source,
         "load_run_id": by.batch.run_id,
         "last_updated": max(
@@ -754,11 +760,13 @@ def origin_columns(dim: Dim, history: Sequence[Moment], version: Version) -> dic
 
 def window_columns(dim: Dim, version: Version) -> dict[str, Any]:
     """S2, S3: the half-open window; the version with no end is the current one."""
+    deleted = {"is_deleted": not version.opened.after.exists} if dim.deleted_rows == "new_version" else {}
     return {
         "effective_from": begins(dim, version),
         "effective_to": version.ended,
         "current_flag": version.ended == dim.open_end,
         "version": version.number,
+        **deleted,
     }
 
 

@@ -234,6 +234,15 @@ MACHINE = _shape(
 
 SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
 
+
+def with_deleted_versions(shape: Shape) -> Shape:
+    """The shape with deletes that open versions (S18); its worlds are the same."""
+    first, final = (replace(dim, deleted_rows="new_version") for dim in (shape.first, shape.final))
+    return replace(shape, name=f"{shape.name}_deleted", first=first, final=final)
+
+
+DELETED_SHAPES = tuple(with_deleted_versions(shape) for shape in SHAPES if shape.final.has_windows)
+
 POOLS: dict[str, tuple[Any, ...]] = {
     "string": ("a", "b", "A", "", "a|b", "a ", "ä"),
     "int": (0, 1, -5, 2147483647),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,13 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     metavar="COLUMN",
     help="Column of the file with the business key; repeatable  [default: the names of the business key].",
 )
+@click.option(
+    "--tolerance",
+    "days",
+    metavar="DAYS",
+    type=click.FloatRange(min=0),
+    help="With --join, the largest age of a version at the time of a row  [default: any].",
+)
 @row_options
 def as_of(
     settings: Settings,
@@ -98,6 +105,7 @@ def as_of(
     known_at: str | None,
     file: str | None,
     keys: Sequence[str],
+    days: float | None,
     conditions: Sequence[str],
     output: Output,
 ) -> None:
@@ -109,7 +117,8 @@ def as_of(
 
     system_time = _parse_time(known_at) if known_at else None
     if file:
-        _join_as_of(settings, dimension, time, file, keys, system_time, conditions, output)
+        tolerance = None if days is None else timedelta(days=days)
+        _join_as_of(settings, dimension, time, file, keys, system_time, tolerance, conditions, output)
         return
     business_time = _parse_time(time)
     declared = dimension if system_time is None else settings.declared_dimension(dimension)
@@ -127,6 +136,7 @@ def _join_as_of(
     file: str,
     keys: Sequence[str],
     known_at: datetime | None,
+    tolerance: timedelta | None,
     conditions: Sequence[str],
     output: Output,
 ) -> None:
@@ -139,7 +149,9 @@ def _join_as_of(
         key_columns = list(keys or dimension.key_names)
         for column in (time, *key_columns):
             _expect_column(column, rows.columns, file)
-        joined = reading.as_of_join(warehouse, rows, dimension, time=time, keys=key_columns, known_at=known_at)
+        joined = reading.as_of_join(
+            warehouse, rows, dimension, time=time, keys=key_columns, known_at=known_at, tolerance=tolerance
+        )
         with query_errors(lambda: (), location=file):
             _write(_filter(joined, conditions), output)
 

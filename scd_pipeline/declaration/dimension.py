@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
 from scd_pipeline.declaration.begin import Begin
 from scd_pipeline.declaration.checks.dimension import check_dimension
 from scd_pipeline.declaration.checks.warnings import dimension_warnings
-from scd_pipeline.declaration.column_names import ColumnName, GeneratedColumns
+from scd_pipeline.declaration.column_names import IS_DELETED, ColumnName, GeneratedColumns
 from scd_pipeline.declaration.frozen import FrozenMapping, checked_arguments, frozen_mapping, set_frozen_fields
 from scd_pipeline.declaration.governance import ExpectedValue, SignOff
 from scd_pipeline.declaration.key import KeyColumn
@@ -25,6 +25,9 @@ from scd_pipeline.errors import DeclarationWarning
 
 HASH = "hash"
 """The only way to make surrogate keys: each key follows from its version alone, in any order of the deliveries."""
+
+
+DeletedRows: TypeAlias = Literal["keep", "remove", "new_version"]
 
 
 @checked_arguments
@@ -50,7 +53,9 @@ class Dimension:
       has no such column; `row_hash` is a further column with a hash of the attributes of types 2 and 6
     - `change_types`: labels of the audit for its change types, such as "new" for "INSERT"
     - `begin`: an earlier start of the first versions (S29)
-    - `deleted_rows`, `deleted_at`: what happens to the row of a deleted entity in a table without windows (S33)
+    - `deleted_rows`: in a table with windows, "new_version" if a delete opens a version with `is_deleted` (S18); in one
+      without windows, whether the row of a deleted entity is kept ("keep") or removed ("remove") (S33)
+    - `deleted_at`: whether a table without windows has the time of the delete (S33)
     - `history_table`: whether closed versions are in a table of their own, `<name>_history` (S11)
     - `history_columns`: whether that table has all values ("all"), or those that the versions of an entity have in
       common only in the last version of an entity that no longer exists ("changing") (S11)
@@ -73,7 +78,7 @@ class Dimension:
     key_salt: str = ""
     open_end: str = OPEN_END
     begin: Begin | None = None
-    deleted_rows: Literal["keep", "remove"] = "keep"
+    deleted_rows: DeletedRows = "keep"
     deleted_at: bool = False
     owner: str = ""
     description: str = ""
@@ -105,7 +110,7 @@ class Dimension:
         key_salt: str = "",
         open_end: str | date | None = OPEN_END,
         begin: Begin | None = None,
-        deleted_rows: Literal["keep", "remove"] = "keep",
+        deleted_rows: DeletedRows = "keep",
         deleted_at: bool = False,
         owner: str = "",
         description: str = "",
@@ -175,7 +180,15 @@ class Dimension:
         """How the table has the generated columns, by its profile and the names that are declared in addition."""
         profile = self._effective_profile
         open_end = profile.open_end if self.open_end == OPEN_END else self.open_end
-        return GeneratedColumns({**profile.column_names, **self.column_names}, open_end, self.has_windows)
+        names = {**profile.column_names, **self.column_names}
+        if not self.has_deleted_versions:
+            names.pop(IS_DELETED, None)
+        return GeneratedColumns(names, open_end, self.has_windows)
+
+    @property
+    def has_deleted_versions(self) -> bool:
+        """Whether a delete opens a version of its own (S18)."""
+        return self.has_windows and self.deleted_rows == "new_version"
 
     @property
     def audit_labels(self) -> Mapping[str, str]:

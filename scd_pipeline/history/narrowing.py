@@ -21,6 +21,7 @@ from scd_pipeline.columns import (
     CORRELATION_ID,
     CURRENT_FLAG,
     DELETED_AT,
+    IS_DELETED,
     KIND,
     REASON,
     attribute_types,
@@ -176,6 +177,8 @@ def compare_with_current_rows(
 
 
 def _exists(dimension: Dimension) -> Column:
+    if dimension.has_deleted_versions:
+        return F.col(CURRENT_FLAG) & ~F.col(IS_DELETED)
     if dimension.has_windows:
         return F.col(CURRENT_FLAG)
     return F.col(DELETED_AT).isNull() if dimension.deleted_at else F.lit(True)

@@ -14,16 +14,17 @@ from scd_pipeline.columns import (
     DELETED_AT,
     EFFECTIVE_FROM,
     EFFECTIVE_TO,
+    IS_DELETED,
     LAST_UPDATED,
     LOAD_RUN_ID,
     VERSION,
     attribute_types,
 )
 from scd_pipeline.declaration import Attribute, Begin, Dimension
-from scd_pipeline.declaration.column_names import ROW_HASH, TABLE_COLUMNS, GeneratedColumns
+from scd_pipeline.declaration.column_names import FURTHER_COLUMNS, TABLE_COLUMNS, GeneratedColumns
 from scd_pipeline.declaration.types import parse_type
 
-COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name != ROW_HASH)
+COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in FURTHER_COLUMNS)
 """The generated columns of `dimension_schema` that can have other names in the table."""
 BEGINNING = "0001-01-01 00:00:00"
 """The `effective_from` of every entity of a dimension without windows (S33)."""
@@ -42,6 +43,7 @@ def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
             (EFFECTIVE_TO, "timestamp", False),
             (CURRENT_FLAG, "boolean", False),
             (VERSION, "int", False),
+            *([(IS_DELETED, "boolean", False)] if dimension.has_deleted_versions else []),
         ]
     elif dimension.deleted_at:
         columns.append((DELETED_AT, "timestamp", True))
@@ -60,8 +62,8 @@ def stored_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
         for name, ddl, nullable in dimension_schema(dimension)
         if (stored := stored_name(name, dimension.generated)) is not None
     ]
-    hash_name = dimension.generated.name(ROW_HASH)
-    return [*columns, *([(hash_name, "string", True)] if hash_name else [])]
+    further = [name for column in FURTHER_COLUMNS if (name := dimension.generated.name(column))]
+    return [*columns, *[(name, "string", True) for name in further]]
 
 
 def stored_name(column: str, generated: GeneratedColumns) -> str | None:

@@ -30,11 +30,13 @@ from scd_pipeline.columns import (
     CHANGE_SOURCE,
     CORRELATION_ID,
     CURRENT_FLAG,
+    DEFAULT_DELETE_REASON,
     DEFAULT_REASON,
     DELETED_AT,
     EFFECTIVE_AT,
     EFFECTIVE_FROM,
     EFFECTIVE_TO,
+    IS_DELETED,
     KIND,
     LAST_UPDATED,
     LOAD_RUN_ID,
@@ -200,7 +202,10 @@ def build_versions(
 
 
 def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
-    """Return numbered versions with half-open windows (S2) and gaps where the entity did not exist (S18)."""
+    """Return numbered versions with half-open windows (S2).
+
+    Where the entity did not exist there are gaps, or versions with `is_deleted` if a delete opens one (S18).
+    """
     window = windows.by_time()
     if has_values_within(dimension):
         states = with_values_within(states, dimension, windows)
@@ -211,15 +216,19 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
     if has_values_within(dimension):
         versions = versions.withColumns(values_before_end(F.col(_END).isNull(), window))
         last_change = F.greatest(last_change, last_change_within())
-    versions = with_columns(versions.where(F.col(EXISTS)), value_changes(dimension, window))
+    if not dimension.has_deleted_versions:
+        versions = versions.where(F.col(EXISTS))
+    versions = with_columns(versions, value_changes(dimension, window))
     numbered = versions.withColumn(VERSION, window.row_number().cast("int"))
     change_time = F.col(EFFECTIVE_AT)
+    default_reason = F.when(F.col(EXISTS), DEFAULT_REASON).otherwise(DEFAULT_DELETE_REASON)
     return numbered.withColumns(
         {
             EFFECTIVE_FROM: version_start(change_time, dimension),
             EFFECTIVE_TO: F.coalesce(F.col(_END), open_end(dimension)),
             CURRENT_FLAG: F.col(_END).isNull(),
-            CHANGE_REASON: F.coalesce(F.col(OPENED_BY)["reason"], F.lit(DEFAULT_REASON)),
+            IS_DELETED: ~F.col(EXISTS),
+            CHANGE_REASON: F.coalesce(F.col(OPENED_BY)["reason"], default_reason),
             CHANGE_SOURCE: F.col(OPENED_BY)["source"],
             LOAD_RUN_ID: F.col(OPENED_BY)["delivery"],
             LAST_UPDATED: last_change,

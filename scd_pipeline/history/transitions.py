@@ -152,7 +152,7 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
     elif dimension.begin is not None:
         starts.append(declared_begin(dimension.begin))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
-    opened = transitions.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE))
+    opened = transitions.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE, LOGICAL_DELETE))
     candidates = opened.select(new_key, *business_key(dimension), F.explode(F.array(*starts)).alias(EFFECTIVE_FROM))
     is_hash = col(dimension.surrogate_key) == surrogate_key(dimension, key_hash)
     return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
@@ -246,6 +246,8 @@ def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, ke
     """
     window = windows.by_time()
     opens = F.col(_ROW_CHANGE).isin(INSERT, UPDATE)
+    if dimension.has_deleted_versions:
+        opens = F.col(_ROW_CHANGE).isNotNull()
     numbered = moments.withColumn(VERSION, window.sum(opens.cast("int")))
     start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:
@@ -303,7 +305,8 @@ def _insert(dimension: Dimension) -> Column:
     """Return the INSERT with all values."""
     types, values = attribute_types(dimension), _values_after(dimension)
     inserted = [_ValueChange(n, types[n], value.isNotNull(), None, value) for n, value in values.items()]
-    keys = (F.lit(None).cast("bigint"), F.col(_KEY))
+    key_before = col(_before(_KEY)) if dimension.has_deleted_versions else F.lit(None).cast("bigint")
+    keys = (key_before, F.col(_KEY))
     return _transition(F.lit(INSERT), keys, inserted, F.col(OPENED_BY), dimension)
 
 
@@ -314,7 +317,10 @@ def _values_after(dimension: Dimension) -> dict[str, Column]:
 
 
 def _row_transition(dimension: Dimension) -> Column:
-    """Return the INSERT, the LOGICAL_DELETE with all values, or the UPDATE with those that differ."""
+    """Return the INSERT, the LOGICAL_DELETE with all values, or the UPDATE with those that differ.
+
+    A LOGICAL_DELETE that opens a version has its key and values too, and the INSERT after it the key before.
+    """
     row_change, key, key_before = F.col(_ROW_CHANGE), F.col(_KEY), col(_before(_KEY))
     types = attribute_types(dimension)
     type_0 = {a.name for s in dimension.sources for a in _type_0(dimension, s)}
@@ -322,17 +328,22 @@ def _row_transition(dimension: Dimension) -> Column:
     old = {n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names}
     old |= {a.name: col(_before(_opening(a.name)))["value"] for a in dimension.attributes if a.untracked == "at_open"}
     deleted = [_ValueChange(n, types[n], old[n].isNotNull(), old[n], None) for n in names]
+    if dimension.has_deleted_versions:
+        after = _values_after(dimension)
+        deleted = [
+            _ValueChange(n, types[n], old[n].isNotNull() | after[n].isNotNull(), old[n], after[n]) for n in names
+        ]
     versioned = [a.name for a in dimension.attributes if a.opens_versions or a.untracked is not None]
     differs = {
         n: ~to_comparable(col(n)["v"], types[n]).eqNullSafe(to_comparable(old[n]["v"], types[n])) for n in versioned
     }
     updated = [_ValueChange(n, types[n], differs[n], old[n], col(n)) for n in versioned]
-    no_key = F.lit(None).cast("bigint")
-    origin = F.col(OPENED_BY)
+    no_key, origin = F.lit(None).cast("bigint"), F.col(OPENED_BY)
+    delete_keys = (key_before, key) if dimension.has_deleted_versions else (key, no_key)
     return (
         F.when(row_change == INSERT, _insert(dimension))
         .when(row_change == UPDATE, _transition(row_change, (key_before, key), updated, origin, dimension))
-        .when(row_change == LOGICAL_DELETE, _transition(row_change, (key, no_key), deleted, origin, dimension))
+        .when(row_change == LOGICAL_DELETE, _transition(row_change, delete_keys, deleted, origin, dimension))
     )
 
 
@@ -345,9 +356,14 @@ def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:
         column = attribute.current_column or name
         condition = col(_changed(name))
         if attribute.untracked is not None:  # a version that opens at this moment has the value already
-            condition = condition & F.col(EXISTS) & F.col(_ROW_CHANGE).isNull()
+            condition = condition & _has_version(dimension) & F.col(_ROW_CHANGE).isNull()
         values.append(_ValueChange(column, types[name], condition, col(_before(name)), col(name)))
     return _overwrite(values, "latest", dimension, source)
+
+
+def _has_version(dimension: Dimension) -> Column:
+    """Return whether a version of an entity that ever existed is in force from this moment on."""
+    return F.col(_KEY).isNotNull() if dimension.has_deleted_versions else F.col(EXISTS)
 
 
 def _first_value_overwrite(dimension: Dimension, source: Source) -> Column | None:

@@ -19,6 +19,7 @@ from scd_pipeline.columns import (
     EFFECTIVE_FROM,
     EFFECTIVE_TO,
     INFO,
+    IS_DELETED,
     KIND,
     REVISION_RANK,
     SOURCE,
@@ -43,7 +44,7 @@ _COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "closed")
 
 
 def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
-    """Return the current version of each entity (S3); without windows, every row (S33).
+    """Return the current version of each entity that exists (S3); without windows, every row (S33).
 
     A change dated in the future is current before it is in force; see `in_force`.
 
@@ -52,7 +53,9 @@ def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     """
     shape = table_shape(warehouse, dimension)
     rows = _without_reserved_members(existing_rows(warehouse, shape.name, shape.name), shape)
-    return _null_limits(rows.where(_computed(rows, shape, CURRENT_FLAG)) if shape.has_windows else rows, shape)
+    if shape.has_windows:
+        rows = _without_deleted(rows, shape).where(_computed(rows, shape, CURRENT_FLAG))
+    return _null_limits(rows, shape)
 
 
 def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -68,7 +71,9 @@ def history(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
 def as_of(
     warehouse: Warehouse, dimension: Dimension | str, time: datetime, *, known_at: datetime | None = None
 ) -> DataFrame:
-    """Return the versions in force at a business time, at most one per entity (S2); without windows, every row.
+    """Return the versions in force at a business time, one for each entity that existed (S2).
+
+    Without windows, return every row.
 
     Args:
         warehouse: The warehouse.
@@ -87,7 +92,9 @@ def as_of(
     if shape.has_windows:
         moment = timestamp_literal(time)
         begun = _computed(rows, shape, EFFECTIVE_FROM) <= moment
-        rows = rows.where(begun & (_is_open(rows, shape) | (_computed(rows, shape, EFFECTIVE_TO) > moment)))
+        rows = _without_deleted(rows, shape).where(
+            begun & (_is_open(rows, shape) | (_computed(rows, shape, EFFECTIVE_TO) > moment))
+        )
     return _null_limits(rows, shape)
 
 
@@ -196,6 +203,7 @@ class TableShape:
     surrogate_key: str
     generated: GeneratedColumns
     history_table: bool = False
+    has_deleted_versions: bool = False
 
     @property
     def has_windows(self) -> bool:
@@ -216,12 +224,20 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
             dimension.surrogate_key,
             dimension.generated,
             dimension.history_table,
+            dimension.has_deleted_versions,
         )
     stored = StoredDeclaration.from_properties(warehouse.table(dimension).properties())
     if stored is None:
         names = ", ".join(_loaded_names(warehouse)) or "a loaded dimension (none is loaded yet)"
         raise SetupError("DIMENSION_NOT_LOADED", dimension, warehouse=warehouse.location, names=names)
-    return TableShape(dimension, stored.key_names, stored.surrogate_key, stored.generated, stored.history_table)
+    return TableShape(
+        dimension,
+        stored.key_names,
+        stored.surrogate_key,
+        stored.generated,
+        stored.history_table,
+        stored.deleted_rows == "new_version",
+    )
 
 
 def _loaded_names(warehouse: Warehouse) -> list[str]:
@@ -273,6 +289,11 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
         SetupError: The table does not exist.
     """
     return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.history_table), dimension)
+
+
+def _without_deleted(rows: DataFrame, shape: TableShape) -> DataFrame:
+    """Return the rows without the versions that deletes opened, if any do (S18)."""
+    return rows.where(~_computed(rows, shape, IS_DELETED)) if shape.has_deleted_versions else rows
 
 
 def _computed(rows: DataFrame, shape: TableShape, column: str) -> Column:

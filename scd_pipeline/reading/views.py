@@ -9,7 +9,7 @@ from itertools import combinations
 
 from pyspark.sql import SparkSession
 
-from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO
+from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, IS_DELETED
 from scd_pipeline.declaration import Fact
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.generated_columns import computed_columns
@@ -206,6 +206,9 @@ def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
         now, then = (_in_force(shape, columns, t) for t in ("current_timestamp()", f"{quote_name(as_of)}.`at`"))
     else:
         current, now, then = "true", "true", "true"
+    if shape.has_deleted_versions:
+        exists = f"NOT {computed_columns(shape.generated, columns, 'v.')[IS_DELETED]}"
+        current, now, then = (f"{condition} AND {exists}" for condition in (current, now, then))
     every_version = View(shape.name + VERSIONS_SUFFIX, _versions(source, shape, columns, "true"))
     return [
         *([every_version] if shape.history_table else []),

@@ -71,6 +71,10 @@ def test_each_form_of_rows_and_of_times_is_accepted(spark: SparkSession, pipelin
     assert pipeline.sql("SELECT city FROM dim_customer_current").collect()[0].city == "Bonn"
     events = spark.createDataFrame([("7", "2024-01-02")], "id string, day string")
     assert pipeline.join_as_of(events, CUSTOMER, time="day").collect()[0].customer_city == "Oslo"
+    week_later = spark.createDataFrame([("7", "2024-01-12")], "id string, day string")
+    for days, city in ((7, "Bonn"), (6, None)):  # the version in Bonn began on 5 January
+        joined = pipeline.join_as_of(week_later, CUSTOMER, time="day", tolerance=timedelta(days=days))
+        assert joined.collect()[0].customer_city == city
     assert pipeline.status(CUSTOMER, now="2024-01-06").sources[0].age == timedelta(days=1)
 
 

@@ -182,6 +182,7 @@ INVALID_CALLS: dict[str, Callable[[Pipeline], object]] = {
     "NOT_A_TABLE_NAME": lambda pipeline: pipeline.current("no such table"),
     "NOT_A_DIMENSION": lambda pipeline: pipeline.join_as_of(None, "x", time="t"),  # type: ignore[arg-type]
     "NOT_A_SPARK_FRAME": lambda pipeline: pipeline.join_as_of(ROWS, CUSTOMER, time="t"),  # type: ignore[arg-type]
+    "NOT_A_DURATION": lambda pipeline: pipeline.join_as_of(None, CUSTOMER, time="t", tolerance=7),  # type: ignore[arg-type]
     "NOT_A_LIST": lambda pipeline: pipeline.sql("SELECT 1", facts=SALE),  # type: ignore[arg-type]
 }
 

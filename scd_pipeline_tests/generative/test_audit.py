@@ -38,7 +38,7 @@ def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [False, True], ids=["after each load", "once at the end"])
-@pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", [*w.SHAPES, *w.DELETED_SHAPES], ids=lambda shape: shape.name)
 def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
     spark: SparkSession, tmp_path: Path, shape: w.Shape, at_once: bool
 ) -> None:

@@ -19,6 +19,9 @@ from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS
 QUICK = 10
 AT_ONCE = (w.CUSTOMER, w.PLAYER, w.PARTNER)
 LATER = [pytest.param(shape, marks=pytest.mark.slow) for shape in w.SHAPES if shape not in AT_ONCE]
+DELETED = [
+    pytest.param(shape, marks=() if shape.name == "player_deleted" else pytest.mark.slow) for shape in w.DELETED_SHAPES
+]
 SEED = 20_000
 
 
@@ -34,14 +37,14 @@ def _differences(site: Site, shape: w.Shape, way: Way) -> dict[int, str]:
         return differences(opened, expected(worlds))
 
 
-@pytest.mark.parametrize("shape", [*AT_ONCE, *LATER], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", [*AT_ONCE, *LATER, *DELETED], ids=lambda shape: shape.name)
 def test_one_pass_agrees_with_the_oracle(site: Site, shape: w.Shape) -> None:
     assert not _differences(site, shape, PASS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [ORDER, DOUBLE], ids=lambda way: way.name)
-@pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", [*w.SHAPES, *w.DELETED_SHAPES], ids=lambda shape: shape.name)
 def test_any_order_agrees_with_the_oracle(site: Site, shape: w.Shape, way: Way) -> None:
     assert not _differences(site, shape, way)
 

@@ -27,6 +27,19 @@ CUSTOMER = declare(
     """
 )
 
+MEMBER = declare(
+    """
+    dimension: dim_member
+    business_key: {id: int}
+    sources:
+      crm:
+        feed: {effective_at: time, deletes: "op = 'D'"}
+    attributes:
+      city: {scd: 2, missing: not_provided}
+    deleted_rows: new_version              # a delete opens a version
+    """
+)
+
 CONTRACT = declare(
     """
     dimension: dim_contract

@@ -297,7 +297,12 @@ RULES: dict[str, Rule] = {
         an entity returns, a new version opens after a gap, with the next `version` number. A value that a source has
         provided is in effect until that source provides another, even across a delete or before the entity exists.
         """,
-        ("A delete provides no values, even if its row contains some.",),
+        (
+            "A delete provides no values, even if its row contains some.",
+            "With `deleted_rows: new_version`, a delete also opens a version, with `is_deleted` and the values before. "
+            "It is current until the entity returns, and facts of that time get its key. Queries of current rows and "
+            "of rows as of a time omit it.",
+        ),
     ),
     "S19": Rule(
         "Late snapshots",

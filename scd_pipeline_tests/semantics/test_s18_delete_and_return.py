@@ -1,6 +1,6 @@
 """S18: a delete closes a version and removes no row; provided values stay in effect."""
 
-from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
+from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER, MEMBER
 from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
 
 
@@ -215,4 +215,32 @@ def test_a_late_delete_leaves_a_gap_up_to_the_next_change_record() -> Case:
         | Bonn | 2024-01-01     | 2024-02-01   | 1       | crm/feed/1  |
         | Bonn | 2024-03-01     | OPEN         | 2       | crm/feed/3  |
         """,
+    )
+
+
+@rule("S18")
+@case
+def test_a_delete_can_open_a_version_of_its_own() -> Case:
+    """It has the values before, and ends when the entity returns."""
+    return Case(
+        MEMBER,
+        feed(
+            """
+            | delivery | id | time       | op | city |
+            | 1        | 1  | 2024-01-01 |    | Bonn |
+            | 2        | 1  | 2024-02-01 |    | Kiel |
+            | 3        | 1  | 2024-03-01 | D  |      |
+            | 4        | 1  | 2024-04-01 |    | Kiel |
+            | 5        | 1  | 2024-05-01 | D  |      |
+            """
+        ),
+        becomes="""
+        | city | effective_from | effective_to | version | current_flag | is_deleted | change_reason     |
+        | Bonn | 2024-01-01     | 2024-02-01   | 1       | false        | false      | source_load       |
+        | Kiel | 2024-02-01     | 2024-03-01   | 2       | false        | false      | source_load       |
+        | Kiel | 2024-03-01     | 2024-04-01   | 3       | false        | true       | deleted_in_source |
+        | Kiel | 2024-04-01     | 2024-05-01   | 4       | false        | false      | source_load       |
+        | Kiel | 2024-05-01     | OPEN         | 5       | true         | true       | deleted_in_source |
+        """,
+        on_page=True,
     )

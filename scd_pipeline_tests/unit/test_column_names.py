@@ -72,7 +72,7 @@ def test_the_end_of_a_window_can_be_null(open_end: str | None, nullable: bool) -
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_has_valid_names_and_single_ones_can_be_changed(profile: str) -> None:
-    dimension = customer(profile=profile, column_names={"version": "number"})
+    dimension = customer(profile=profile, column_names={"version": "number"}, deleted_rows="new_version")
     names = set(PROFILES[profile].column_names.values()) - {False}
     assert {*names, "number"} <= set(columns(dimension))
     assert parse(describe(dimension)) == (dimension,)

@@ -14,7 +14,7 @@ from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
-from scd_pipeline.declaration.column_names import ROW_HASH, WINDOW_COLUMNS
+from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import (
@@ -118,7 +118,8 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
 
 def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that no two columns of the table have the same name; case is ignored, as in Delta."""
-    used_names = dict.fromkeys(TECHNICAL_COLUMNS, "is a column that every dimension has")
+    technical = (*TECHNICAL_COLUMNS, *([IS_DELETED] if draft.has_deleted_versions else []))
+    used_names = dict.fromkeys(technical, "is a column that every dimension has")
 
     def claim(column: str, field: str, meaning: str) -> None:
         name = column.casefold()
@@ -347,6 +348,9 @@ def _check_column_names(errors: ErrorCollector, draft: Dimension) -> None:
         if without_windows and column in WINDOW_COLUMNS:
             problem = "a table without attributes of type 2 or 6 has no windows, and no such column"
             errors.add("NOT_APPLICABLE", field, problem, "remove it")
+        elif column == IS_DELETED and not draft.has_deleted_versions:
+            fix = "write `deleted_rows: new_version`, or remove it"
+            errors.add("NOT_APPLICABLE", field, "the table has no such column", fix)
         elif column == "deleted_at" and not draft.deleted_at:
             errors.add(
                 "NOT_APPLICABLE", field, "the table has no such column", "write `deleted_at: true`, or remove it"
@@ -445,13 +449,17 @@ def _check_untracked(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_deletes(errors: ErrorCollector, draft: Dimension) -> None:
-    """Check that the options for rows of deleted entities are set only for a table without windows (S33)."""
-    errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove"))
-    values = {"deleted_rows": draft.deleted_rows != "keep", "deleted_at": draft.deleted_at}
+    """Check that the options for rows of deleted entities fit a table with windows (S18), or one without (S33)."""
+    errors.choice("deleted_rows", draft.deleted_rows, ("keep", "remove", "new_version"))
+    values = {"deleted_rows": draft.deleted_rows == "remove", "deleted_at": draft.deleted_at}
     for option in (option for option, is_declared in values.items() if is_declared):
         if draft.has_windows:
             problem = "a table with attributes of type 2 or 6 closes the version of a deleted entity"
             errors.add("NOT_APPLICABLE", option, problem, "remove it: it is for tables with types 0, 1 and 3 only")
+    is_flat = bool(draft.attributes) and not errors.has("attributes") and not draft.has_windows
+    if draft.deleted_rows == "new_version" and is_flat:
+        problem = "a table without attributes of type 2 or 6 has no versions"
+        errors.add("NOT_APPLICABLE", "deleted_rows", problem, "write keep or remove")
     if draft.deleted_at and draft.deleted_rows == "remove":
         errors.add(
             "CONFLICTING_OPTIONS",
