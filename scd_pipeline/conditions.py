@@ -489,7 +489,9 @@ CONDITIONS: Mapping[str, Condition] = {
     "NOT_A_SPARK_FRAME": Condition(
         "they are of type {type}; expected a Spark frame", "convert them with pipeline.spark.createDataFrame(rows)"
     ),
-    "NOT_A_DURATION": Condition("{value} is not a duration", "pass a datetime.timedelta, such as timedelta(days=30)"),
+    "NOT_A_DURATION": Condition(
+        "{value} is not a duration; expected a timedelta", "pass one such as timedelta(days=30)"
+    ),
     "NO_SUCH_COLUMN": Condition(
         "no column {names}; expected some of {columns}", "name the columns in `time` and `keys`, or rename them"
     ),

@@ -60,7 +60,7 @@ class Attribute:
       the last value before that differs ("last_different_value") (S10)
     - `untracked`: type 1 only: each version has a value of its own, the one at its start ("at_open") or the latest one
       before its end ("latest_in_version"), in place of the latest one of all (S7)
-    - `regulated`: each of its values must stay in the history; types 0, 1 and 3 are rejected
+    - `regulated`: each of its values must stay in the history, and no stored one may change; only type 2 is accepted
     - `column_names`: names of the columns that types 3 and 6 add, by `previous`, `changed_at` and `current`; `current`
       can be False for no such column
     - `derived`: computed by the pipeline and never read from a delivery, such as the surrogate keys of a fact (S23);

@@ -215,7 +215,7 @@ folder without declarations: the folder has no declarations; put the declaration
 # NOT_ALLOWED
 missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not_provided, null
 on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null
-deleted rows: 'drop' is not allowed; allowed: keep, remove
+deleted rows: 'drop' is not allowed; allowed: keep, remove, new_version
 unit: 'sec' is not allowed; allowed: s, ms, us
 format unknown: 'excel' is not allowed; allowed: parquet, csv, json, delta
 sequence type: 'int' is not allowed; did you mean bigint? allowed: bigint, timestamp

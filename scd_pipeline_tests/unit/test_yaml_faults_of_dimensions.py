@@ -92,6 +92,14 @@ SNAPSHOT | attributes: | partition_by: birthday\nattributes:
 SNAPSHOT | attributes: | z_order: sometimes\nattributes:
 6 | z_order | NOT_ALLOWED
 
+# deleted rows with versions without windows
+FLAT | attributes: | deleted_rows: new_version\nattributes:
+5 | deleted_rows | NOT_APPLICABLE
+
+# a name of a column that the table lacks
+SNAPSHOT | attributes: | column_names: {is_deleted: gone}\nattributes:
+6 | column_names.is_deleted | NOT_APPLICABLE
+
 # deleted_at windows
 SNAPSHOT | attributes: | deleted_at: true\nattributes:
 6 | deleted_at | NOT_APPLICABLE

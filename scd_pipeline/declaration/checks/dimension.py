@@ -68,10 +68,11 @@ AUDIT_COLUMNS = (
 )
 """The audit's columns, without the business key and the surrogate keys before and after a transition."""
 _WITHOUT_WINDOWS = (ScdType.RETAIN_ORIGINAL, ScdType.OVERWRITE, ScdType.ADD_ATTRIBUTE)
-_NOT_IN_HISTORY = {
+_NOT_FOR_REGULATED = {
     ScdType.RETAIN_ORIGINAL: "refuses new values",
     ScdType.OVERWRITE: "overwrites old values",
     ScdType.ADD_ATTRIBUTE: "overwrites all values but the latest two",
+    ScdType.HYBRID: "overwrites the latest value in stored versions",
 }
 _REJECTED_SURROGATES = {
     "monotonically_increasing_id": "gives other keys at each load, and keys that are assigned already",
@@ -410,9 +411,9 @@ def _check_history_columns(errors: ErrorCollector, draft: Dimension) -> None:
 def _check_regulated(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each value of a regulated attribute stays in the history."""
     for attribute in draft.attributes:
-        if (draft.regulated or attribute.regulated) and attribute.scd in _NOT_IN_HISTORY:
-            problem = f"type {int(attribute.scd)} {_NOT_IN_HISTORY[attribute.scd]}, and the attribute is regulated"
-            errors.add("INVALID_SCD_TYPE", f"attributes.{attribute.name}.scd", problem, "write 2 or 6")
+        if (draft.regulated or attribute.regulated) and attribute.scd in _NOT_FOR_REGULATED:
+            problem = f"type {int(attribute.scd)} {_NOT_FOR_REGULATED[attribute.scd]}, and the attribute is regulated"
+            errors.add("INVALID_SCD_TYPE", f"attributes.{attribute.name}.scd", problem, "write 2")
 
 
 def _check_single_type(errors: ErrorCollector, draft: Dimension) -> None:

@@ -46,7 +46,7 @@ ROWS: dict[str, str] = {
         "`previous_eligibility_threshold`, and type 1 in `current_program_name`."
     ),
     "F8": "A grant recipient debarred on 2024-03-01 was active on 2024-02-29.",
-    "F9": "`dim_compliance_threshold` is regulated: only types that keep every value are accepted.",
+    "F9": "`dim_compliance_threshold` (CTR, SAR, W-2G) is regulated: only type 2 is accepted.",
     "F10": (
         "The audit has a row for each transition, with the keys before and after, the changed columns, lossless old "
         "and new values, business time, actor, reason, delivery and correlation id."
@@ -134,7 +134,7 @@ ROWS: dict[str, str] = {
     "F60": "A dimension that was dropped and rebuilt from its log has the keys that its facts have stored.",
     "F61": "A late fact gets the version of its event time; a late change re-keys the facts of the moved window.",
     "F62": "The threshold in force decides: 10,000 on 2026-12-31, 12,000 from 2027-01-01.",
-    "F63": "Type 5 is rejected; types 1 and 3 are rejected for a regulated attribute.",
+    "F63": "Type 5 is rejected; a regulated attribute has type 2.",
     "F64": (
         "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
         "set has later values, two pipelines differ, the table grows without changes."

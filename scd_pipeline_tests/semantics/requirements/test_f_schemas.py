@@ -126,7 +126,7 @@ def test_an_audit_row_has_both_keys_actor_and_reason() -> None:
 
 
 @requirement("F9", "F63")
-@pytest.mark.parametrize("scd", [0, 1, 3, 5])
+@pytest.mark.parametrize("scd", [0, 1, 3, 5, 6])
 def test_a_threshold_is_of_a_type_that_keeps_every_value(scd: int) -> None:
     assert parse(THRESHOLD)[0].regulated
     with pytest.raises(DeclarationError) as caught:
