@@ -64,6 +64,11 @@ def key_columns(dimension: Dimension) -> tuple[str, str]:
     return f"{dimension.surrogate_key}_old", f"{dimension.surrogate_key}_new"
 
 
+def opening_change_types(dimension: Dimension) -> tuple[str, ...]:
+    """Return the types of the changes that open a version (S18)."""
+    return (INSERT, UPDATE, LOGICAL_DELETE) if dimension.has_deleted_versions else (INSERT, UPDATE)
+
+
 def transition_schema(dimension: Dimension) -> list[tuple[str, str]]:
     """Return name and type of each column of a transition, without the business key."""
     old, new = key_columns(dimension)
@@ -152,7 +157,7 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
     elif dimension.begin is not None:
         starts.append(declared_begin(dimension.begin))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
-    opened = transitions.where(F.col(CHANGE_TYPE).isin(INSERT, UPDATE, LOGICAL_DELETE))
+    opened = transitions.where(F.col(CHANGE_TYPE).isin(*opening_change_types(dimension)))
     candidates = opened.select(new_key, *business_key(dimension), F.explode(F.array(*starts)).alias(EFFECTIVE_FROM))
     is_hash = col(dimension.surrogate_key) == surrogate_key(dimension, key_hash)
     return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
@@ -245,9 +250,7 @@ def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, ke
     Likewise the value of each attribute that is `at_open`, in `_opening_<name>`.
     """
     window = windows.by_time()
-    opens = F.col(_ROW_CHANGE).isin(INSERT, UPDATE)
-    if dimension.has_deleted_versions:
-        opens = F.col(_ROW_CHANGE).isNotNull()
+    opens = F.col(_ROW_CHANGE).isin(*opening_change_types(dimension))
     numbered = moments.withColumn(VERSION, window.sum(opens.cast("int")))
     start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:

@@ -47,6 +47,7 @@ from scd_pipeline.history.transitions import (
     SOURCE_BATCH,
     build_transitions,
     key_columns,
+    opening_change_types,
 )
 from scd_pipeline.instants import from_micros
 from scd_pipeline.load.keys import RecordedCommits, append_keys, keys_to_append, open_keys
@@ -54,8 +55,6 @@ from scd_pipeline.load.log import changed_entities, changed_records, in_effect_a
 from scd_pipeline.load.retry import Progress
 
 _UNKNOWN_TIME = from_micros(0)
-_OPENING = (INSERT, UPDATE)
-"""The types of the changes that open a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +241,7 @@ def record_from(
             changes[delivery][change_type] += count
             counts[change_type] += count
         # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
-        opened = sum(counts[change_type] for change_type in _OPENING)
+        opened = sum(counts[change_type] for change_type in opening_change_types(dimension))
         if opened:
             new, count = records.new_keys, records.new_key_count
             if new is None:
@@ -383,6 +382,6 @@ def _at_step(changes: DataFrame, dimension: Dimension, step: Step) -> DataFrame:
 
 def _opened_keys(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the surrogate key of each version that audit rows with `effective_from` open, and the version."""
-    opens = rows.where(F.col(CHANGE_TYPE).isin(*_OPENING))
+    opens = rows.where(F.col(CHANGE_TYPE).isin(*opening_change_types(dimension)))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
     return opens.select(new_key, *[col(name) for name in dimension.key_names], EFFECTIVE_FROM)
