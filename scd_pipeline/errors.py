@@ -170,7 +170,7 @@ class BatchRejected(SourceDataError):
         self.others = 0
 
     def __str__(self) -> str:
-        return f"{super().__str__()} ({self.others} more batches were rejected)" if self.others else super().__str__()
+        return f"{super().__str__()} (other rejected batches: {self.others})" if self.others else super().__str__()
 
 
 class LoadError(ScdError):

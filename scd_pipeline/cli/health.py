@@ -43,7 +43,7 @@ _TABLE_COLUMNS: dict[str, Kind] = {
     "commits": "number",
     "log_lag": "number",
     "audit_lag": "number",
-    "dimensions_behind": "json",
+    "dimensions_ahead": "json",
     "unknown_members": "number",
     "damage": "json",
 }
@@ -59,6 +59,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     TABLE is a dimension or a fact. Without it, all declared tables are checked.
     """
     from scd_pipeline.declaration import Dimension
+    from scd_pipeline.declaration.names import counted
     from scd_pipeline.operations.check import check_dimension, check_fact
 
     results: list[CheckResult] = []
@@ -76,7 +77,8 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
     for name in never_loaded:
         report(f"{name}: nothing to check: it was never loaded")
     failed = [result for result in results if not result.passed]
-    _summarize(f"{len(results)} checks: {len(results) - len(failed)} passed, {len(failed)} failed", output)
+    passed = len(results) - len(failed)
+    _summarize(f"{counted(len(results), 'check')}: {passed} passed, {len(failed)} failed", output)
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
@@ -185,7 +187,7 @@ def _source_record(source: SourceStatus) -> tuple[object, ...]:
 
 def _table_record(table: TableStatus) -> tuple[object, ...]:
     lag = (table.commits, table.lag, table.audit_lag)
-    return (*lag, list(table.dimensions_behind), table.unknown_members, list(table.damage))
+    return (*lag, list(table.dimensions_ahead), table.unknown_members, list(table.damage))
 
 
 def _print_status(current: Status, output: Output) -> None:
@@ -212,11 +214,11 @@ def _print_status(current: Status, output: Output) -> None:
         "commits": "number",
         "log lag": "number",
         "audit lag": "number",
-        "behind dimensions": "text",
+        "dimensions ahead": "text",
         "unknown members": "number",
     }
     tables = [
-        (t.table, t.commits, t.lag, t.audit_lag, ", ".join(t.dimensions_behind), t.unknown_members)
+        (t.table, t.commits, t.lag, t.audit_lag, ", ".join(t.dimensions_ahead), t.unknown_members)
         for t in current.tables
     ]
     print_table(Rows.from_records(lag_kinds, tables), sys.stdout, output.terminal_width)
@@ -237,7 +239,7 @@ def _status_summary(current: Status) -> str:
     pending = sum(len(source.pending) for source in current.sources)
     rejected = sum(len(source.rejected) for source in current.sources)
     quarantined = sum(source.quarantined for source in current.sources)
-    behind = sum(bool(t.lag or t.audit_lag or t.dimensions_behind) for t in current.tables)
+    behind = sum(bool(t.lag or t.audit_lag or t.dimensions_ahead) for t in current.tables)
     damaged = sum(bool(table.damage) for table in current.tables)
     return (
         f"{counted(len(current.tables), 'table')}: {counted(pending, 'pending delivery')}, {rejected} rejected, "

@@ -30,25 +30,25 @@ COLUMNS: dict[str, Kind] = {
     "rows": "number",
     "new": "number",
     "changed": "number",
-    "closed": "number",
+    "deleted": "number",
     "bad_rows": "number",
     "nulled_values": "number",
     "undeclared_columns": "number",
     "code": "text",
     "problem": "text",
 }
-_SHOWN_COLUMNS = ("delivery", "outcome", "rows", "new", "changed", "closed", "bad_rows")
+_SHOWN_COLUMNS = ("delivery", "outcome", "rows", "new", "changed", "deleted", "bad_rows")
 
 
 class _Rule(click.Choice[str]):
-    """A rule that can be overridden, written with hyphens or, as in Python, with underscores."""
+    """A rule that can be overridden; its name can also be written with hyphens."""
 
     def __init__(self) -> None:
-        super().__init__([rule.replace("_", "-") for rule in OVERRIDABLE_RULES])
+        super().__init__(OVERRIDABLE_RULES)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name of the rule in Python."""
-        return super().convert(str(value).replace("_", "-"), param, ctx).replace("-", "_")
+        """Return the name of the rule."""
+        return super().convert(str(value).replace("-", "_"), param, ctx)
 
 
 def load_options(function: Any) -> Any:

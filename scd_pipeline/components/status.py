@@ -50,7 +50,7 @@ def _metadata(report: Status) -> dict[str, Any]:
         "rejected_deliveries": sum(len(source.rejected) for source in report.sources),
         "rows_quarantined": sum(source.quarantined for source in report.sources),
         "pending_commits": sum(table.lag + table.audit_lag for table in report.tables),
-        "stale_facts": sum(bool(table.dimensions_behind) for table in report.tables),
+        "stale_facts": sum(bool(table.dimensions_ahead) for table in report.tables),
         "damaged_tables": sum(bool(table.damage) for table in report.tables),
         "sources": dg.MetadataValue.table([_source_record(source) for source in report.sources]),
         "tables": dg.MetadataValue.table([_table_record(table) for table in report.tables]),
@@ -78,7 +78,7 @@ def _table_record(table: TableStatus) -> dg.TableRecord:
             "log_commits": table.commits,
             "pending_log_commits": table.lag,
             "pending_audit_commits": table.audit_lag,
-            "dimensions_ahead": ", ".join(table.dimensions_behind),
+            "dimensions_ahead": ", ".join(table.dimensions_ahead),
             "damage": "; ".join(table.damage),
         }
     )

@@ -88,7 +88,7 @@ class BatchResult:
     def __str__(self) -> str:
         text = f"{self.batch_id}: {self.outcome}"
         if self.outcome == "accepted":
-            text += f", {counted(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.closed} closed"
+            text += f", {counted(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.closed} deleted"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
             text += f", {counted(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
         if self.undeclared:

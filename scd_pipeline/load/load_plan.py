@@ -147,8 +147,8 @@ class LoadPlan:
 
 def unknown_members_summary(unknown_members: Mapping[str, int]) -> str:
     """Return the number of rows with the key of the unknown member by role; empty if no row has it."""
-    counts = ", ".join(f"{role} {count}" for role, count in unknown_members.items() if count)
-    return f"unknown members: {counts}" if counts else ""
+    counts = ", ".join(f"{count} (role {role})" for role, count in unknown_members.items() if count)
+    return f"rows with the unknown member: {counts}" if counts else ""
 
 
 def build_plan(

@@ -66,7 +66,7 @@ class TableStatus:
         commits: The number of its pipeline commits.
         lag: The number of commits of the log that the table has not applied.
         audit_lag: The number of commits that the table has applied and the audit has not recorded.
-        dimensions_behind: For a fact, the dimensions whose newest rows its keys do not reflect.
+        dimensions_ahead: For a fact, the dimensions that have changed since its last load.
         damage: What another program changed or removed, with the fix; until then every load fails.
         unknown_members: For a fact, the number of rows with a key of the unknown member; None for a dimension or
             before the first load.
@@ -76,7 +76,7 @@ class TableStatus:
     commits: int
     lag: int
     audit_lag: int
-    dimensions_behind: tuple[str, ...] = ()
+    dimensions_ahead: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
     unknown_members: int | None = None
 
@@ -197,7 +197,7 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
         commits=commit.number,
         lag=sum(number > applied for number in with_batches),
         audit_lag=sum(recorded < number <= applied for number in with_batches),
-        dimensions_behind=tuple(name for name, at in pinned.items() if at.is_newer_than(commit)),
+        dimensions_ahead=tuple(name for name, at in pinned.items() if at.is_newer_than(commit)),
         damage=tuple(dict.fromkeys(str(error) for error in errors)),
         unknown_members=_unknown_members(warehouse, fact) if fact else None,
     )

@@ -15,7 +15,10 @@ from scd_pipeline_tests.facts.players import PLAY
 
 def test_rows_with_the_key_of_the_unknown_member_are_counted_by_role() -> None:
     result = LoadResult("fct_play", (), {"open": 6}, 2, 1, 0.1, unknown_members={"player": 2, "partner": 0})
-    expected = "fct_play: deliveries: none; rows: 6 opened; unknown members: player 2; table version 2; 0.1 s"
+    expected = (
+        "fct_play: deliveries: none; rows: 6 opened; rows with the unknown member: 2 (role player); table version 2; "
+        "0.1 s"
+    )
     assert load_summary(result) == expected
     counts = table_counts(result)
     assert (counts["unknown_members_player"], counts["unknown_members_partner"]) == (2, 0)
@@ -23,7 +26,7 @@ def test_rows_with_the_key_of_the_unknown_member_are_counted_by_role() -> None:
 
 def test_a_dimension_has_no_count_of_unknown_members() -> None:
     result = LoadResult("dim_player", (), {"open": 6}, 2, 1, 0.1)
-    assert "unknown members" not in load_summary(result)
+    assert "unknown member" not in load_summary(result)
     assert not any(name.startswith("unknown_members") for name in table_counts(result))
 
 
@@ -40,12 +43,15 @@ def test_a_plan_counts_them_too() -> None:
         unknown_members={"player": 2, "partner": 0},
         **unused,
     )
-    assert load_plan.explain().splitlines()[-1] == "  rows of fct_play: 6 to open; unknown members: player 2"
+    assert (
+        load_plan.explain().splitlines()[-1]
+        == "  rows of fct_play: 6 to open; rows with the unknown member: 2 (role player)"
+    )
 
 
 def test_bad_values_that_were_set_to_null_are_counted() -> None:
     batch = BatchResult("crm/snapshot/1/1", "crm", "snapshot", "1", "accepted", rows=3, nulled_values=2)
-    assert str(batch) == "crm/snapshot/1/1: accepted, 3 rows: 0 new, 0 changed, 0 closed, 2 bad values set to NULL"
+    assert str(batch) == "crm/snapshot/1/1: accepted, 3 rows: 0 new, 0 changed, 0 deleted, 2 bad values set to NULL"
     assert log_counts(LoadResult("dim_player", (batch,), {}, 2, 1, 0.1))["values_set_to_null"] == 2
 
 
