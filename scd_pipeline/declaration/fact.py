@@ -186,8 +186,14 @@ def _not_a_dimension(values: object) -> tuple[str, str]:
 def _check_kinds(location: str, grain: Any, event_time: Any, dimensions: Any, source: Any, measures: Any) -> None:
     """Raise one DeclarationError with all arguments of an invalid kind, if there are any."""
     errors = [
-        ValidationError("INVALID_KIND", location, name, f"{display(values)} is not names with values", "give a mapping")
-        for name, values in (("grain", grain), ("dimensions", dimensions), ("measures", measures or {}))
+        ValidationError(
+            "INVALID_KIND", location, name, f"{display(values)} is not a mapping", f"write a mapping of {content}"
+        )
+        for name, values, content in (
+            ("grain", grain, "columns to types"),
+            ("dimensions", dimensions, "roles to dimensions"),
+            ("measures", measures or {}, "columns to types"),
+        )
         if not isinstance(values, Mapping)
     ]
     roles = dimensions.items() if isinstance(dimensions, Mapping) else ()
@@ -261,7 +267,7 @@ def _check_source(fact: Fact, report: Report) -> None:
         if getattr(fact.source, option) != getattr(_PLAIN, option):
             report("NOT_APPLICABLE", f"{path}.{option}", "is an option for the sources of dimensions", "remove it")
     if fact.source.snapshot is not None or fact.source.feed is None:
-        report("FACT_SOURCE", path, "facts come by a feed", "write `feed:` with its path")
+        report("FACT_SOURCE", path, "a fact is delivered by a feed", "write `feed:` with its path")
     elif fact.source.feed.deletes or fact.source.feed.effective_at:
         report(
             "NOT_APPLICABLE", f"{path}.feed", "has options for dimensions only", "remove `deletes` and `effective_at`"
@@ -274,7 +280,7 @@ def _check_source(fact: Fact, report: Report) -> None:
             "remove `updates` and `nulls`",
         )
     elif fact.source.feed.placeholder == "delivery":  # a fact has no `effective_at` that could replace it
-        problem = "{delivery} is any name, and a fact takes a delivery's time from its name"
+        problem = "{delivery} is any name, and a fact reads a delivery's time from its name"
         report("PATH_PLACEHOLDER", f"{path}.feed.path", problem, "write {date} or {datetime} in its place")
 
 

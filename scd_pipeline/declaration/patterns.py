@@ -75,15 +75,15 @@ def _plain(pattern: str) -> str:
 def _problem(pattern: str) -> str | None:
     plain = _plain(pattern)
     if "'" in plain:
-        return "has a quote without its other end"
+        return "has an unclosed quote"
     if not _is_balanced(plain):
-        return "has a bracket without its other end"
+        return "has an unmatched bracket"
     for match in re.finditer(r"([A-Za-z])\1*|[#{}%]", plain):
         run = match[0]
         if run[0] not in _COUNTS:
             return f"has {run[0]}, which cannot be used for reading"
         if len(run) not in _COUNTS[run[0]]:
-            return f"has {run}, and {run[0]} comes in rows of {_lengths(run[0])}"
+            return f"has {run}; expected {run[0]} {_repetitions(run[0])}"
     return _ambiguity(plain)
 
 
@@ -97,7 +97,7 @@ def _ambiguity(plain: str) -> str | None:
     if "m" in letters and not letters & set("hHKk"):
         return "has m, the minute, without an hour"
     if letters & set("hK") and "a" not in letters:
-        return "has an hour up to 12 without a, the half of the day"
+        return "has an hour up to 12 without `a`, the AM/PM marker"
     return None
 
 
@@ -110,9 +110,12 @@ def _is_balanced(plain: str) -> bool:
     return depth == 0
 
 
-def _lengths(letter: str) -> str:
+def _repetitions(letter: str) -> str:
+    """Return how often the letter may be repeated, as text such as `1 to 4 times`."""
     counts = _COUNTS[letter]
-    return f"1 to {counts[-1]}" if len(counts) > 2 else " or ".join(map(str, counts))
+    if counts == (1,):
+        return "once"
+    return f"1 to {counts[-1]} times" if len(counts) > 2 else f"{' or '.join(map(str, counts))} times"
 
 
 def _suggestion(pattern: str) -> str:

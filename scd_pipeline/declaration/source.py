@@ -128,7 +128,7 @@ class Snapshot(Channel):
     """A channel of full extracts: an entity of its scope that a delivery omits is deleted.
 
     - `scope`: the columns of the business key whose values limit a delivery
-    - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_nobody")
+    - `unreadable_keys`: the effect of rows whose keys cannot be read: the snapshot deletes no entity ("retire_none")
       or those that it omits ("retire") (S27)
     - `path`, `format`, `options`, `partition`, `versions`: where the deliveries are, and how to read them
     - `effective_at`, `effective_at_format`, `effective_at_unit`, `effective_at_round`: the business time of a row
@@ -141,7 +141,7 @@ class Snapshot(Channel):
     kind: ClassVar[Kind] = "snapshot"
 
     scope: tuple[str, ...] = ()
-    unreadable_keys: Literal["retire_nobody", "retire"] = "retire_nobody"
+    unreadable_keys: Literal["retire_none", "retire"] = "retire_none"
 
     def __post_init__(self) -> None:
         Channel.__post_init__(self)

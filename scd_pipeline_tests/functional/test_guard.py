@@ -66,7 +66,7 @@ def test_a_truncated_snapshot_is_rejected_unless_overridden(
     assert rejected.returncode == 3
     assert "[RETIRE_GUARD]: the snapshot omits" in rejected.stderr
     assert "438 of the 538" in rejected.stderr
-    assert "`scd load --allow retire-guard`" in rejected.stderr
+    assert "`scd load --allow retire_guard`" in rejected.stderr
     assert "Traceback" not in rejected.stderr
     assert "deliveries: 2 unchanged, 1 rejected; rows: none changed" in rejected.stdout
     assert [versions(store, name) for name in TABLES] == before

@@ -30,8 +30,9 @@ from scd_pipeline_tests.unit.test_yaml_load import FILES, load_files
 MESSAGES = r"""
 # ATTRIBUTE_SOURCE
 owner none: has no source; write `source:` with one of crm, web
-owner two: is provided by crm and web; leave it with one source
-columns other's: city belongs to source crm; declare the column there, or leave the attribute to this source
+owner two: is provided by crm and web; name only one of them, in `source` of the attribute or in `attributes` of a
+  source
+columns other's: city belongs to source crm; move it to `sources.crm.columns`, or declare web as the source of city
 
 # CONFLICTING_OPTIONS
 retired but not missing: a retired attribute is no longer read; remove either `missing` or `retired`
@@ -49,7 +50,7 @@ existence none: none of the sources decides whether an entity exists; write `exi
 existence both: crm and web each decide whether an entity exists; write `existence: true` at exactly one source
 
 # FACT_SOURCE
-fact with a snapshot: facts come by a feed; write `feed:` with its path
+fact with a snapshot: a fact is delivered by a feed; write `feed:` with its path
 fact with two sources: a fact has one source; declare a fact for each
 
 # INVALID_DEFAULT
@@ -58,38 +59,38 @@ default date: 'soon' does not fit type date; give a date such as 2024-01-31
 
 # INVALID_KIND
 flag as text: 'yes' is not true or false; write true or false
-missing as a flag: 'true' is not one of its choices; write one of its choices
+missing as a flag: 'true' is not one of reject, not_provided, null; write one of reject, not_provided, null
 guard text: '25%' is not a number; write a number
 guard list: is a list; expected a number; write a number
-attributes is list: is a list; expected names with values; write `name: value`
+attributes is list: is a list; expected a mapping; write `name: value`
 attribute name list: is a list; expected a name; write `name: value`
 type list: is a list; expected text, a number, or true or false; write text, a number, or true or false
 former name mapping: is a mapping; expected a name or a list of names; write a name or a list of names
-source as text: is one value; expected names with values; write `name: value`
+source as text: is one value; expected a mapping; write `name: value`
 default mapping: is a mapping; expected text, a number, or true or false; write text, a number, or true or false
 owner list: is a list; expected text; write text
 list of names: is a list; expected a declaration; begin with `dimension: <name>`
-key as a number: 5 is not a key; give a name, a list of names, or names with types
-key column as a number: 5 is not a key column; give a name, a list of names, or names with types
-attributes as a number: 5 has no attributes; give attributes by their names
-attributes as a list: 'city' is not an attribute; give attributes by their names
+key as a number: 5 is not a key; write a name, a list of names, or a mapping of names to types
+key column as a number: 5 is not a key column; write a name, a list of names, or a mapping of names to types
+attributes as a number: 5 is not a mapping; write a mapping of names to SCD types or attributes
+attributes as a list: 'city' is not an attribute; write a mapping of names to SCD types or attributes
 source as a name: 'crm' is not a source; give a Source or a list of them
 source as a number: 5 is not a source; give a Source or a list of them
 begin as a time: '2020-01-01' is not a beginning; give `at` and `for_first_changes_until`
 snapshot as a feed: Feed(path=None, format=None, options=(), partition=None, ver... is not a snapshot; give a path or
   a Snapshot
-reader options as a number: 5 has no options; give options by their names
+reader options as a number: 5 is not a mapping; write a mapping of options to text
 reader option as a flag: option 'header' has the value True, which is not text; options are given as text, such as
   "true" or "1"
-columns as a list: ['city'] has no columns; give attribute or key names with their columns
+columns as a list: ['city'] is not a mapping; write a mapping of names to columns of the source
 column as a number: 5 is not a column; give the column's name, or a Column
 sequence as a number: 7 is not text; give text
 retire guard as text: '0.1' is not a number; give a share, such as 0.05 for 5 percent, or a RetireGuard
 sign-off in Python as text: 'Ann' is not a sign-off; give a SignOff
-sign-offs as text: 'Ann' is not names with values; give a mapping
+sign-offs as text: 'Ann' is not a mapping; write a mapping of names to values
 expected value as a number: 5 is not an expected value; give an ExpectedValue
 expected value as a list: [] is not text, a number, or true or false; write one of them
-table property with a list: 'delta.x': [] is not a name with a text; give names of properties with their values
+table property with a list: 'delta.x': [] is not a name with text; write a mapping of property names to text
 
 # INVALID_LINK
 product card: 'wiki/customers' is not an address; write one that begins with https:// or http://
@@ -112,18 +113,18 @@ pattern DD.MM.YYYY HH:mm: 'DD.MM.YYYY HH:mm' has Y, which cannot be used for rea
 pattern uuuu-MM-dd: 'uuuu-MM-dd' has u, which cannot be used for reading; did you mean yyyy-MM-dd?
 pattern yyyy-MM-DD: 'yyyy-MM-DD' has D, the day of the year, together with a month or a day; did you mean yyyy-MM-dd?
 pattern yyyy-mm-dd: 'yyyy-mm-dd' has m, the minute, without an hour; did you mean yyyy-MM-dd?
-pattern yyyy-MM-dd hh:mm: 'yyyy-MM-dd hh:mm' has an hour up to 12 without a, the half of the day; did you mean
+pattern yyyy-MM-dd hh:mm: 'yyyy-MM-dd hh:mm' has an hour up to 12 without `a`, the AM/PM marker; did you mean
   yyyy-MM-dd HH:mm?
 pattern %Y-%m-%d: '%Y-%m-%d' has %, which cannot be used for reading; <a pattern's form>
 pattern EEE dd MMM yyyy: 'EEE dd MMM yyyy' has E, which cannot be used for reading; <a pattern's form>
 pattern YYYY-MM-DD HH24:MI:SS: 'YYYY-MM-DD HH24:MI:SS' has Y, which cannot be used for reading; <a pattern's form>
 pattern {yyyy}: '{yyyy}' has {, which cannot be used for reading; <a pattern's form>
-pattern ddd.MM.yyyy: 'ddd.MM.yyyy' has ddd, and d comes in rows of 1 or 2; <a pattern's form>
-pattern yyyy-MM-dd HH:mm V: 'yyyy-MM-dd HH:mm V' has V, and V comes in rows of 2; <a pattern's form>
-pattern yyyy-MM-dd HH:mm OO: 'yyyy-MM-dd HH:mm OO' has OO, and O comes in rows of 1 or 4; <a pattern's form>
-pattern yyyy-MM-dd'T: "yyyy-MM-dd'T" has a quote without its other end; <a pattern's form>
-pattern yyyy[-MM: 'yyyy[-MM' has a bracket without its other end; <a pattern's form>
-pattern yyyy]-[MM: 'yyyy]-[MM' has a bracket without its other end; <a pattern's form>
+pattern ddd.MM.yyyy: 'ddd.MM.yyyy' has ddd; expected d 1 or 2 times; <a pattern's form>
+pattern yyyy-MM-dd HH:mm V: 'yyyy-MM-dd HH:mm V' has V; expected V 2 times; <a pattern's form>
+pattern yyyy-MM-dd HH:mm OO: 'yyyy-MM-dd HH:mm OO' has OO; expected O 1 or 4 times; <a pattern's form>
+pattern yyyy-MM-dd'T: "yyyy-MM-dd'T" has an unclosed quote; <a pattern's form>
+pattern yyyy[-MM: 'yyyy[-MM' has an unmatched bracket; <a pattern's form>
+pattern yyyy]-[MM: 'yyyy]-[MM' has an unmatched bracket; <a pattern's form>
 pattern HH:mm: 'HH:mm' has no year, y; <a pattern's form>
 
 # INVALID_SCD_TYPE
@@ -135,7 +136,7 @@ type 7: type 7 is a query of a table as of a time, not an SCD type of an attribu
 type 9: 9 is not an SCD type; write 0, 1, 2, 3 or 6
 
 # INVALID_TEXT
-surrogates: has half of a surrogate pair; write whole characters
+surrogates: has an unpaired UTF-16 surrogate; remove it
 
 # INVALID_TIME_ZONE
 timezone: 'Europe/Olso' is not a time zone; did you mean Europe/Oslo?
@@ -159,7 +160,7 @@ key type: type array<int> cannot be in a key; write a type without parts, such a
 
 # MISSING_VALUE
 scd missing: is missing; write 0, 1, 2, 3 or 6
-missing without a choice: has no value; write one of its choices, or remove the option
+missing without a choice: has no value; write one of reject, not_provided, null, or remove the option
 former name empty: is empty; give a name or a list of names, or omit it
 no dimension: is missing; give the table's name, such as dim_customer
 no business key: is missing; name the columns that identify an entity (`whole_row`, the row itself as the entity, is
@@ -190,14 +191,14 @@ attribute twice: occurs twice (line 8 has it too); remove one
 table property twice: is the same property as delta.x; remove one
 
 # NAME_IN_USE
-key is attribute: is in the business key too; a business key is not an attribute: remove it here or there
+key is attribute: is in the business key too; remove it from `attributes` or from `business_key`
 attribute twice by case: column city is attribute City; choose another name
-technical column: column Version is a column that every dimension has; choose another name
+technical column: column Version is reserved for a column that the package adds; choose another name
 generated clash: column previous_city is attribute previous_city; choose another name
 type 3 clash: column name_changed_at is attribute name_changed_at; choose another name
 former name own: city is attribute city; name only columns that no longer exist
 former name key: customer_id is in the business key as customer_id; name only columns that no longer exist
-former name shared: Town is a former name of email too; leave it with one of them
+former name shared: Town is a former name of email too; remove it from `former_names` of one of them
 surrogate key clash: column City is attribute city; choose another name
 label twice: 'changed' is the label of INSERT too; choose another label
 business key twice: column Customer_ID is in the business key as customer_id; choose another name
@@ -223,7 +224,7 @@ ties: 'last' is not allowed; did you mean last_row? allowed: reject, delete_wins
 effective_at_unit: 'seconds' is not allowed; allowed: s, ms, us
 nulls unknown choice: 'ignore' is not allowed; allowed: value, not_provided
 updates: 'few' is not allowed; allowed: full, partial
-unreadable keys: 'retire_all' is not allowed; did you mean retire? allowed: retire_nobody, retire
+unreadable keys: 'retire_all' is not allowed; did you mean retire? allowed: retire_none, retire
 previous as text: 'false' is not allowed; did you mean false? allowed: true, false, version_before, last_different_value
 table property of the package: cannot be declared: loads replace rows by deletion vectors; remove it
 append-only dimension: cannot be declared: loads replace rows of a dimension; remove it
@@ -279,7 +280,7 @@ effective_at_format alone: requires `effective_at`; name the column in `effectiv
 guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
 guard at least: 0 is not a whole number from 1 on; give the least number of entities, such as 20
 rapid change negative: -1 is not a share; give a share, such as 0.5 for half of the entities
-overdue: 0 is not a waiting time; give hours, more than 0 and less than 1000000
+overdue: 0 is not a valid number of hours; write a number above 0 and below 1000000
 audit retention: 0 is not a whole number from 1 on; give the number of years, such as 7
 short retention of files: 'interval 167 hours' is not a retention of 168 hours or more, which loads and readers need;
   write `interval 168 hours`, or more hours, days or weeks
@@ -316,11 +317,12 @@ role with fewer columns: guest.key names 1 columns; name one for each of casino,
 role with another type: guest is int here, and player of dim_player is string; declare guest as string
 
 # SYNTAX
-attribute name missing: expected <block end>, but found ':'; see the indentation, quotes and brackets here and just
-  before
+attribute name missing: expected <block end>, but found ':'; check the indentation, quotes and brackets on this line
+  and the line before
 syntax tab: found character '\t' that cannot start any token; indent with spaces
 syntax braces: expected ',' or '}', but got '{'; put a text with braces in quotes
-syntax quote: found unexpected end of stream; see the indentation, quotes and brackets here and just before
+syntax quote: found unexpected end of stream; check the indentation, quotes and brackets on this line and the line
+  before
 syntax control: character U+0000 is not allowed; remove it
 syntax alias: found undefined alias 'one'; name an anchor that is defined before it
 syntax escape: the text is not YAML (OverflowError); write it as the documentation shows

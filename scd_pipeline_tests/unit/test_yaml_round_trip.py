@@ -95,9 +95,7 @@ def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
         options |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}
     if kind == "snapshot":
         scope = draw(st.lists(st.sampled_from(keys), unique=True))
-        return Snapshot(
-            **options, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_nobody", "retire"]))
-        )
+        return Snapshot(**options, scope=tuple(scope), unreadable_keys=draw(st.sampled_from(["retire_none", "retire"])))
     updates, nulls = draw(st.sampled_from([("full", "value"), ("partial", "value"), ("partial", "not_provided")]))
     deletes = draw(MAYBE)
     ties = draw(st.sampled_from(["reject", "delete_wins"] if deletes else ["reject"]))

@@ -29,6 +29,7 @@ _UNSUPPORTED_TYPES = {
     ),
 }
 _TYPES = "write 0, 1, 2, 3 or 6"
+_MAPPING = "write a mapping of names to SCD types or attributes"
 _OPTIONS_WITHOUT_TYPE = {
     option: kind for option, kind in ATTRIBUTE.items() if option != "type"
 }  # `type` has a separate check
@@ -43,7 +44,7 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
         errors.add("MISSING_VALUE", "business_key", "is missing", fix)
         return ()
     if not isinstance(key, tuple):
-        fix = "give a name, a list of names, or names with types"
+        fix = "write a name, a list of names, or a mapping of names to types"
         errors.add("INVALID_KIND", "business_key", f"{display(key)} is not a key", fix)
         return ()
     if [getattr(column, "name", None) for column in key] == [_WHOLE_ROW]:
@@ -54,7 +55,7 @@ def check_key(errors: ErrorCollector, key: Any) -> tuple[KeyColumn, ...]:
 
 def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
     if not isinstance(column, KeyColumn):
-        fix = "give a name, a list of names, or names with types"
+        fix = "write a name, a list of names, or a mapping of names to types"
         errors.add("INVALID_KIND", "business_key", f"{display(column)} is not a key column", fix)
         return False
     if not _is_name(errors, "business_key", column.name):
@@ -70,9 +71,7 @@ def _is_key_column(errors: ErrorCollector, column: Any) -> bool:
 def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute, ...]:
     """Return the valid attributes, for later checks."""
     if not isinstance(attributes, tuple):
-        errors.add(
-            "INVALID_KIND", "attributes", f"{display(attributes)} has no attributes", "give attributes by their names"
-        )
+        errors.add("INVALID_KIND", "attributes", f"{display(attributes)} is not a mapping", _MAPPING)
         return ()
     drafts = [_check_attribute(errors, attribute) for attribute in attributes]
     return tuple(draft for draft in drafts if draft is not None)
@@ -80,9 +79,7 @@ def check_attributes(errors: ErrorCollector, attributes: Any) -> tuple[Attribute
 
 def _check_attribute(errors: ErrorCollector, attribute: Any) -> Attribute | None:
     if not isinstance(attribute, Attribute):
-        errors.add(
-            "INVALID_KIND", "attributes", f"{display(attribute)} is not an attribute", "give attributes by their names"
-        )
+        errors.add("INVALID_KIND", "attributes", f"{display(attribute)} is not an attribute", _MAPPING)
         return None
     if not _is_name(errors, "attributes", attribute.name):
         return None

@@ -54,7 +54,9 @@ def _fix(column: str) -> str:
 
 def _valid_names(errors: ErrorCollector, path: str, names: Any, allowed: Collection[str]) -> Mapping[str, ColumnName]:
     if not isinstance(names, Mapping):
-        errors.add("INVALID_KIND", path, f"{display(names)} has no names", "give generated columns with their names")
+        errors.add(
+            "INVALID_KIND", path, f"{display(names)} is not a mapping", "write a mapping of columns to their names"
+        )
         return FrozenMapping({})
     valid: dict[str, ColumnName] = {}
     for column, name in names.items():

@@ -120,7 +120,7 @@ def _check_names(errors: ErrorCollector, draft: Dimension) -> None:
 def _check_columns(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that no two columns of the table have the same name; case is ignored, as in Delta."""
     technical = (*TECHNICAL_COLUMNS, *([IS_DELETED] if draft.has_deleted_versions else []))
-    used_names = dict.fromkeys(technical, "is a column that every dimension has")
+    used_names = dict.fromkeys(technical, "is reserved for a column that the package adds")
 
     def claim(column: str, field: str, meaning: str) -> None:
         name = column.casefold()
@@ -170,7 +170,7 @@ def audit_columns(surrogate_key: str) -> tuple[str, ...]:
 
 def _report_key_attribute(errors: ErrorCollector, attribute: Attribute) -> None:
     code, problem = "NAME_IN_USE", "is in the business key too"
-    fix = "a business key is not an attribute: remove it here or there"
+    fix = "remove it from `attributes` or from `business_key`"
     if attribute.personal:
         code, problem = "PERSONAL_KEY", "is personal and in the business key"
         fix = "a key remains after an erasure: choose a key that is not personal, or remove `personal`"
@@ -192,7 +192,8 @@ def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: di
                     "NAME_IN_USE", field, f"{name} {used_names[folded]}", "name only columns that no longer exist"
                 )
             elif owner != attribute.name:
-                errors.add("NAME_IN_USE", field, f"{name} is a former name of {owner} too", "leave it with one of them")
+                problem = f"{name} is a former name of {owner} too"
+                errors.add("NAME_IN_USE", field, problem, "remove it from `former_names` of one of them")
 
 
 def _check_source_names(errors: ErrorCollector, draft: Dimension) -> None:
@@ -233,7 +234,8 @@ def _check_owners(errors: ErrorCollector, draft: Dimension) -> None:
             continue
         owners = _owners(draft, attribute)
         if len(owners) > 1:
-            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {listed(owners)}", "leave it with one source")
+            fix = "name only one of them, in `source` of the attribute or in `attributes` of a source"
+            errors.add("ATTRIBUTE_SOURCE", field, f"is provided by {listed(owners)}", fix)
         elif names and not owners and not attribute.retired:
             errors.add("ATTRIBUTE_SOURCE", field, "has no source", f"write `source:` with one of {', '.join(names)}")
 
@@ -322,10 +324,9 @@ def _check_conversion(errors: ErrorCollector, field: str, column: Column, name: 
 def _check_owned(errors: ErrorCollector, field: str, source: Source, name: str, draft: Dimension) -> None:
     owners = {attribute.name: _owners(draft, attribute) for attribute in draft.attributes}
     if owners.get(name) and source.name not in owners[name]:
-        problem = f"{name} belongs to source {owners[name][0]}"
-        errors.add(
-            "ATTRIBUTE_SOURCE", field, problem, "declare the column there, or leave the attribute to this source"
-        )
+        owner = owners[name][0]
+        fix = f"move it to `sources.{owner}.columns`, or declare {source.name} as the source of {name}"
+        errors.add("ATTRIBUTE_SOURCE", field, f"{name} belongs to source {owner}", fix)
 
 
 def _column_types(draft: Dimension) -> dict[str, DataType | None]:
@@ -367,8 +368,8 @@ def _check_change_types(errors: ErrorCollector, draft: Dimension) -> None:
     """Check that each change type has a label of its own."""
     declared: Any = draft.change_types
     if not isinstance(declared, Mapping):
-        problem = f"{display(declared)} has no labels"
-        errors.add("INVALID_KIND", "change_types", problem, "give change types with their labels")
+        problem = f"{display(declared)} is not a mapping"
+        errors.add("INVALID_KIND", "change_types", problem, "write a mapping of change types to labels")
         return
     used_labels: dict[object, str] = {}
     for change_type in dict.fromkeys((*declared, *CHANGE_TYPES)):

@@ -51,8 +51,8 @@ def check_table_properties(errors: ErrorCollector, draft: Dimension) -> None:
     for name, value in _entries(errors, "table_properties", draft.table_properties):
         field = joined("table_properties", name)
         if not (isinstance(name, str) and name.strip() and isinstance(value, str)):
-            problem = f"{display(name)}: {display(value)} is not a name with a text"
-            errors.add("INVALID_KIND", field, problem, "give names of properties with their values")
+            problem = f"{display(name)}: {display(value)} is not a name with text"
+            errors.add("INVALID_KIND", field, problem, "write a mapping of property names to text")
             continue
         reason = reserved_reason(name)
         if reason is not None:
@@ -86,7 +86,7 @@ def _entries(errors: ErrorCollector, field: str, values: Any) -> list[tuple[Any,
     """Return the entries of a mapping; none for a value of another kind, which is an error."""
     if isinstance(values, Mapping):
         return list(values.items())
-    errors.add("INVALID_KIND", field, f"{display(values)} is not names with values", "give a mapping")
+    errors.add("INVALID_KIND", field, f"{display(values)} is not a mapping", "write a mapping of names to values")
     return []
 
 

@@ -69,9 +69,9 @@ def _check_source(errors: ErrorCollector, source: Any) -> Source | None:
     _check_share(errors, f"{path}.bad_row_limit", draft.bad_row_limit)
     _check_retire_guard(errors, f"{path}.retire_guard", draft.retire_guard)
     if draft.overdue_after_hours is not None and not 0 < draft.overdue_after_hours < _TOO_LONG:
-        problem = f"{display(draft.overdue_after_hours)} is not a waiting time"
+        problem = f"{display(draft.overdue_after_hours)} is not a valid number of hours"
         errors.add(
-            "OUT_OF_RANGE", f"{path}.overdue_after_hours", problem, f"give hours, more than 0 and less than {_TOO_LONG}"
+            "OUT_OF_RANGE", f"{path}.overdue_after_hours", problem, f"write a number above 0 and below {_TOO_LONG}"
         )
     set_frozen_fields(draft, columns=_check_columns(errors, f"{path}.columns", draft.columns))
     return draft
@@ -164,7 +164,7 @@ def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) 
     if isinstance(draft, Feed):
         _check_feed(errors, path, draft)
     else:
-        errors.choice(f"{path}.unreadable_keys", draft.unreadable_keys, ("retire_nobody", "retire"))
+        errors.choice(f"{path}.unreadable_keys", draft.unreadable_keys, ("retire_none", "retire"))
         errors.unique(f"{path}.scope", draft.scope)
         if draft.sequence is not None and draft.effective_at is None:
             problem = "a snapshot contains each entity once unless its rows have times"
@@ -230,7 +230,7 @@ def _check_feed(errors: ErrorCollector, path: str, feed: Feed) -> None:
 def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
     is_pairs = isinstance(options, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in options)
     if not is_pairs:
-        errors.add("INVALID_KIND", field, f"{display(options)} has no options", "give options by their names")
+        errors.add("INVALID_KIND", field, f"{display(options)} is not a mapping", "write a mapping of options to text")
         return
     for name, value in options:
         if not (isinstance(name, str) and isinstance(value, str) and is_text(name) and is_text(value)):
@@ -342,7 +342,10 @@ def _check_format(errors: ErrorCollector, path: str, channel: Channel) -> None:
 def _check_columns(errors: ErrorCollector, path: str, columns: Any) -> FrozenMapping[Column]:
     if not isinstance(columns, Mapping):
         errors.add(
-            "INVALID_KIND", path, f"{display(columns)} has no columns", "give attribute or key names with their columns"
+            "INVALID_KIND",
+            path,
+            f"{display(columns)} is not a mapping",
+            "write a mapping of names to columns of the source",
         )
         return FrozenMapping({})
     drafts = {name: _check_column(errors, joined(path, name), column) for name, column in columns.items()}

@@ -70,7 +70,7 @@ def _syntax_fix(error: yaml.MarkedYAMLError) -> str:
         return "indent with spaces"
     if "undefined alias" in problem:
         return "name an anchor that is defined before it"
-    return "see the indentation, quotes and brackets here and just before"
+    return "check the indentation, quotes and brackets on this line and the line before"
 
 
 def is_nothing(node: Node) -> bool:

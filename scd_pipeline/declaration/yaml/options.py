@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 
 from scd_pipeline.declaration import change_types, column_names
+from scd_pipeline.declaration.attribute import MISSING, ON_BAD_VALUE, PREVIOUS
 from scd_pipeline.declaration.governance import SIGN_OFF_ROLES
 
 
@@ -17,17 +18,18 @@ class Kind(enum.Enum):
     TIME_OR_NULL = "a time or null"
     NAMES = "a name or a list of names"
     FLAG = "true or false"
-    FLAG_OR_CHOICE = "true, false or one of its choices"
+    PREVIOUS = f"one of true, false, {', '.join(PREVIOUS)}"
     NUMBER = "a number"
     NAME_OR_FALSE = "a name, or false for no such column"
     SCALAR = "text, a number, or true or false"
-    CHOICE = "one of its choices"
-    SECTION = "a part with options of its own"
+    MISSING = f"one of {', '.join(MISSING)}"
+    ON_BAD_VALUE = f"one of {', '.join(ON_BAD_VALUE)}"
+    SECTION = "a mapping"
 
     def accepts(self, value: object) -> bool:
         """Return whether the value is of this kind; a section is checked by its reader."""
         match self:
-            case Kind.TEXT | Kind.TIME | Kind.TIME_OR_NULL | Kind.CHOICE:
+            case Kind.TEXT | Kind.TIME | Kind.TIME_OR_NULL | Kind.MISSING | Kind.ON_BAD_VALUE:
                 return isinstance(value, str)
             case Kind.NAME_OR_FALSE:
                 return value is False or isinstance(value, str)
@@ -35,7 +37,7 @@ class Kind(enum.Enum):
                 return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
             case Kind.FLAG:
                 return isinstance(value, bool)
-            case Kind.FLAG_OR_CHOICE:
+            case Kind.PREVIOUS:
                 return isinstance(value, (bool, str))
             case Kind.NUMBER:
                 return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -53,11 +55,11 @@ ATTRIBUTE: Options = {
     "source": Kind.TEXT,
     "former_names": Kind.NAMES,
     "retired": Kind.FLAG,
-    "missing": Kind.CHOICE,
-    "on_bad_value": Kind.CHOICE,
+    "missing": Kind.MISSING,
+    "on_bad_value": Kind.ON_BAD_VALUE,
     "required": Kind.FLAG,
     "personal": Kind.FLAG,
-    "previous": Kind.FLAG_OR_CHOICE,
+    "previous": Kind.PREVIOUS,
     "untracked": Kind.TEXT,
     "column_names": Kind.SECTION,
     "regulated": Kind.FLAG,

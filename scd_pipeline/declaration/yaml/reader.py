@@ -256,9 +256,7 @@ class DimensionReader:
     def entries(self, path: str, node: Node) -> dict[str, Node]:
         """Return the values of a mapping by name, and report names that are not text or occur twice."""
         if not isinstance(node, MappingNode):
-            self.report(
-                "INVALID_KIND", path, f"is {node_kind(node)}; expected names with values", "write `name: value`"
-            )
+            self.report("INVALID_KIND", path, f"is {node_kind(node)}; expected a mapping", "write `name: value`")
             return {}
         tag = foreign_tag(node)
         if tag is not None:
@@ -359,7 +357,7 @@ class DimensionReader:
             return None
         if isinstance(value, Stamp) and kind in (Kind.TIME, Kind.TIME_OR_NULL, Kind.SCALAR):
             value = value.text
-        if value is None and kind in (Kind.CHOICE, Kind.TIME_OR_NULL) and node.value in _NULL:
+        if value is None and kind in (Kind.MISSING, Kind.ON_BAD_VALUE, Kind.TIME_OR_NULL) and node.value in _NULL:
             value = "null"  # a choice that YAML reads as no value
         fits = isinstance(value, str) if kind is Kind.NAMES else kind.accepts(value)
         if fits:
