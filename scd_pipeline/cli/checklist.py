@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scd_pipeline.operations.checklist.evaluate import ChecklistResult
     from scd_pipeline.operations.checklist.state import CodeLocation
 
-_COLUMNS: dict[str, Kind] = {"table": "text", "section": "text", "line": "text", "result": "text", "evidence": "text"}
+_COLUMNS: dict[str, Kind] = {"table": "text", "section": "text", "item": "text", "result": "text", "evidence": "text"}
 _DESCRIBE = "scd_pipeline.components.code_location"
 """The module that prints the definitions of a code location, in a process of its own."""
 
@@ -41,9 +41,9 @@ _DESCRIBE = "scd_pipeline.components.code_location"
 def checklist(settings: Settings, *, table: str | None, module: str | None, output: Output) -> ExitCode:
     """Check that design, build, performance, quality and operation are complete.
 
-    Each line of the checklist is passed, failed or not applicable, and has its evidence, such as a field of the
+    Each item of the checklist is passed, failed or not applicable, and has its evidence, such as a field of the
     declaration, a table property or a schedule. Without DIMENSION, all declared dimensions are checked. The command
-    fails if a line fails.
+    fails if an item fails.
     """
     dimensions, facts = _declared(settings, table)
     with progress("loading the Dagster definitions"):
@@ -131,16 +131,16 @@ def _evaluate(
 
 
 def _rows(results: Sequence[ChecklistResult]) -> Rows:
-    records = [(each.table, each.section, each.line, each.outcome, each.evidence) for each in results]
+    records = [(each.table, each.section, each.item, each.outcome, each.evidence) for each in results]
     return Rows.from_records(_COLUMNS, records)
 
 
 def _print(name: str, results: Sequence[ChecklistResult], output: Output) -> None:
-    """Print the table of a dimension, without the evidence if the terminal is too narrow, and the lines that fail."""
+    """Print the table of a dimension, without the evidence if the terminal is too narrow, and the items that fail."""
     print(name)
-    rows = _rows(results).select(["section", "line", "result", "evidence"])
+    rows = _rows(results).select(["section", "item", "result", "evidence"])
     is_narrow = output.terminal_width is not None and table_width(rows) > output.terminal_width
-    print_table(rows.select(["section", "line", "result"]) if is_narrow else rows, sys.stdout, output.terminal_width)
+    print_table(rows.select(["section", "item", "result"]) if is_narrow else rows, sys.stdout, output.terminal_width)
     for result in results:
         if result.failed:
             print(result)
@@ -151,5 +151,5 @@ def _summary(name: str, results: Sequence[ChecklistResult]) -> str:
     counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in ("passed", "failed")}
     others = len(results) - sum(counts.values())
     return (
-        f"{name}: {len(results)} lines: {counts['passed']} passed, {counts['failed']} failed, {others} not applicable"
+        f"{name}: {len(results)} items: {counts['passed']} passed, {counts['failed']} failed, {others} not applicable"
     )

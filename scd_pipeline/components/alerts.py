@@ -61,7 +61,10 @@ def send_alert(subject: str, text: str, details: Mapping[str, str], environment:
 
 def attempts_text(attempts: Sequence[SentAlert]) -> str:
     """Return the attempts to send an alert as text for a log."""
-    return ", ".join(map(str, attempts)) or "no transport is configured (SCD_ALERT_WEBHOOK, SCD_ALERT_MAIL_TO)"
+    return (
+        ", ".join(map(str, attempts))
+        or "no transport is configured (SCD_ALERT_WEBHOOK, or SCD_ALERT_MAIL_TO with SCD_ALERT_SMTP)"
+    )
 
 
 class _InvalidSetting(ValueError):

@@ -1,6 +1,6 @@
 """The asset check of a dimension's checklist: the same as `scd checklist`, evaluated from the running code location.
 
-A line that fails is a warning: it says what people have not decided or set up, and no data is damaged.
+An item that fails is a warning: people have not decided or set something up, but no data is damaged.
 
 No postponed annotations here: Dagster evaluates those of a check's function.
 """
@@ -25,7 +25,7 @@ _NAME = "this code location"
 
 
 def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str = "") -> dg.AssetChecksDefinition:
-    """Return the check that no line of the checklist fails.
+    """Return the check that no item of the checklist fails.
 
     Args:
         dimension: The declaration.
@@ -39,7 +39,7 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
         description=PROPERTIES[CHECKLIST_IS_COMPLETE].description,
         pool=pool_name(dimension.name),
     )
-    def check_lines(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
+    def check_items(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         location, problem = _code_location(context)
         with as_dagster_failure():
             state = collect_state(
@@ -52,15 +52,15 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
                 docs_url=docs_url,
             )
         results = evaluate(state)
-        failed = [result.line for result in results if result.failed]
+        failed = [result.item for result in results if result.failed]
         records = [_record(result) for result in sorted(results, key=lambda result: not result.failed)]
         return dg.AssetCheckResult(
             passed=not failed,
             severity=dg.AssetCheckSeverity.WARN,
-            metadata={"failed": ", ".join(failed), "lines": dg.MetadataValue.table(records)},
+            metadata={"failed": ", ".join(failed), "items": dg.MetadataValue.table(records)},
         )
 
-    return check_lines
+    return check_items
 
 
 def _code_location(context: dg.AssetCheckExecutionContext) -> tuple[CodeLocation | None, str]:
@@ -73,5 +73,5 @@ def _code_location(context: dg.AssetCheckExecutionContext) -> tuple[CodeLocation
 
 def _record(result: ChecklistResult) -> dg.TableRecord:
     return dg.TableRecord(
-        {"section": result.section, "line": result.line, "result": result.outcome, "evidence": result.evidence}
+        {"section": result.section, "item": result.item, "result": result.outcome, "evidence": result.evidence}
     )

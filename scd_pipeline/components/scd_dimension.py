@@ -96,7 +96,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
     checklist: bool = Field(
         default=False,
         description=(
-            "Whether each dimension has the asset check `checklist_is_complete`, which warns of lines of the checklist "
+            "Whether each dimension has the asset check `checklist_is_complete`, which warns of items of the checklist "
             "that fail."
         ),
     )

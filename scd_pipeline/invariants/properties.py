@@ -90,7 +90,7 @@ _PROPERTIES = (
     ),
     Property(SOURCES_ARE_ON_TIME, "Every source has delivered on time"),
     Property(EXPECTED_VALUES_ARE_REPRODUCED, "The history has the expected values that its declaration lists"),
-    Property(CHECKLIST_IS_COMPLETE, "No line of the checklist of the dimension fails"),
+    Property(CHECKLIST_IS_COMPLETE, "No item of the checklist of the dimension fails"),
 )
 
 PROPERTIES: Mapping[str, Property] = {verified.name: verified for verified in _PROPERTIES}

@@ -63,8 +63,8 @@ def checklist(
 
 
 def failing(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    """Dimension and name of each line that fails."""
-    return {(row["table"], row["line"]) for row in rows if row["result"] == "failed"}
+    """Dimension and name of each item that fails."""
+    return {(row["table"], row["item"]) for row in rows if row["result"] == "failed"}
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_a_complete_example_passes_and_a_copy_fails_where_it_is_broken(
     code, rows = checklist(federal.declarations)
     assert (code, failing(rows)) == (0, set())
     assert {row["table"] for row in rows} == {"dim_grant_recipient", "dim_program"}
-    evidence = {(row["table"], row["line"]): row["evidence"] for row in rows}
+    evidence = {(row["table"], row["item"]): row["evidence"] for row in rows}
     assert evidence["dim_program", "audit_is_retained"].endswith("10 years; table property delta.appendOnly: true")
     assert evidence["dim_program", "late_facts_are_rekeyed"] == "sensor fct_award_follows; docs/how-to/facts.md"
     broken = tmp_path / "declarations"

@@ -52,18 +52,18 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[DimensionState]:
 def test_the_check_warns_of_the_lines_that_fail(
     collected: list[DimensionState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the evidence of each line, those that fail first."""
+    """With the evidence of each item, those that fail first."""
     fake_loads(monkeypatch)
     job = location().get_repository_def().get_job("check_dim_customer_job")
     result = job.execute_in_process(instance=dg.DagsterInstance.ephemeral())
     (evaluation,) = [each for each in result.get_asset_check_evaluations() if each.check_name == CHECK.name]
     (state,) = collected
-    failed = [line.line for line in evaluate(state) if line.failed]
+    failed = [result.item for result in evaluate(state) if result.failed]
     assert (evaluation.passed, evaluation.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert evaluation.metadata["failed"].value == ", ".join(failed)
-    records = evaluation.metadata["lines"].records  # type: ignore[union-attr]
-    passed = [line.line for line in evaluate(state) if not line.failed]
-    assert [record.data["line"] for record in records] == [*failed, *passed]
+    records = evaluation.metadata["items"].records  # type: ignore[union-attr]
+    passed = [result.item for result in evaluate(state) if not result.failed]
+    assert [record.data["item"] for record in records] == [*failed, *passed]
     assert list(state.facts) == ["fct_sale"]
     assert state.code_location_problem == "the job was executed without a code location"
 

@@ -1,6 +1,6 @@
-"""Each line of the checklist: a dimension that passes all of them, and for each line a twin that fails only that line.
+"""Each item of the checklist: a dimension that passes all of them, and for each item a twin that fails only that item.
 
-A twin has three lines: the name of the line that fails, the change as `TEXT | old text | new text`, and the evidence.
+A twin has three lines: the name of the item that fails, the change as `TEXT | old text | new text`, and the evidence.
 DECLARATION and STATE are the texts of the dimension that passes.
 """
 
@@ -214,7 +214,7 @@ PASSED = {
 FOR_WINDOWS = ("regulated: true\ncolumn_names: {row_hash: _hash}\n", EXPECTED_VALUES)
 """The parts of the declaration that a table without windows cannot have."""
 DOCS = Path(__file__).parents[2] / "docs"
-LINES = [line.name for lines in SECTIONS.values() for line in lines]
+ITEMS = [item.name for items in SECTIONS.values() for item in items]
 
 
 def state(declaration: str, text: str) -> DimensionState:
@@ -250,7 +250,7 @@ def code_location(values: dict[str, Any]) -> CodeLocation:
 
 
 def twins() -> list[Any]:
-    """The cases of the table: the line that fails, the texts, and the evidence."""
+    """The cases of the table: the item that fails, the texts, and the evidence."""
     return [_twin(*block.split("\n")) for block in TWINS.strip().split("\n\n")]
 
 
@@ -268,36 +268,36 @@ def _twin(name: str, change: str, *evidence: str) -> Any:
 
 
 def failing(results: tuple[ChecklistResult, ...]) -> dict[str, str]:
-    """The evidence of each line that fails."""
-    return {result.line: result.evidence for result in results if result.failed}
+    """The evidence of each item that fails."""
+    return {result.item: result.evidence for result in results if result.failed}
 
 
 def test_a_complete_dimension_passes_every_line() -> None:
     results = evaluate(state(DECLARATION, STATE))
-    assert [result.line for result in results] == LINES
+    assert [result.item for result in results] == ITEMS
     assert {result.outcome for result in results} == {"passed"}
-    evidence = {result.line: result.evidence for result in results}
-    assert {line: evidence[line] for line in PASSED} == PASSED
+    evidence = {result.item: result.evidence for result in results}
+    assert {item: evidence[item] for item in PASSED} == PASSED
 
 
-@pytest.mark.parametrize(("line", "declaration", "text", "evidence"), twins())
-def test_a_twin_fails_exactly_one_line(line: str, declaration: str, text: str, evidence: str) -> None:
-    assert failing(evaluate(state(declaration, text))) == {line: evidence}
+@pytest.mark.parametrize(("item", "declaration", "text", "evidence"), twins())
+def test_a_twin_fails_exactly_one_item(item: str, declaration: str, text: str, evidence: str) -> None:
+    assert failing(evaluate(state(declaration, text))) == {item: evidence}
 
 
-def test_every_line_has_a_twin() -> None:
-    assert {case.values[0] for case in twins()} == set(LINES)
+def test_every_item_has_a_twin() -> None:
+    assert {case.values[0] for case in twins()} == set(ITEMS)
 
 
-def test_the_page_lists_every_line() -> None:
+def test_the_page_lists_every_item() -> None:
     page = (DOCS / "how-to" / "checklist.md").read_text(encoding="utf-8")
-    rows = [f"| `{line.name}` | {line.sentence} |" for lines in SECTIONS.values() for line in lines]
+    rows = [f"| `{item.name}` | {item.sentence} |" for items in SECTIONS.values() for item in items]
     assert re.findall(r"^\| `.*\|$", page, flags=re.MULTILINE) == rows
 
 
-def test_a_line_is_a_sentence_that_is_true_where_it_passes() -> None:
-    for line in (line for lines in SECTIONS.values() for line in lines):
-        assert line.sentence[0].isupper() and not line.sentence.endswith("."), line.name
+def test_an_item_is_a_sentence_that_is_true_where_it_passes() -> None:
+    for item in (item for items in SECTIONS.values() for item in items):
+        assert item.sentence[0].isupper() and not item.sentence.endswith("."), item.name
 
 
 def test_lines_that_do_not_concern_a_dimension_are_not_applicable() -> None:
@@ -307,7 +307,7 @@ def test_lines_that_do_not_concern_a_dimension_are_not_applicable() -> None:
         declaration = declaration.replace(part, "")
     results = evaluate(state(declaration, STATE.replace("[fct_cash]", "[]")))
     assert failing(results) == {}
-    assert [result.line for result in results if result.outcome == "not applicable"] == [
+    assert [result.item for result in results if result.outcome == "not applicable"] == [
         "compliance_has_signed_off",
         "open_end_is_a_sentinel",
         "version_columns_exist",
@@ -325,7 +325,7 @@ def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("part", "evidence", "lines"),
+    ("part", "evidence", "items"),
     [
         (
             "tables",
@@ -358,16 +358,16 @@ def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         ),
     ],
 )
-def test_missing_evidence_fails_the_lines_that_need_it(part: str, evidence: str, lines: set[str]) -> None:
+def test_missing_evidence_fails_the_items_that_need_it(part: str, evidence: str, items: set[str]) -> None:
     text = yaml.safe_dump(_without(part)(yaml.safe_load(STATE)))
     failed = failing(evaluate(state(DECLARATION, text)))
-    assert failed.keys() == lines
+    assert failed.keys() == items
     assert all(each.endswith(evidence) for each in failed.values())
 
 
 def test_a_large_table_that_is_clustered_passes() -> None:
     text = STATE.replace("rows: 3", "rows: 2000000").replace("clustered_by: []", "clustered_by: [limit_type]")
-    results = {result.line: result for result in evaluate(state(DECLARATION, text))}
+    results = {result.item: result for result in evaluate(state(DECLARATION, text))}
     assert results["rows_are_clustered"].evidence == "table dim_limit: 2,000,000 rows, clustered by limit_type"
 
 

@@ -1,1 +1,1 @@
-"""The checklist of a dimension: what its design, build, performance, quality and operation need, line by line."""
+"""The checklist of a dimension: what its design, build, performance, quality and operation need, item by item."""

@@ -9,7 +9,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.history.transitions import AUDIT_ACTOR, AUDIT_REASON
 from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
 from scd_pipeline.load.retry import shortest_wait
-from scd_pipeline.operations.checklist.lines import Line, Result, failed, not_applicable, passed, table_missing
+from scd_pipeline.operations.checklist.items import Item, Result, failed, not_applicable, passed, table_missing
 from scd_pipeline.operations.checklist.state import DimensionState
 
 
@@ -89,12 +89,12 @@ def _deletes(state: DimensionState) -> Result:
     return passed(f"{state.field(f'{path}.feed.deletes')}: {deletes}")
 
 
-LINES = (
-    Line("version_columns_exist", "The table has the columns of validity windows", _version_columns),
-    Line("changes_are_detected", "Changes are detected by comparison, and a declared hash exists", _change_detection),
-    Line("loads_are_retried", "Loads are retried after write conflicts", _retry),
-    Line("one_writer", "Only pipeline commits have changed rows, by way of the change log", _single_writer),
-    Line("owner_is_declared", "The dimension has an owner", _owner),
-    Line("audit_has_actor_and_reason", "The audit has the actor and the reason of each change", _audit),
-    Line("deletes_are_handled", "It is declared how the source deletes entities", _deletes),
+ITEMS = (
+    Item("version_columns_exist", "The table has the columns of validity windows", _version_columns),
+    Item("changes_are_detected", "Changes are detected by comparison, and a declared hash exists", _change_detection),
+    Item("loads_are_retried", "Loads are retried after write conflicts", _retry),
+    Item("one_writer", "Only pipeline commits have changed rows, by way of the change log", _single_writer),
+    Item("owner_is_declared", "The dimension has an owner", _owner),
+    Item("audit_has_actor_and_reason", "The audit has the actor and the reason of each change", _audit),
+    Item("deletes_are_handled", "It is declared how the source deletes entities", _deletes),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scd_pipeline.columns import EFFECTIVE_TO
 from scd_pipeline.declaration.governance import BUSINESS, COMPLIANCE
 from scd_pipeline.declaration.names import counted, listed
-from scd_pipeline.operations.checklist.lines import Line, Result, failed, not_applicable, passed, table_missing
+from scd_pipeline.operations.checklist.items import Item, Result, failed, not_applicable, passed, table_missing
 from scd_pipeline.operations.checklist.state import DimensionState
 
 
@@ -63,10 +63,10 @@ def _open_end(state: DimensionState) -> Result:
     return passed(f"{location}: {generated.open_end}")
 
 
-LINES = (
-    Line("attributes_are_documented", "Each attribute has an SCD type and a description", _attributes),
-    Line("business_has_signed_off", "The business has approved the declaration", _business),
-    Line("compliance_has_signed_off", "Compliance has approved the regulated attributes", _compliance),
-    Line("surrogate_keys_are_deterministic", "Surrogate keys are deterministic BIGINT", _surrogate_keys),
-    Line("open_end_is_a_sentinel", "The end of a current version is a time, not NULL", _open_end),
+ITEMS = (
+    Item("attributes_are_documented", "Each attribute has an SCD type and a description", _attributes),
+    Item("business_has_signed_off", "The business has approved the declaration", _business),
+    Item("compliance_has_signed_off", "Compliance has approved the regulated attributes", _compliance),
+    Item("surrogate_keys_are_deterministic", "Surrogate keys are deterministic BIGINT", _surrogate_keys),
+    Item("open_end_is_a_sentinel", "The end of a current version is a time, not NULL", _open_end),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
-from scd_pipeline.operations.checklist.lines import (
-    Line,
+from scd_pipeline.operations.checklist.items import (
+    Item,
     Result,
     code_location_missing,
     failed,
@@ -67,10 +67,10 @@ def _product_card(state: DimensionState) -> Result:
     return passed(f"{location}: {card}") if card else failed(f"{location} is missing; write the address of the page")
 
 
-LINES = (
-    Line("repair_has_a_runbook", "A runbook describes the repair of duplicates", _repair_runbook),
-    Line("rebuild_has_a_runbook", "A runbook describes backfill and rebuild", _rebuild_runbook),
-    Line("audit_is_retained", "The retention of the audit is declared, and the audit is append-only", _audit_retention),
-    Line("alerts_are_sent", "Failed runs, such as those without further retries, send alerts", _alerts),
-    Line("product_card_is_linked", "The dimension has a product card", _product_card),
+ITEMS = (
+    Item("repair_has_a_runbook", "A runbook describes the repair of duplicates", _repair_runbook),
+    Item("rebuild_has_a_runbook", "A runbook describes backfill and rebuild", _rebuild_runbook),
+    Item("audit_is_retained", "The retention of the audit is declared, and the audit is append-only", _audit_retention),
+    Item("alerts_are_sent", "Failed runs, such as those without further retries, send alerts", _alerts),
+    Item("product_card_is_linked", "The dimension has a product card", _product_card),
 )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from scd_pipeline.declaration.names import listed
 from scd_pipeline.declaration.table_properties import FILE_RETENTION, LEAST_HOURS, V_ORDER, interval_hours
-from scd_pipeline.operations.checklist.lines import (
-    Line,
+from scd_pipeline.operations.checklist.items import (
+    Item,
     Result,
     code_location_missing,
     failed,
@@ -107,10 +107,10 @@ def _retention(properties: Mapping[str, str]) -> str:
     return properties.get(FILE_RETENTION, f"interval {LEAST_HOURS} hours")
 
 
-LINES = (
-    Line("rows_are_clustered", "Queries on the business key can skip files of a large table", _clustering),
-    Line("optimize_is_scheduled", "OPTIMIZE runs every week", _optimize),
-    Line("vacuum_is_scheduled", "VACUUM runs by itself, never during a load, and retains files for a week", _vacuum),
-    Line("partitions_fit", "The table is not split into small partitions", _partitions),
-    Line("v_order_is_set", "V-Order is set where it is declared", _v_order),
+ITEMS = (
+    Item("rows_are_clustered", "Queries on the business key can skip files of a large table", _clustering),
+    Item("optimize_is_scheduled", "OPTIMIZE runs every week", _optimize),
+    Item("vacuum_is_scheduled", "VACUUM runs by itself, never during a load, and retains files for a week", _vacuum),
+    Item("partitions_fit", "The table is not split into small partitions", _partitions),
+    Item("v_order_is_set", "V-Order is set where it is declared", _v_order),
 )

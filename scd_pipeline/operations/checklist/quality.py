@@ -9,8 +9,8 @@ from scd_pipeline.invariants.properties import (
     WINDOWS_DO_NOT_OVERLAP,
     WINDOWS_HAVE_BOTH_ENDS,
 )
-from scd_pipeline.operations.checklist.lines import (
-    Line,
+from scd_pipeline.operations.checklist.items import (
+    Item,
     Result,
     code_location_missing,
     failed,
@@ -75,10 +75,10 @@ def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:
     return next((name for name in (f"{fact}_follows", f"{fact}_automation") if name in sensors), None)
 
 
-LINES = (
-    Line("duplicates_are_checked", "A check for several current versions of an entity runs daily", _duplicates),
-    Line("ends_are_checked", "A check for windows without an end runs daily", _ends),
-    Line("overlaps_are_checked", "A check for overlapping windows runs daily", _overlaps),
-    Line("late_facts_are_rekeyed", "Facts are re-keyed after late changes", _late_facts),
-    Line("history_is_compared", "A check compares the history with published values daily", _expected_values),
+ITEMS = (
+    Item("duplicates_are_checked", "A check for several current versions of an entity runs daily", _duplicates),
+    Item("ends_are_checked", "A check for windows without an end runs daily", _ends),
+    Item("overlaps_are_checked", "A check for overlapping windows runs daily", _overlaps),
+    Item("late_facts_are_rekeyed", "Facts are re-keyed after late changes", _late_facts),
+    Item("history_is_compared", "A check compares the history with published values daily", _expected_values),
 )

@@ -147,12 +147,12 @@ def states(declared: Declarations, location: CodeLocation) -> list[DimensionStat
 def failing(states: Sequence[DimensionState], section: str = "") -> set[tuple[str, str]]:
     """Dimension and name of each line that fails, of one section or all."""
     results = [result for state in states for result in evaluate(state)]
-    return {(each.table, each.line) for each in results if each.failed and section in ("", each.section)}
+    return {(each.table, each.item) for each in results if each.failed and section in ("", each.section)}
 
 
 def results(state: DimensionState) -> dict[str, ChecklistResult]:
     """The results of a dimension by line."""
-    return {result.line: result for result in evaluate(state)}
+    return {result.item: result for result in evaluate(state)}
 
 
 def assert_broken(folder: Path, *broken: Broken) -> None:

@@ -1,4 +1,4 @@
-"""A line of the checklist, and its result with the evidence for it."""
+"""An item of the checklist, and its result with the evidence for it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Outcome = Literal["passed", "failed", "not applicable"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of a line, and its evidence: a field, table property, check, schedule, sensor, variable or file."""
+    """The outcome of an item, and its evidence: a field, table property, check, schedule, sensor, variable or file."""
 
     outcome: Outcome
     evidence: str
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of the checklist: its name, a sentence that is true if it passes, and its evaluation."""
+class Item:
+    """An item of the checklist: its name, a sentence that is true if it passes, and its evaluation."""
 
     name: str
     sentence: str
@@ -29,25 +29,25 @@ class Line:
 
 
 def passed(evidence: str) -> Result:
-    """Return the result of a line that passes."""
+    """Return the result of an item that passes."""
     return Result("passed", evidence)
 
 
 def failed(evidence: str) -> Result:
-    """Return the result of a line that fails; the evidence includes the fix."""
+    """Return the result of an item that fails; the evidence includes the fix."""
     return Result("failed", evidence)
 
 
 def not_applicable(reason: str) -> Result:
-    """Return the result of a line that does not concern the dimension."""
+    """Return the result of an item that does not concern the dimension."""
     return Result("not applicable", reason)
 
 
 def table_missing(state: DimensionState, suffix: str = "") -> Result:
-    """Return the result of a line whose table does not exist."""
+    """Return the result of an item whose table does not exist."""
     return failed(f"table {state.dimension.name}{suffix} does not exist; load the dimension")
 
 
 def code_location_missing(state: DimensionState) -> Result:
-    """Return the result of a line that needs the Dagster definitions, if they could not be loaded."""
+    """Return the result of an item that needs the Dagster definitions, if they could not be loaded."""
     return failed(f"no Dagster definitions: {state.code_location_problem}; name their module by --code-location")
