@@ -14,6 +14,16 @@ from benchmarks.targets import ratios, seconds
 _COLUMNS = "work,contestant,runs,result,seconds,spread,ratio,CPU s,others' CPU s,peak MiB,written MiB"
 _HEADER = tuple(_COLUMNS.split(","))
 _ERROR_LENGTH = 60
+_KEY = """\
+A ratio is the median seconds of the first work item or contestant, divided by those of the second; "at most" is its
+target. "M" is a million rows. The letters are work items:
+
+- (a) a snapshot with 2% changed, 0.5% new and 0.5% deleted entities; (b) the same with ten times as many entities
+- (c) a change feed; (d) a change feed of which 1% is three years late
+- (e) 50 snapshots in one load, each with 2% changed entities
+- (f) a load of facts; (g) a load of the same facts after a late change of 1% of their customers
+- (h) a snapshot that repeats the last one
+- (i) small change feeds, one load after another"""
 _JSON = "report.json"
 
 
@@ -47,6 +57,7 @@ def write_report(results: Sequence[Result], environment: Mapping[str, str], fold
     parts = (
         "# Results of the benchmark",
         _machine(environment),
+        _KEY,
         ratio_table(results),
         seconds_table(results),
         table(results),
