@@ -22,7 +22,7 @@ Row: TypeAlias = tuple[Value, ...]
 
 FAULTS = {
     "late": "rows arrive weeks after the time of their change",
-    "doubled": "rows are repeated in their file and in the next one",
+    "duplicates": "rows are repeated in their file and in the next one",
     "missing": "files arrive after later ones",
     "reordered": "rows have no order, and a quarter of the files arrives last",
     "revised": "files have wrong values until they are replaced",
@@ -135,13 +135,13 @@ class Arrivals:
         """Yield the rows of a file: without late ones, and with repeated ones."""
         yield from stream.repeated
         stream.repeated = []
-        repeats = batch.has_times and self._has("doubled", _REPEATED_FILES, batch.file, "repeated")
+        repeats = batch.has_times and self._has("duplicates", _REPEATED_FILES, batch.file, "repeated")
         for row in self._in_order(batch):
             if batch.has_times and self._has("late", _LATE, batch.folder, *row):
                 stream.late.append(row)
                 continue
             yield row
-            if self._has("doubled", _REPEATED, batch.file, *row):
+            if self._has("duplicates", _REPEATED, batch.file, *row):
                 yield row
             if repeats:
                 stream.repeated.append(row)

@@ -63,20 +63,20 @@ def test_both_parts_have_the_rows_of_deliveries_without_faults(
 ) -> None:
     expected = rows_of(write(tmp_path / "plain", world).landing)
     arrivals = write(tmp_path / "faulty", world, *faults)
-    if faults != ("doubled",):
+    if faults != ("duplicates",):
         assert rows_of(arrivals.landing) != expected
     arrivals.receive_second_part()
     assert rows_of(arrivals.landing) == expected
 
 
-def test_doubled_rows_are_in_two_files(tmp_path: Path) -> None:
-    arrivals = write(tmp_path, WORLDS["casino"], "doubled")
+def test_duplicates_are_in_two_files(tmp_path: Path) -> None:
+    arrivals = write(tmp_path, WORLDS["casino"], "duplicates")
     lines = [line for file in arrivals.landing.glob("loyalty/*.csv") for line in file.read_text().splitlines()[1:]]
     assert len(lines) > len(set(lines))
 
 
 def test_an_unknown_fault_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="unknown faults: lost; expected: late, doubled, "):
+    with pytest.raises(ValueError, match="unknown faults: lost; expected: late, duplicates, "):
         Arrivals.create(tmp_path, ["lost"], 1, seed=1)
 
 
