@@ -44,7 +44,7 @@ class ScdError(Exception):
 
     @property
     def fix(self) -> str:
-        """What a user does about it."""
+        """How to fix it."""
         return str(self.details.get("fix") or self.condition.fix.format_map(self.details))
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class DeclarationError(ScdError):
 
 @dataclass(frozen=True, slots=True)
 class LoadWarning:
-    """Something about a complete load that is rarely intended, with the stable code of its condition.
+    """A warning of a complete load about what is rarely intended, with the stable code of its condition.
 
     Attributes:
         code: The code of the condition, such as `RAPID_CHANGE`.
@@ -148,7 +148,7 @@ class LoadWarning:
 
     @property
     def fix(self) -> str:
-        """What a user does about it."""
+        """How to fix it."""
         return CONDITIONS[self.code].fix
 
     def __str__(self) -> str:
@@ -228,7 +228,7 @@ _CALL_OF_JAVA = re.compile(r"An error occurred while calling \S+\.\n: ")
 
 
 def message_text(error: BaseException) -> str:
-    """Return the message of an error; of an error of Java without the text that py4j puts before it."""
+    """Return the message of an error; if it is an error of Java, without the text that py4j puts before it."""
     return _CALL_OF_JAVA.sub("", str(error), count=1)
 
 

@@ -1,4 +1,4 @@
-"""The front door of the library: load and query the tables of one warehouse."""
+"""The entry point of the library: load and query the tables of one warehouse."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Pipeline:
         remote: The address of a Spark Connect server, such as `sc://host:port`.
         schema: The schema of the session's catalog that has the tables, such as `sales` or `main.sales`; by default
             they are in the folder.
-        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `keys`.
+        schemas: Other schemas for some kinds of tables: `changes`, `audit`, `keys`, `history`.
 
     Raises:
         SetupError: Java, jars or a server are missing, or the session's time zone is not UTC.
@@ -310,7 +310,8 @@ class Pipeline:
         """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.
 
         In addition to the tables, each dimension has the views `<dimension>_current`, `_in_force`, `_batches` and
-        `_quarantine`, and the table function `<dimension>_as_of(time)`.
+        `_quarantine`, with a history table also `_versions`, and the table function `<dimension>_as_of(time)`. Two
+        dimensions with the same business key have the view `<dimension>_with_<other>`.
 
         Args:
             query: The query.

@@ -57,7 +57,7 @@ for _commands in _SECTIONS.values():
 
 
 def _is_no_call_of_java(record: logging.LogRecord) -> bool:
-    """Return whether a record is something else than an error of py4j, which also raises it, as at Ctrl-C."""
+    """Return whether a record is not from py4j, which logs its errors in addition to raising them, as at Ctrl-C."""
     return record.module != "java_gateway"
 
 

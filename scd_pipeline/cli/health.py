@@ -88,7 +88,7 @@ def check(settings: Settings, *, table: str | None, output: Output) -> ExitCode:
 @click.option(
     "--without-log",
     is_flag=True,
-    help="Repair a table of another program, which has no change log: end each version where the next one starts.",
+    help="Repair a table of another program, which has no change log: remove overlaps of its versions.",
 )
 @click.option("--actor", default="", metavar="NAME", help="Person who repairs, for the audit [the user's name].")
 @click.option("--reason", default="repair", metavar="TEXT", help="Reason of the repair, for the audit [repair].")

@@ -183,7 +183,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         name = dagster_name(dimension.name)
         job = dg.define_asset_job(
             f"{name}_job",
-            # The cost of a load follows the change; the checks read whole tables.
+            # The cost of a load depends on the size of the change; the checks read whole tables.
             selection=dg.AssetSelection.assets(assets).without_checks(),
             executor_def=dg.in_process_executor,
             description=f"Loads deliveries into {dimension.name}.",

@@ -27,7 +27,7 @@ class Warehouse:
         spark: The session. Its time zone must be UTC, because Spark casts times in that zone (S1).
         path: The folder. With `schema` it contains only the tables of the platform capabilities.
         schema: The schema of the tables; by default they are in the folder.
-        schemas: Another schema for a kind of table (`changes`, `audit`, `keys`).
+        schemas: Another schema for a kind of table (`changes`, `audit`, `keys`, `history`).
         declared: Names of dimensions and facts, of which `tables` returns the existing tables if the folder cannot be
             listed.
         key_hash: Computes a surrogate key from the text of a version; tests set another than the default.

@@ -48,7 +48,7 @@ def repair_without_log(
     run_id: str = "",
     dry_run: bool = False,
 ) -> Repair:
-    """End each version of a table at the start of the next one at the latest, in one commit, and record that.
+    """Remove overlaps: end a version that would overlap the next one where that one starts, in one commit.
 
     The audit `<dimension>_audit`, which is created if it does not exist, gets a REPAIRED row with the old and the new
     values of each row that is changed or removed. Only the end, the flag and the number of a version change, also if

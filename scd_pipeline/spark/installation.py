@@ -1,4 +1,4 @@
-"""What Spark and Delta need in addition to Python packages: a Java and Delta's jars.
+"""What Spark and Delta need in addition to Python packages: a Java runtime and Delta's jars.
 
 `install` downloads the jars once. After that `find_installation` needs no network.
 """
@@ -36,7 +36,7 @@ def install(
     repository: str | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Installation:
-    """Find a Java and download the jars that are missing from the cache or damaged.
+    """Find a Java runtime and download the jars that are missing from the cache or damaged.
 
     Jars in Maven's local repository are copied.
 

@@ -19,7 +19,7 @@ from scd_pipeline.errors import SetupError
 SUPPORTED_RELEASES = (17, 21, 25)
 """The Java releases that Spark 4.2 supports."""
 
-# Spark asks for jdk.incubator.vector: a Java without that module does not start, one with it prints a warning.
+# Spark asks for jdk.incubator.vector: a Java runtime without that module does not start, one with it prints a warning.
 # Java 24 and later do not have sun.security.action and print a warning.
 _UNSUPPORTED_OPTIONS = "--add-modules=jdk.incubator.vector"
 _UNSUPPORTED_OPTIONS_FROM_24 = f"{_UNSUPPORTED_OPTIONS} | --add-opens=java.base/sun.security.action=ALL-UNNAMED"
@@ -112,13 +112,13 @@ def bundled_java_home() -> Path | None:
 
 
 def java_release(program: Path) -> int | None:
-    """Return the feature release of a Java program, or None if it is not a Java that runs."""
+    """Return the feature release of a Java program, or None if it is not a Java runtime that starts."""
     version = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', _version_text(program))
     return int(version[1]) if version and os.access(program, os.X_OK) else None
 
 
 def _version_text(program: Path) -> str:
-    """Return the text in which a Java describes its version, update and vendor; empty if it does not run."""
+    """Return the text in which a Java runtime describes its version, update and vendor; empty if it does not run."""
     try:
         return (program.resolve().parent.parent / "release").read_text(encoding="utf-8")
     except OSError:

@@ -92,7 +92,6 @@ WORDS = frozenset(
 SENTENCE_WORDS = frozenset(["again"])
 # The names with such words that the field itself uses.
 TERMS = re.compile(r"high_?water_?marks?|byte_?order_?mark", flags=re.IGNORECASE)
-# A name that is not yet renamed, by its module.
 # Never a whole name, though a name may contain them, as `known_at` and `find_java` do.
 NAMES = frozenset(
     [

@@ -62,7 +62,7 @@ def _stored_table(table: Table) -> StoredTable | None:
 
 
 def _z_order(table: Table) -> tuple[str, ...]:
-    """Return the columns by which OPTIMIZE arranged the rows at last; none if it did not."""
+    """Return the columns of the last Z-order; none if the table was never Z-ordered."""
     columns = F.from_json(F.col("operationParameters")["zOrderBy"], "array<string>").alias("columns")
     history = table.spark.sql(f"DESCRIBE HISTORY {table.identifier}").select("version", "operation", columns)
     arranged = history.where("operation = 'OPTIMIZE' AND size(columns) > 0").orderBy(F.col("version").desc())

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import scd_pipeline
 from scd_pipeline import BatchRejected, Begin, Delivery, Dimension, Feed, Pipeline, Snapshot, Source
-from scd_pipeline import pipeline as front_door
+from scd_pipeline import pipeline as entry_point
 
 CUSTOMER = Dimension("dim_customer", "id", {"city": 2}, Source("crm", snapshot={}))
 
@@ -35,7 +35,7 @@ def test_the_example_has_at_most_12_lines_and_runs(
     example = textwrap.dedent(inspect.cleandoc(str(Pipeline.__doc__)).partition("Example:\n")[2])
     assert len(example.splitlines()) <= 12
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(front_door, "_start", lambda: (spark, None))
+    monkeypatch.setattr(entry_point, "_start", lambda: (spark, None))
     exec(example, {})
     assert "Rome" in capsys.readouterr().out
     assert (tmp_path / "warehouse" / "dim_customer_audit").is_dir()
@@ -112,7 +112,7 @@ def test_a_session_is_stopped_only_if_the_pipeline_has_started_it(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped: list[bool] = []
-    monkeypatch.setattr(front_door, "_start", lambda: (spark, lambda: stopped.append(True)))
+    monkeypatch.setattr(entry_point, "_start", lambda: (spark, lambda: stopped.append(True)))
     with Pipeline(warehouse, spark=spark):
         pass
     assert not stopped
