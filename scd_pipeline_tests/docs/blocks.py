@@ -1,7 +1,8 @@
 """The pages of the documentation and their blocks of code.
 
 A comment in the line above a block has the information that the block itself lacks: `<!-- part of: source -->` above a
-fragment of YAML, `<!-- exit code: 3 -->` above a command that is expected to fail.
+fragment of YAML, `<!-- exit code: 3 -->` above a command that is expected to fail, and `<!-- not run -->` above one
+that does not end by itself.
 """
 
 from __future__ import annotations

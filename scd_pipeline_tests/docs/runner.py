@@ -22,6 +22,8 @@ INHERITED = ("SCD_HOME",)
 """Variables of this package that a page's commands get from the test's environment."""
 
 NOT_RUN = ("make", "pip")
+NOT_RUN_NOTE = "not run"
+"""The note of a block whose commands do not end by themselves, such as `scd dev`."""
 
 VARYING = (
     (re.compile(r"\b\d+\.\d s\b"), "2.1 s"),
@@ -57,7 +59,7 @@ def _run(page: Path, folder: Path, events: dict[str, Callable[[Path], None]]) ->
             path = folder / block.title
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
-        elif block.language == "sh":
+        elif block.language == "sh" and block.note != NOT_RUN_NOTE:
             if event := events.pop(block.section, None):
                 event(folder)
             output = "".join(_execute(command, block, folder) for command in block.commands)

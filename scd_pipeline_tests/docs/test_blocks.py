@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import dagster as dg
 import pytest
 import yaml
 
-from scd_pipeline import Warehouse
+from scd_pipeline import Pipeline
 from scd_pipeline.cli import dev
-from scd_pipeline.components import ScdDimension, WarehouseResource
+from scd_pipeline.components import ScdDimension
 from scd_pipeline.declaration import ScdType, describe, parse_declarations
 from scd_pipeline.spark import session
 from scd_pipeline_tests.docs import commands
@@ -23,6 +24,7 @@ EXECUTED_ELSEWHERE = {
     "declaration.md": "unit/test_yaml_documentation.py",
     "python.md": "docs/test_readme.py",
     "read-without-spark.md": "docs/test_readme.py",
+    "runbooks.md": "docs/test_pages.py",
 }
 OTHER_PROGRAMS = {"dg", "export", "pip"}
 
@@ -147,8 +149,11 @@ def test_python_is_executed_here_or_elsewhere() -> None:
 
 @pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: definitions"], ids=block_id)
 def test_a_line_of_definitions_runs(block: Block) -> None:
-    with mock.patch.object(dg, "load_from_defs_folder", return_value=dg.Definitions()):
-        exec(block.text, {"dg": dg, "WarehouseResource": WarehouseResource})
+    names: dict[str, Any] = {"__file__": "src/shop/definitions.py"}
+    with mock.patch.object(dg, "load_from_defs_folder", autospec=True, return_value=dg.Definitions()):
+        exec(block.text, names)
+        if "defs" in names:
+            assert names["defs"]().executor is dg.in_process_executor
 
 
 @pytest.mark.parametrize("block", [block for block in PYTHON if block.note == "part of: cluster"], ids=block_id)
@@ -156,9 +161,9 @@ def test_a_warehouse_of_a_cluster_is_opened(block: Block) -> None:
     spark = mock.MagicMock()
     spark.conf.get.return_value = "UTC"
     names: dict[str, object] = {}
-    with mock.patch.object(session, "connect_spark", return_value=spark):
+    with mock.patch.object(session, "open_spark", return_value=spark):
         exec(block.text, names)
-    assert isinstance(names["warehouse"], Warehouse)
+    assert isinstance(names["pipeline"], Pipeline)
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_LINKS, ids=lambda page: str(page.relative_to(ROOT)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline_tests.docs.blocks import ROOT
+from scd_pipeline import pipeline
+from scd_pipeline_tests.docs.blocks import ROOT, blocks
 from scd_pipeline_tests.docs.runner import run_page
 
 RUN = (
@@ -26,14 +28,15 @@ def test_the_examples_of_a_page_do_what_it_shows(page: str, remote: str, tmp_pat
 
 @pytest.mark.slow
 def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_path: Path) -> None:
-    """The events happen here, because a page shows only commands of this project."""
+    """The page shows the UPDATE in Python and the removal of the folder in its text."""
+    page = ROOT / "docs" / "how-to" / "runbooks.md"
+    (update,) = blocks(page, "python")
 
     def open_versions(folder: Path) -> None:
-        table = f"delta.`{folder}/warehouse/dim_customer`"
-        spark.sql(f"UPDATE {table} SET current_flag = true, effective_to = '9999-12-31 23:59:59' WHERE city = 'Graz'")
+        with mock.patch.object(pipeline, "_start", return_value=(spark, None)):
+            exec(update.text, {})
 
     def drop_table(folder: Path) -> None:
         shutil.rmtree(folder / "warehouse" / "dim_customer")
 
-    events = {"Repair duplicates": open_versions, "Rebuild a table": drop_table}
-    run_page(ROOT / "docs" / "how-to" / "runbooks.md", tmp_path, remote, events)
+    run_page(page, tmp_path, remote, {"Repair duplicates": open_versions, "Rebuild a table": drop_table})
