@@ -25,7 +25,7 @@ NAMED = {
     "dbt": replace(LEAVING, profile="dbt"),
     "elevata": replace(LEAVING, profile="elevata"),
 }
-GONE = dt.datetime(2019, 11, 1, tzinfo=dt.timezone.utc)
+NOVEMBER = dt.datetime(2019, 11, 1, tzinfo=dt.timezone.utc)
 LATE = """
 | player_id | at         | op | tier | email | born | by   |
 | q         | 2019-03-01 |    | Iron | q     | 1980 | NULL |
@@ -83,12 +83,12 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
         [{**row, "gone": row[deleted]} for row in versions],
     )
     assert tiers(reading.current(opened, dimension)) == [("p", "Gold")]
-    assert tiers(reading.as_of(opened, dimension, GONE)) == []
+    assert tiers(reading.as_of(opened, dimension, NOVEMBER)) == []
     reading.register(opened, query="dim_player_current dim_player_in_force dim_player_as_of")
     for query in ("dim_player_current", "dim_player_in_force", "dim_player_as_of('2019-12-24')"):
         assert tiers(opened.spark.sql(f"SELECT * FROM {query}")) == [("p", "Gold")]
-    known = reading.as_of(opened, dimension, GONE, known_at=dt.datetime.now(dt.timezone.utc))
-    assert tiers(known) == []
+    replayed = reading.as_of(opened, dimension, NOVEMBER, known_at=dt.datetime.now(dt.timezone.utc))
+    assert tiers(replayed) == []
     joined = reading.with_dimensions(opened, fact).toArrow().to_pylist()
     assert_same_rows(
         """
@@ -104,7 +104,7 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
     assert keys[1] != keys[2] == keys[3] != keys[4]
     results = [*check_dimension(opened, dimension), *check_fact(opened, fact)]
     assert [str(result) for result in results if not result.passed] == []
-    assert not repair(opened, dimension, now=GONE, actor="ann", dry_run=True).has_differences
+    assert not repair(opened, dimension, now=NOVEMBER, actor="ann", dry_run=True).has_differences
 
 
 @rule("S18", "S21")

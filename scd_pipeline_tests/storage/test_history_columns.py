@@ -243,7 +243,7 @@ def test_a_repair_after_a_renaming_keeps_common_values(opened: Warehouse) -> Non
 
 
 @pytest.mark.slow
-@rule("S35")
+@rule("S20")
 def test_a_repair_by_another_declaration_is_rejected(opened: Warehouse) -> None:
     whole = replace(MACHINE, history_columns="all")
     load(opened, whole, [changes("1", TWO_GAMES)])
