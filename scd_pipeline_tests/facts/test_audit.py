@@ -102,6 +102,21 @@ def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Wareho
     )
 
 
+@requirement("F55")
+@rule("S22")
+def test_the_past_is_rebuilt_from_the_audit_alone(recorded: Warehouse) -> None:
+    """The other tables are missing: the dimension, its change log and its list of keys."""
+    expected = recorded.table(PLAYER.name).read().toArrow().to_pylist()
+    moment = recorded.table(f"{PLAYER.name}_audit").last_commit().at
+    assert moment is not None
+    for name in (PLAYER.name, f"{PLAYER.name}_changes", f"{PLAYER.name}_keys"):
+        shutil.rmtree(Path(recorded.path) / name)
+    rebuilt = rows_known_at(recorded, PLAYER, moment).toArrow().to_pylist()
+    columns = ("player_key", "player_id", "tier", "email", "born", "effective_from", "effective_to", "version")
+    assert len(expected) == 3
+    assert_same_rows(expected, rebuilt, columns)
+
+
 @pytest.mark.slow
 @rule("S21")
 def test_the_order_of_declared_attributes_has_no_effect(recorded: Warehouse) -> None:
@@ -171,7 +186,7 @@ def test_a_withdrawn_transition_can_become_current_again(spark: SparkSession) ->
     ]
 
 
-@pytest.mark.slow
+@requirement("F54")
 @rule("S17", "S21")
 def test_a_load_after_a_killed_one_completes_the_audit(opened: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was killed after the commit to the key list, before the one to the audit."""

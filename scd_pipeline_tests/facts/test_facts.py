@@ -43,7 +43,7 @@ def facts(opened: Warehouse) -> list[dict[str, Any]]:
     return list(joined.toArrow().to_pylist())
 
 
-@requirement("F58", "X19")
+@requirement("F58", "F59", "X19")
 @rule("S2", "S23")
 def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehouse) -> None:
     result = load(
@@ -83,6 +83,11 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
         facts(recorded),
         ("play", "coins", "player_tier", "partner_tier"),
     )
+    columns = ("play", "player_tier", "player_email", "player_born")
+    events = recorded.table("fct_play").read().select("play", "played_at", "player_id")
+    as_of_event_time = reading.as_of_join(recorded, events, PLAYER, time="played_at").select(*columns)
+    by_stored_key = reading.with_dimensions(recorded, PLAY).select(*columns)
+    assert sorted(by_stored_key.collect(), key=str) == sorted(as_of_event_time.collect(), key=str)
     unknown = {row["play"] for row in facts(recorded) if row["player_key"] == -1}
     assert unknown == {1, 5}
     bad = reading.quarantine(recorded, PLAY.name).select("reason").toArrow().to_pylist()
@@ -121,7 +126,6 @@ def _keys_by_play(rows: DataFrame) -> dict[int, tuple[int, int]]:
     return {row[0]: (row[1], row[2]) for row in rows.select("play", "player_key", "partner_key").collect()}
 
 
-@requirement("F61")
 @pytest.mark.slow
 @rule("S22", "S24", "S25")
 def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.operations.status import Status, status
+from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
 
 DECLARED = """\
@@ -139,7 +141,7 @@ def test_status_reports_no_lag_after_all_loads(statuses: dict[str, Status]) -> N
     assert tables(statuses["after"]) == [("dim_customer", True, 0, 0, ()), ("fct_sale", True, 0, 0, ())]
 
 
-@requirement("F44", "F65")
+@requirement("F44")
 @pytest.mark.slow
 def test_maintenance_reduces_files_and_preserves_rows(
     spark: SparkSession, remote: str, declared: Declarations, warehouse: Path
@@ -163,6 +165,52 @@ def test_maintenance_reduces_files_and_preserves_rows(
     assert all(int(str(after.value)) <= int(str(was.value)) for was, after in file_counts.values())
     assert file_counts["dim_customer_changes"][1].value == 1
     assert reading.history(store, customer).orderBy("id", "version").collect() == before
+
+
+@requirement("F44", "F65")
+def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Warehouse) -> None:
+    """OPTIMIZE, VACUUM without a retention, and an expired transaction log leave the last version of the table only."""
+    days = [dt.datetime(2019, month, 15, tzinfo=dt.timezone.utc) for month in (2, 4, 7, 11, 12)]
+
+    def tiers() -> list[list[str]]:
+        queries = [reading.as_of(recorded, PLAYER, day).select("tier", "player_key", "effective_to") for day in days]
+        return [[str(row) for row in query.collect()] for query in queries]
+
+    header, *_ = W.strip().splitlines()
+    ingest_and_apply(recorded, PLAYER, [players("2", f"{header}\n| p | 2019-07-01 | | Iron | b | 1990 | NULL |")])
+    before, table = tiers(), recorded.table(PLAYER.name)
+    assert [text.partition("'")[2].partition("'")[0] for (text,) in before[1:3] + before[4:]] == [
+        "Bronze",
+        "Iron",
+        "Gold",
+    ]
+    table.compact()
+    remove_earlier_versions(recorded, PLAYER.name)
+    assert {int(file.stem) for file in log_files(recorded, PLAYER.name)} == {table.newest_version()}
+    with pytest.raises(Exception, match="DELTA_"):
+        table.read(1).collect()
+    assert tiers() == before
+
+
+def log_files(warehouse: Warehouse, name: str) -> list[Path]:
+    """Return the files of a table's transaction log, one for each commit."""
+    return list((Path(warehouse.path) / name / "_delta_log").glob("*.json"))
+
+
+def remove_earlier_versions(warehouse: Warehouse, name: str) -> None:
+    """Let Delta remove the files that the last version of a table does not need, and the earlier entries of its log."""
+    spark, table = warehouse.spark, warehouse.table(name).identifier
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    retention = f"'{RETENTION}' = 'interval 0 hours', 'delta.logRetentionDuration' = 'interval 0 hours'"
+    spark.conf.set(check, "false")
+    try:
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({retention}, 'delta.checkpointInterval' = '1')").collect()
+        spark.sql(f"VACUUM {table}").collect()
+        for file in log_files(warehouse, name):
+            os.utime(file, (file.stat().st_mtime - 40 * 24 * 3600,) * 2)
+        spark.sql(f"COMMENT ON TABLE {table} IS 'a commit that writes a checkpoint'").collect()
+    finally:
+        spark.conf.unset(check)
 
 
 @pytest.mark.slow
@@ -248,10 +296,15 @@ def test_a_fact_is_loaded_after_maintenance_of_an_unchanged_dimension(
 
 
 @requirement("F48")
-def test_a_retention_that_is_too_short_for_readers_is_an_error(spark: SparkSession, warehouse: Path) -> None:
+def test_a_retention_that_is_too_short_for_readers_is_an_error(recorded: Warehouse) -> None:
+    """167 hours are rejected, and 168 hours accepted."""
+    before = recorded.table(PLAYER.name).newest_version()
     with pytest.raises(UsageError) as error:
-        maintain(Warehouse(spark, warehouse), ["dim_x"], now=NOW, retention_hours=24)
+        maintain(recorded, [PLAYER.name], now=NOW, retention_hours=167)
     assert (error.value.code, error.value.details["least"]) == ("RETENTION_TOO_SHORT", 168)
+    assert recorded.table(PLAYER.name).newest_version() == before
+    (maintained,) = maintain(recorded, [PLAYER.name], now=NOW, retention_hours=168)
+    assert maintained.table == PLAYER.name
 
 
 def test_a_retention_that_is_longer_than_that_of_the_history_is_an_error(spark: SparkSession, warehouse: Path) -> None:

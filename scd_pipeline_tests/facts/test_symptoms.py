@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline import reading
+from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline_tests.facts.players import PLAYER, PLAYS, W, frame, players
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -57,12 +58,17 @@ def test_a_training_set_has_the_tiers_as_of_its_event_times(recorded: Warehouse)
     assert {row["play"]: row["player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
 
 
-@requirement("F64")
+@requirement("F64", "F54", "X8")
 def test_two_pipelines_have_the_same_rows_and_keys(spark: SparkSession, recorded: Warehouse, tmp_path: Path) -> None:
-    """One has loaded all changes at once, the other one by one, the last one first."""
+    """One has loaded all changes at once, the other one by one, the last one first.
+
+    The transitions in their audits that are not withdrawn are the same, too.
+    """
     other = Warehouse(spark, tmp_path / "other")
     for number, line in reversed(list(enumerate(LINES, 1))):
         ingest_and_apply(other, PLAYER, [players(str(number), f"{HEADER}\n{line}")])
+        if number in (3, 1):
+            record(other, PLAYER)
     origin = {"load_run_id"}  # names the delivery
     first, second = (
         [
@@ -72,6 +78,14 @@ def test_two_pipelines_have_the_same_rows_and_keys(spark: SparkSession, recorded
         for w in (recorded, other)
     )
     assert_same_rows(first, second)
+    columns = ("change_type", "change_ts", "player_key_old", "player_key_new", "changed_columns", "actor")
+    before, after = (
+        records(current_transitions(reading.audit(w, PLAYER), PLAYER).select(*columns, "old_values", "new_values"))
+        for w in (recorded, other)
+    )
+    assert len(before) == 6
+    assert sorted(map(str, before)) == sorted(map(str, after))
+    assert reading.audit(other, PLAYER).count() > 6, "some transitions are withdrawn"
 
 
 @requirement("F64")

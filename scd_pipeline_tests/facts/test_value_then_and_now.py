@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from scd_pipeline import reading
+import inspect
+
+from scd_pipeline import Pipeline, reading
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline_tests.facts.players import PLAY
+from scd_pipeline.load.run import load
+from scd_pipeline.reading import joins
+from scd_pipeline_tests.facts.players import PLAY, PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
 
@@ -14,16 +18,28 @@ FROM fct_play_joined LEFT JOIN dim_player_current AS n USING (player_id)
 """
 
 
-@requirement("X22", "F56")
+@requirement("X22", "F56", "F65")
 def test_a_play_has_the_tier_of_its_time_and_the_current_one(played: Warehouse) -> None:
-    """The play of 2019-03-05 was of the tier Bronze; the player has Gold since 2019-12-01."""
+    """The play of 2019-03-05 was of the tier Bronze; the player is Diamond today, since 2024-01-01."""
+    header, *_ = W.strip().splitlines()
+    load(played, PLAYER, [players("2", f"{header}\n| p | 2024-01-01 | | Diamond | b | 1990 | NULL |")])
     reading.register(played, facts=[PLAY], query=QUERY)
     assert_same_rows(
         """
         | play | player_tier | tier_now |
-        | 1    | Bronze      | Gold     |
-        | 2    | Bronze      | Gold     |
-        | 3    | Silver      | Gold     |
+        | 1    | Bronze      | Diamond  |
+        | 2    | Bronze      | Diamond  |
+        | 3    | Silver      | Diamond  |
         """,
         played.spark.sql(QUERY).toArrow().to_pylist(),
     )
+
+
+@requirement("F56", "F65")
+def test_no_join_of_the_package_has_current_values() -> None:
+    """Joins are as of the time of each row, by stored keys, or by overlapping windows; others can be written in SQL."""
+    public = {name for name, f in inspect.getmembers(joins, inspect.isfunction) if f.__module__ == joins.__name__}
+    assert {name for name in public if not name.startswith("_")} == {"as_of_join", "overlap", "with_dimensions"}
+    assert [name for name in vars(Pipeline) if "join" in name] == ["join_as_of"]
+    for join in (reading.as_of_join, Pipeline.join_as_of):
+        assert inspect.signature(join).parameters["time"].default is inspect.Parameter.empty

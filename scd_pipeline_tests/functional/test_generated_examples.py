@@ -80,7 +80,6 @@ def test_an_unknown_fault_is_reported(tmp_path: Path) -> None:
         Arrivals.create(tmp_path, ["lost"], 1, seed=1)
 
 
-@requirement("F62")
 def test_the_threshold_in_force_decides_what_is_reported() -> None:
     """12,000 from 2027-01-01, 10,000 before."""
     before, after = (CASINO.reportable_cash(day) for day in (date(2026, 12, 31), date(2027, 1, 1)))
@@ -100,6 +99,7 @@ def test_an_award_on_the_day_of_a_debarment_is_one_to_a_debarred_recipient() -> 
     assert "G21-2024-02-29" not in awards
 
 
+@requirement("F62")
 @pytest.mark.slow
 @pytest.mark.parametrize("demo", [casino_demo, federal_demo], ids=["casino", "federal"])
 def test_the_answers_of_the_demo_are_correct(demo: object, remote: str, tmp_path: Path) -> None:

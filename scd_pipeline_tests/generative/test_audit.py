@@ -19,6 +19,7 @@ from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline.reading.dimension import rows_known_at
 from scd_pipeline_tests import worlds as w
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, records, steps
+from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import same_rows
 
 SEED, WORLDS, LOADS = 30_000, 12, 3
@@ -36,6 +37,7 @@ def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]
     return {commit.at: records(table.read(commit.table_version)) for commit in table.commits_since(0)}
 
 
+@requirement("F54")
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [False, True], ids=["after each load", "once at the end"])
 @pytest.mark.parametrize("shape", [*w.SHAPES, *w.DELETED_SHAPES], ids=lambda shape: shape.name)

@@ -23,7 +23,8 @@ from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import ingest_and_apply
-from scd_pipeline_tests.orchestration.code_locations import warehouse_resource
+from scd_pipeline_tests.orchestration.code_locations import definitions, warehouse_resource
+from scd_pipeline_tests.semantics.specification import requirement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -363,6 +364,27 @@ def test_a_source_is_overdue_by_its_last_delivery(
     ]
     monthly = replace(customer, sources=(replace(customer.sources[0], overdue_after_hours=31 * 24),))
     assert evaluate(2024, 1, 3, customer=monthly)[0], "the limit of the source has priority"
+
+
+@requirement("F28")
+def test_the_daily_check_of_a_table_with_two_current_versions_sends_an_alert(
+    spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(checks, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
+    opened = Warehouse(spark, warehouse)
+    ingest_and_apply(opened, customer, select_deliveries(customer, spark))
+    table = opened.table("dim_customer").identifier
+    columns = "customer_key + 1 AS customer_key, * EXCEPT (customer_key)"
+    spark.sql(f"INSERT INTO {table} SELECT {columns} FROM {table} WHERE id = '1'").collect()
+    location = definitions(spark, str(warehouse), Declarations((customer,), ()))
+    schedule = location.resolve_schedule_def("check_dim_customer_schedule")
+    assert schedule.cron_schedule == "0 7 * * *"
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert location.resolve_job_def(schedule.job_name).execute_in_process(instance=instance).success
+    (alert,) = sent
+    assert alert.startswith("checks of dim_customer failed: ")
+    assert "one_current_version: 2 (id=1)" in alert
 
 
 @pytest.mark.slow

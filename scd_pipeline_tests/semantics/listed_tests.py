@@ -12,12 +12,16 @@ from scd_pipeline_tests.semantics.specification import Case
 
 @dataclass(frozen=True)
 class ListedTest:
-    """A test as a page lists it: its file from the folder of the pages, and the numbers in its marks."""
+    """A test as a page lists it: its file from the folder of the pages, and the numbers in its marks.
+
+    `is_slow`: whether it runs in `make test-all` only, whatever its parameters.
+    """
 
     file: str
     name: str
     numbers: tuple[str, ...]
     case: Case | None
+    is_slow: bool
 
     @property
     def title(self) -> str:
@@ -32,4 +36,6 @@ def tests_with_mark(module: str, mark: str) -> Iterator[ListedTest]:
         marks = getattr(function, "pytestmark", []) if isinstance(function, FunctionType) else []
         numbers = tuple(number for each in marks if each.name == mark for number in each.args)
         if name.startswith("test_") and numbers:
-            yield ListedTest(f"../{module.replace('.', '/')}.py", name, numbers, getattr(function, "case", None))
+            is_slow = any(each.name == "slow" for each in marks)
+            file, case = f"../{module.replace('.', '/')}.py", getattr(function, "case", None)
+            yield ListedTest(file, name, numbers, case, is_slow)

@@ -319,6 +319,7 @@ BY_ROWS = declare(
 BY_FIRST_ROW = declare(BY_ROWS.text.replace("last_row", "first_row").replace("by_rows", "by_first_row"))
 
 
+@requirement("X15")
 @rule("S5")
 @case
 def test_with_ties_delete_wins_a_delete_has_precedence() -> Case:
@@ -368,6 +369,7 @@ def test_with_ties_delete_wins_different_values_are_still_rejected() -> Case:
     )
 
 
+@requirement("X15")
 @rule("S5")
 @case
 def test_with_ties_last_row_the_last_row_has_precedence() -> Case:

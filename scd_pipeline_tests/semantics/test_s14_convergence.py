@@ -58,6 +58,46 @@ def test_all_columns_are_derived_from_batches_and_none_from_the_clock() -> Case:
     )
 
 
+EVERY_TYPE = feed(
+    """
+    | delivery | id | time       | born       | email | city | score | manager | tier | reason |
+    | 1        | 1  | 2024-01-01 | 1990-01-01 | a     | Bonn | 1     | m1      | Iron | start  |
+    | 2        | 1  | 2024-02-01 | 1991-02-02 | b     | Kiel | 2     | m2      | Gold | move   |
+    """
+)
+
+
+@requirement("X18")
+@rule("S14")
+@case
+def test_columns_of_attributes_are_derived_from_batches() -> Case:
+    return Case(
+        CUSTOMER,
+        EVERY_TYPE,
+        becomes="""
+        | born       | email | city | score | manager | previous_manager | manager_changed_at | tier | previous_tier |
+        | 1990-01-01 | b     | Bonn | 1     | m2      | m1               | 2024-02-01         | Iron | NULL          |
+        | 1990-01-01 | b     | Kiel | 2     | m2      | m1               | 2024-02-01         | Gold | Iron          |
+        """,
+    )
+
+
+@requirement("X18")
+@rule("S14")
+@case
+def test_generated_columns_are_derived_from_batches() -> Case:
+    """The surrogate key is a hash of the business key and of `effective_from`."""
+    return Case(
+        CUSTOMER,
+        EVERY_TYPE,
+        becomes="""
+        | effective_from | effective_to | current_flag | version | change_reason | load_run_id | last_updated |
+        | 2024-01-01     | 2024-02-01   | false        | 1       | start         | crm/feed/1  | 2024-02-01   |
+        | 2024-02-01     | OPEN         | true         | 2       | move          | crm/feed/2  | 2024-02-01   |
+        """,
+    )
+
+
 @rule("S14")
 @case
 def test_a_version_names_the_last_change_record_at_its_start_that_changed_a_value() -> Case:

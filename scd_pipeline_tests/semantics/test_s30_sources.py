@@ -1,10 +1,9 @@
 """S30: several sources, snapshots and feeds, and what NULL means."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
 
 
-@requirement("F52")
 @rule("S30")
 @case
 def test_each_attribute_has_one_source_and_one_source_decides_existence() -> Case:

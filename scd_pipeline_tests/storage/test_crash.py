@@ -64,7 +64,7 @@ def killed_before(step: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.undo()
 
 
-@requirement("F29", "F54")
+@requirement("F29")
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["commit_log", "commit_table"])
 def test_the_next_run_has_the_result_of_an_undisturbed_one(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -144,12 +146,13 @@ def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tm
     assert [str(result) for result in check_dimension(split, SPLIT) if not result.passed] == []
 
 
-@requirement("F14", "F36")
+@requirement("F14", "F36", "X23")
 def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(opened: Warehouse) -> None:
-    """A location that was NULL and one that becomes NULL are changes as well."""
+    """A location that was NULL and one that becomes NULL are changes as well. One table has the same rows."""
     attributes = {"game_title": 2, "denomination": Attribute(2, "decimal(10,2)"), "location": 2}
     source = Source("floor", Snapshot(format="parquet"))
     machine = Dimension("dim_machine", "machine_id", attributes, source, history_table=True)
+    whole = replace(machine, name="dim_machine_of_type_2", history_table=False, surrogate_key="machine_key")
     table = """
         | machine_id | game_title | denomination | location |
         | M1         | G1         | {amount}     | A        |
@@ -162,7 +165,12 @@ def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(opened: War
         text = parse(table.format(**values))
         rows = [{name: None if value is None else str(value) for name, value in row.items()} for row in text]
         at = datetime(2024, 1, day, tzinfo=timezone.utc)
-        load(opened, machine, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
+        for dimension in (machine, whole):
+            load(opened, dimension, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
+    rows_of_both, rows_of_one = (reading.history(opened, dimension).collect() for dimension in (machine, whole))
+    assert len(rows_of_one) == 7
+    assert sorted(map(str, rows_of_both)) == sorted(map(str, rows_of_one))
+    assert not opened.table("dim_machine_of_type_2_history").exists()
     closed = opened.table("dim_machine_history").read()
     assert_same_rows(
         """
@@ -209,6 +217,41 @@ def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     (before,) = seen
     assert_same_rows(ROME, before)
     assert_same_rows(AFTER_ROME, read(in_rome))
+
+
+@requirement("F37")
+def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_it(
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load waits between its two commits until the reader has read twice, and after them likewise."""
+    seen: list[list[dict[str, Any]]] = []
+    ended = threading.Event()
+
+    def loop() -> None:
+        while not ended.is_set():
+            seen.append(versions(in_rome))
+
+    def wait_for_reads() -> None:
+        before, deadline = len(seen), time.monotonic() + 60
+        while len(seen) < before + 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(seen) >= before + 2
+
+    reader = threading.Thread(target=loop)
+    reader.start()
+    try:
+        with between_the_commits(wait_for_reads, monkeypatch):
+            ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+        wait_for_reads()
+    finally:
+        ended.set()
+        reader.join()
+    cities = [sorted(row["city"] for row in rows) for rows in seen]
+    number_before = cities.count(["Rome"])
+    assert number_before >= 2
+    assert cities == [["Rome"]] * number_before + [["Oslo", "Rome"]] * (len(cities) - number_before)
+    assert_same_rows(ROME, seen[number_before - 1])
+    assert_same_rows(AFTER_ROME, seen[-1])
 
 
 @requirement("F37", "F38")

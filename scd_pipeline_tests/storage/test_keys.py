@@ -58,7 +58,6 @@ def test_the_key_of_a_reserved_member_is_a_collision(spark: SparkSession, wareho
         ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome"})])
 
 
-@requirement("F33", "F65", "X8")
 @pytest.mark.slow
 def test_surrogate_keys_depend_on_business_key_and_time_alone(spark: SparkSession, tmp_path: Path) -> None:
     """S14: another warehouse with other earlier batches has the same keys."""

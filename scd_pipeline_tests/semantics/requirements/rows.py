@@ -10,7 +10,7 @@ it. The [rules](semantics.md) say how the tables behave in general; a row here i
 in [Declaration](reference/declaration.md).
 
 This page is generated from `scd_pipeline_tests/semantics/requirements` by `make docs`; a test fails when it is stale,
-when a row has no test, or when one test claims more than three rows.
+when a row has no test that runs in each build, or when one test claims more than three rows.
 """
 
 
@@ -42,25 +42,34 @@ ROWS: dict[str, str] = {
     ),
     "F6": "One line of the declaration changes `dim_machine` from two tables to one of type 2.",
     "F7": (
-        "`dim_program` has type 6 without a column of the latest value, with the previous one in "
-        "`previous_eligibility_threshold`, and type 1 in `current_program_name`."
+        "`dim_program`: `eligibility_threshold` has type 6 without a column of the latest value, with the previous one "
+        "in `previous_eligibility_threshold`; `program_status` (pre-launch, active, sunset) has type 2; "
+        "`current_program_name` and `current_admin_agency` have type 1, so that all versions have the latest ones."
     ),
     "F8": "A grant recipient debarred on 2024-03-01 was active on 2024-02-29.",
     "F9": "`dim_compliance_threshold` (CTR, SAR, W-2G) is regulated: only type 2 is accepted.",
     "F10": (
         "The audit has a row for each transition, with the keys before and after, the changed columns, lossless old "
-        "and new values, business time, actor, reason, delivery and correlation id."
+        "and new values, business time, actor, reason, delivery and correlation id. Business key, change type, times "
+        "and actor are not NULL."
     ),
     "F11": (
-        "Facts: `fct_slot_play` with `coin_in`, `coin_out` and the key of the player, and `fct_cash_transactions`; "
-        "`scd init` adds the remaining columns of a source."
+        "Facts: `fct_slot_play` with `event_id`, `event_ts`, `player_id`, `coin_in`, `coin_out` and the key of the "
+        "player, and `fct_cash_transactions` with `event_ts` and `cash_in_amount`; `scd init` adds the remaining "
+        "columns of a source."
     ),
-    "F12": "Type 0: 1990-01-01 stays when 1991-02-02 arrives, which is audited; a first NULL is filled once.",
+    "F12": (
+        "Type 0: 1990-01-01 stays when 1991-02-02 arrives, and the audit has both values as REFUSED; a first NULL is "
+        "filled once."
+    ),
     "F13": "Type 1: DE/Germany/Europe becomes EU in the same row; another country keeps its `last_updated`.",
     "F14": "NULL to EU and EU to NULL are changes of types 1 and 3, and of two tables.",
-    "F15": "The same delivery again makes no commit of any table.",
+    "F15": "The same delivery again makes no commit of any table, whatever the types and the layout.",
     "F16": "A fact of an old version shows a later correction of a type 1 attribute.",
-    "F17": "Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts.",
+    "F17": (
+        "Type 2: the Bronze version ends at 2024-06-01, exactly where the Silver one starts, which has a key of its "
+        "own."
+    ),
     "F18": "A new email address opens no version, and is in the Bronze and in the Silver version.",
     "F19": (
         "A delete at 2024-09-01 closes the Silver version for the reason `deleted_in_source`; 2024-08-01 still finds "
@@ -68,18 +77,25 @@ ROWS: dict[str, str] = {
     ),
     "F20": "A return at 2024-11-01 opens version 3 with a new key, after a gap from 2024-09-01.",
     "F21": (
-        "A late Gold at 2024-03-01 splits the Bronze version; a late Silver at 2024-05-01 moves the start of Silver."
+        "A late Gold at 2024-03-01 splits the Bronze version, and later rows differ in their version number only; a "
+        "late Silver at 2024-05-01 moves the start of Silver."
     ),
     "F22": (
         "The hash covers the attributes that open versions: NULL differs from the empty text and from 0, and "
         "('a|b', 'c') from ('a', 'b|c')."
     ),
-    "F23": "A version is current exactly if its `effective_to` is the open end, which is not NULL by default.",
+    "F23": (
+        "A version is current exactly if its `effective_to` is the open end, which is not NULL by default, in every "
+        "version of the table."
+    ),
     "F24": "Versions are numbered from 1, in order of time, without holes.",
-    "F25": "A change has the reason `source_load`, or the one of its delivery or row: tier_upgrade, source_drift.",
+    "F25": (
+        "A change has the reason `source_load`, or the one of its snapshot or of its row in a feed (tier_upgrade, "
+        "manual_steward, source_drift), and the name of its source."
+    ),
     "F26": "No reader ever sees no or two current versions of an existing entity: both rows are in one commit.",
     "F27": "Several changes of a player in one batch are versions; different ones of one time are rejected.",
-    "F28": "A check finds entities with two current versions, after each run and daily.",
+    "F28": "A check finds entities with two current versions, after each run and daily, and sends an alert.",
     "F29": "The causes of duplicates: two writers, the restart of a failed run, SQL by hand.",
     "F30": (
         "A command repairs a table from its log, in one commit, audited, with a dry run; without a log it keeps the "
@@ -87,8 +103,14 @@ ROWS: dict[str, str] = {
     ),
     "F31": "Surrogate keys are hashes; monotonically_increasing_id, row_number and identity are rejected.",
     "F32": "Two versions with one 64-bit hash: the run fails before it writes and names both; `key_salt` helps.",
-    "F33": "A surrogate key never identifies another version: not after a return, a rebuild or a late change.",
-    "F34": "Type 3: manager m3 since t3 with the previous manager m2, in one row.",
+    "F33": (
+        "A surrogate key never identifies another version: not after a return, a rebuild or a late change, and not if "
+        "its version vanished."
+    ),
+    "F34": (
+        "Type 3: managers m1, m2 and m3 since t1, t2 and t3 give (m1, NULL, t1), (m2, m1, t2) and (m3, m2, t3), always "
+        "in one row."
+    ),
     "F35": "The first manager m1 is in no row any more, but in the audit.",
     "F36": "Two tables: M1 has a closed version (G1, 0.25, A), and M2 is unchanged.",
     "F37": "A reader of two tables never sees a version twice or not at all.",
@@ -98,13 +120,19 @@ ROWS: dict[str, str] = {
     ),
     "F39": "A query as of a time of two tables has the same result as of one.",
     "F40": (
-        "Type 6: versions 100/5000, 150/5000 and 150/6000 with previous thresholds NULL, 100 and 150; a new name is in "
-        "all of them and opens none."
+        "Type 6: versions 100/5000 [t1, t2), 150/5000 [t2, t4) and 150/6000 [t4, OPEN) with previous thresholds NULL, "
+        "100 and 150; a new name at t3 is in all of them and opens none."
     ),
     "F41": "A name and a threshold that change together are in one commit, which rewrites no other program.",
     "F42": "A player that a snapshot omits is closed, one that a feed omits is not.",
-    "F43": "Only declared columns are loaded; others are reported; old queries have the same results.",
-    "F44": "A query as of a time has the same result after OPTIMIZE and VACUUM: it needs no time travel.",
+    "F43": (
+        "Only declared columns are loaded; others are reported; old queries have the same results, and no table gets a "
+        "column, even if Delta is set to merge schemas."
+    ),
+    "F44": (
+        "A query as of a time has the same result after OPTIMIZE, VACUUM and the expiry of Delta's log: it needs no "
+        "time travel."
+    ),
     "F45": (
         "V-Order, `delta.parquet.vorder.enabled`, is passed to the table. Only Microsoft Fabric has it; the checklist "
         "reports it as not applicable unless it is declared."
@@ -116,24 +144,40 @@ ROWS: dict[str, str] = {
     "F47": "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit.",
     "F48": "VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected.",
     "F49": "Two writers change one entity at the same time: both changes are versions, one of them is current.",
-    "F50": "After a write conflict, a load waits 1.0, 2.1, 4.2 and 8.3 seconds, with jitter, and tries again.",
-    "F51": "After five conflicts the run fails and has changed no table.",
-    "F52": (
-        "Several sources of a dimension have one change log and one writer; a commit by hand is found and repaired."
+    "F50": (
+        "After a write conflict (append, delete-read, delete-delete, transaction or metadata), a load waits 1.0, 2.1, "
+        "4.2 and 8.3 seconds, with jitter, and tries again."
     ),
-    "F53": "A player who rises, changes the email address, leaves and returns has five transitions in the audit.",
+    "F51": "After five conflicts the run fails, has changed no table, and sends an alert.",
+    "F52": (
+        "Several sources of a dimension (loyalty, compliance, hotel) have one change log and one writer; a commit by "
+        "hand is found and repaired."
+    ),
+    "F53": (
+        "A player who rises, changes the email address, leaves and returns has five transitions in the audit, with the "
+        "actor `pipeline:dim_player` or a steward, the delivery and the correlation id."
+    ),
     "F54": "The audit is complete after a crash, and the same in any order of arrival.",
     "F55": (
-        "Delta rejects updates and deletes of the audit, from which the past can be rebuilt. Its retention is declared "
-        "in years: 7 or 10."
+        "Delta rejects updates and deletes of the audit, from which alone the past can be rebuilt. Its retention is "
+        "declared in years: 7 or 10."
     ),
-    "F56": "A play of 2019 shows the tier Bronze of that day, not the tier of today.",
+    "F56": (
+        "A play of 2019 shows the tier Bronze of that day, not the tier Diamond of today. No join of the package has "
+        "current values."
+    ),
     "F57": "The last microsecond before 2024-06-01 belongs to version 1, the first one of that day to version 2.",
     "F58": "A join as of event time keeps the number of facts; one without a version has the key -1.",
     "F59": "A join by stored keys equals a join as of event time, row for row.",
     "F60": "A dimension that was dropped and rebuilt from its log has the keys that its facts have stored.",
-    "F61": "A late fact gets the version of its event time; a late change re-keys the facts of the moved window.",
-    "F62": "The threshold in force decides: 10,000 on 2026-12-31, 12,000 from 2027-01-01.",
+    "F61": (
+        "A late fact gets the version of its event time; after a late Gold at 2024-03-01, the fact of 2024-03-05 has "
+        "the key of Gold. A fact that is loaded before its dimension has the key -1 until it is re-keyed."
+    ),
+    "F62": (
+        "The threshold in force decides: 10,000 and 11,000 are reported on 2026-12-31, and 12,000 but not 11,000 on "
+        "2027-01-01. Thresholds of other types have no effect."
+    ),
     "F63": "Type 5 is rejected; a regulated attribute has type 2.",
     "F64": (
         "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
@@ -161,9 +205,12 @@ ROWS: dict[str, str] = {
         "Checklist, operation: runbooks of duplicate repair and of backfill and rebuild, audit retention, alerts, link "
         "to the product card."
     ),
-    "X1": "The open end is 9999-12-31 23:59:59, NULL, or another time.",
-    "X2": "The current version has the flag `current_flag`, one of another name, or none.",
-    "X3": "The window has the columns `effective_from` and `effective_to`, or others.",
+    "X1": "The open end is 9999-12-31 23:59:59, NULL, or another time, such as 2999-12-31.",
+    "X2": "The current version has the flag `current_flag`, one of another name, such as `is_current`, or none.",
+    "X3": (
+        "The window has the columns `effective_from` and `effective_to`, or others. A player has the same history and "
+        "keys in the profiles default, dlt and elevata."
+    ),
     "X4": "The columns of type 3 have default names, or declared ones for each attribute.",
     "X5": "Type 6 has a column `current_<name>`, or none; a type 1 attribute may have such a name.",
     "X6": "The previous value of type 6 is that of the version before, or the last different one.",
@@ -175,7 +222,7 @@ ROWS: dict[str, str] = {
     "X12": "A delete closes a version; a table without windows can remove the row instead.",
     "X13": "A key that returns gets a new version, with a gap.",
     "X14": "Several rows of one key in one batch become versions.",
-    "X15": "Rows of one time: the last or the first one wins, or they are rejected.",
+    "X15": "Rows of one time: a delete, the last or the first one wins, or they are rejected.",
     "X16": "The audit says INSERT, UPDATE, OVERWRITE, LOGICAL_DELETE or REFUSED, or new, changed and deleted.",
     "X17": "A version names the delivery that opened it; the audit names the one that closed it.",
     "X18": "Every column of a dimension comes from the deliveries and none from the clock.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
 from scd_pipeline import reading
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.load.run import load
 from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.requirements.test_f_types import PLAYER, WALK, walk
@@ -19,9 +21,15 @@ DIMENSION = by_files(PLAYER.dimension)
 
 @pytest.fixture
 def walked(own_tables: OwnTables) -> OwnTables:
-    """The walk, loaded with its audit."""
-    load(own_tables.warehouse, DIMENSION, own_tables.deliveries(DIMENSION, walk(*WALK)))
+    """The walk, loaded with its audit; its last delivery has the actor of a steward."""
+    deliveries = [replace(delivery, correlation_id="ticket 9") for delivery in walk_deliveries(own_tables)]
+    load(own_tables.warehouse, DIMENSION, [*deliveries[:-1], replace(deliveries[-1], actor="steward:ann")])
     return own_tables
+
+
+def walk_deliveries(tables: OwnTables) -> list[Delivery]:
+    """The deliveries of the walk."""
+    return tables.deliveries(DIMENSION, walk(*WALK))
 
 
 @requirement("F53", "F57", "F15")
@@ -55,20 +63,29 @@ def test_the_walk_of_a_player_has_five_transitions_and_three_versions(walked: Ow
         at = datetime.fromisoformat(str(row["at"])).replace(tzinfo=timezone.utc)
         rows = records(reading.as_of(warehouse, DIMENSION, at))
         assert [version["version"] for version in rows] == [row["version"]] * (row["version"] is not None), row["at"]
+    origins = {f"{row['change_ts']:%m-%d}": row for row in records(reading.audit(warehouse, DIMENSION))}
+    actors = {day: row["actor"] for day, row in origins.items()}
+    others = dict.fromkeys(("01-01", "06-01", "07-01", "09-01"), "pipeline:dim_player")
+    assert actors == {**others, "11-01": "steward:ann"}
+    assert [origins[day]["source_batch_id"] for day in sorted(origins)] == [f"loyalty/feed/{n}" for n in range(1, 6)]
+    assert {row["correlation_id"] for row in origins.values()} == {"ticket 9"}
     before = [warehouse.table(name).last_commit().newest for name in warehouse.tables()]
-    load(warehouse, DIMENSION, walked.deliveries(DIMENSION, walk(*WALK)))
+    load(warehouse, DIMENSION, walk_deliveries(walked))
     assert [warehouse.table(name).last_commit().newest for name in warehouse.tables()] == before
 
 
-@requirement("F19", "F25")
+@requirement("F19", "F25", "X17")
 def test_a_delete_has_a_reason_of_its_own_and_leaves_that_of_the_opening(walked: OwnTables) -> None:
-    """The audit has the reason of the delete at 2024-09-01, and the Silver version that of its opening."""
+    """The audit has reason and delivery of the delete at 2024-09-01, and the Silver version those of its opening."""
     audit = records(reading.audit(walked.warehouse, DIMENSION))
     reasons = {(row["change_type"], f"{row['change_ts']:%Y-%m-%d}"): row["reason"] for row in audit}
     assert reasons.pop(("LOGICAL_DELETE", "2024-09-01")) == "deleted_in_source"
     assert set(reasons.values()) == {"source_load"}
     (silver,) = records(reading.as_of(walked.warehouse, DIMENSION, datetime(2024, 8, 1, tzinfo=timezone.utc)))
     assert (silver["tier"], silver["change_reason"]) == ("Silver", "source_load")
+    (closing,) = (row for row in audit if row["change_type"] == "LOGICAL_DELETE")
+    assert (silver["load_run_id"], closing["source_batch_id"]) == ("loyalty/feed/2", "loyalty/feed/4")
+    assert closing["player_key_old"] == silver["player_key"]
 
 
 def _transition(row: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from scd_pipeline.declaration import Dimension, Fact, load_declarations, parse
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.delta.schema import declaration_properties
-from scd_pipeline.errors import DeclarationError
+from scd_pipeline.errors import DeclarationError, ValidationError
 from scd_pipeline.history.schema import stored_schema
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -53,7 +53,7 @@ def test_tables_without_windows_have_their_attributes_and_last_updated() -> None
     assert columns("casino", "dim_account") == f"{account}, {manager}, {ORIGIN}"
 
 
-@requirement("F2", "F3")
+@requirement("F2", "F3", "X8")
 def test_a_player_has_attributes_of_four_types_a_window_and_a_hash() -> None:
     key = "player_key bigint not null, player_id string, birth_date date, email string, phone string"
     versioned = "tier string, home_property string, risk_score int"
@@ -93,15 +93,27 @@ def test_a_program_has_its_previous_threshold_and_its_current_name() -> None:
     names = "program_status string, current_program_name string, current_admin_agency string"
     key = "program_key bigint not null, program_id string"
     assert columns("federal", "dim_program") == f"{key}, {threshold}, {cap}, {names}, {SHARED}, {ORIGIN}"
+    program = declared("federal", "dim_program")
+    assert isinstance(program, Dimension)
+    assert {attribute.name: int(attribute.scd) for attribute in program.attributes} == {
+        "eligibility_threshold": 6,
+        "funding_cap_usd": 6,
+        "program_status": 2,
+        "current_program_name": 1,
+        "current_admin_agency": 1,
+    }
 
 
 @requirement("F8", "F11")
 def test_recipients_and_plays_have_the_keys_and_values_of_their_domain() -> None:
     recipient = columns("federal", "dim_grant_recipient")
     assert recipient.startswith("grant_recipient_key bigint not null, recipient_id string, legal_name string")
-    play = columns("casino", "fct_slot_play")
-    assert {"event_id string", "player_id string", "coin_in decimal(12,2)", "player_key bigint"} < set(play.split(", "))
-    assert "cash_in_amount decimal(12,2)" in columns("casino", "fct_cash_transactions")
+    play = {"event_id string", "event_ts timestamp", "player_id string", "player_key bigint"}
+    play |= {"coin_in decimal(12,2)", "coin_out decimal(12,2)"}
+    cash = {"event_ts timestamp", "cash_in_amount decimal(12,2)"}
+    for fact, expected in (("fct_slot_play", play), ("fct_cash_transactions", cash)):
+        stored = columns("casino", fact).replace("decimal(12,2)", "decimal(12;2)").split(", ")
+        assert expected < {column.removesuffix(" not null").replace(";", ",") for column in stored}
 
 
 @requirement("F10")
@@ -109,20 +121,28 @@ def test_an_audit_row_has_both_keys_actor_and_reason() -> None:
     player = declared("casino", "dim_player")
     assert isinstance(player, Dimension)
     schema = {column: (ddl, nullable) for column, ddl, nullable in audit_schema(player)}
-    assert {"player_key_old", "player_key_new", "recorded_at", "recorded_version", "withdraws"} < set(schema)
-    expected = {
+    required = {
         "audit_id": "bigint",
+        "player_id": "string",
         "change_type": "string",
+        "change_ts": "timestamp",
+        "actor": "string",
+        "recorded_at": "timestamp",
+    }
+    optional = {
+        "player_key_old": "bigint",
+        "player_key_new": "bigint",
         "changed_columns": "array<string>",
         "old_values": "map<string,string>",
         "new_values": "map<string,string>",
-        "change_ts": "timestamp",
-        "actor": "string",
         "reason": "string",
         "source_batch_id": "string",
         "correlation_id": "string",
+        "recorded_version": "bigint",
+        "withdraws": "bigint",
     }
-    assert {name: schema[name][0] for name in expected} == expected
+    assert {name: ddl for name, (ddl, nullable) in schema.items() if not nullable} == required
+    assert optional.items() <= {name: ddl for name, (ddl, nullable) in schema.items() if nullable}.items()
 
 
 @requirement("F9", "F63")
@@ -135,19 +155,47 @@ def test_a_threshold_is_of_a_type_that_keeps_every_value(scd: int) -> None:
     assert (error.code, error.field) == ("INVALID_SCD_TYPE", "attributes.ctr_threshold.scd")
 
 
-@requirement("F66", "F67", "F70")
-@pytest.mark.parametrize(
-    ("option", "code"),
-    [
-        ("surrogate_key: ''", "INVALID_NAME"),
-        ("deleted_rows: remove", "NOT_APPLICABLE"),
-        ("audit: false", "UNKNOWN_OPTION"),
-    ],
-)
-def test_no_version_lacks_a_key_no_history_is_removed_and_no_audit_is_omitted(option: str, code: str) -> None:
+def the_error_with(option: str) -> ValidationError:
+    """The only error of the declaration of the thresholds with an option added."""
     with pytest.raises(DeclarationError) as caught:
         parse(f"{THRESHOLD}{option}\n")
-    assert [(error.code, error.field) for error in caught.value.errors] == [(code, option.partition(":")[0])]
+    (error,) = caught.value.errors
+    return error
+
+
+@requirement("F66")
+@pytest.mark.parametrize(
+    ("option", "code", "fix"),
+    [
+        ("surrogate_key: ''", "INVALID_NAME", "a name does not begin with `_`"),
+        ("surrogate_key: null", "MISSING_VALUE", "write text, or remove the option"),
+        ("surrogate_key: threshold_type", "NAME_IN_USE", "choose another name"),
+        ("surrogate: none", "NOT_ALLOWED", "allowed: hash"),
+    ],
+)
+def test_no_version_lacks_a_surrogate_key(option: str, code: str, fix: str) -> None:
+    error = the_error_with(option)
+    assert (error.code, error.field) == (code, option.partition(":")[0])
+    assert fix in str(error)
+
+
+@requirement("F67")
+def test_no_version_of_a_deleted_entity_is_removed() -> None:
+    error = the_error_with("deleted_rows: remove")
+    assert (error.code, error.field) == ("NOT_APPLICABLE", "deleted_rows")
+    assert "attributes of type 2 or 6 closes the version of a deleted entity" in error.problem
+    assert error.fix == "remove it: it is for tables with types 0, 1 and 3 only"
+
+
+@requirement("F70")
+@pytest.mark.parametrize("value", ["false", "true", "none"])
+def test_no_audit_is_omitted(value: str) -> None:
+    """No option switches the audit off, and a dimension has its table among those that each load writes."""
+    error = the_error_with(f"audit: {value}")
+    assert (error.code, error.field) == ("UNKNOWN_OPTION", "audit")
+    assert "audit_retention_years" in str(error)
+    (threshold,) = parse(THRESHOLD)
+    assert "dim_compliance_threshold_audit" in threshold.table_names
 
 
 @requirement("F71")

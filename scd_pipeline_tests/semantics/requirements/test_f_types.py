@@ -43,17 +43,33 @@ PROGRAM = declare(
     business_key: program_id
     sources: {registry: {feed: {effective_at: time}}}
     attributes:
-      eligibility_threshold: {scd: 6, type: int, previous: true}
-      funding_cap_usd: {scd: 6, type: int}
+      eligibility_threshold: {scd: 6, type: int, previous: true, missing: not_provided}
+      funding_cap_usd: {scd: 6, type: int, missing: not_provided}
+      program_status: {scd: 2, missing: not_provided}
       current_program_name: 1
+      current_admin_agency: {scd: 1, missing: not_provided}
     """
 )
 RECIPIENT = declare(
     """
     dimension: dim_grant_recipient
     business_key: recipient_id
-    sources: {registry: {feed: {effective_at: time, reason: reason}}}
+    sources: {registry: {snapshot: {}, feed: {effective_at: time, reason: reason}}}
     attributes: {legal_name: 2, status: 2, risk_tier: 2}
+    """
+)
+GUEST = declare(
+    """
+    dimension: dim_player_of_three_sources
+    business_key: player_id
+    sources:
+      loyalty: {existence: true, feed: {effective_at: time}}
+      compliance: {feed: {effective_at: time}}
+      hotel: {feed: {effective_at: time}}
+    attributes:
+      tier: {scd: 2, source: loyalty}
+      risk_score: {scd: 2, type: int, source: compliance}
+      home_property: {scd: 2, source: hotel}
     """
 )
 WALK = (
@@ -116,22 +132,74 @@ def test_a_delete_closes_the_version_and_leaves_the_reason_of_its_opening() -> C
 
 @requirement("F25")
 @case
-def test_a_version_has_the_reason_of_its_row_or_of_its_delivery() -> Case:
-    header = "| delivery | recipient_id | time | reason | legal_name | status | risk_tier |"
-    lines = (
-        "| 1 | R1 | 2024-01-01 |              | A | active   | low  |",
-        "| 2 | R1 | 2024-02-01 | tier_upgrade | A | active   | high |",
-        "| 3 | R1 | 2024-03-01 |              | A | debarred | high |",
-    )
+def test_a_version_has_the_reason_of_its_row_or_of_its_snapshot() -> Case:
     return Case(
         RECIPIENT,
-        feed("\n".join([header, *lines[:2]]), "registry"),
-        feed("\n".join([header, lines[2]]), "registry", reason="source_drift"),
+        feed(
+            """
+            | delivery | recipient_id | time       | reason         | legal_name | status    | risk_tier |
+            | 1        | R1           | 2024-01-01 |                | A          | active    | low       |
+            | 2        | R1           | 2024-02-01 | tier_upgrade   | A          | active    | high      |
+            | 3        | R1           | 2024-04-01 | manual_steward | A          | suspended | high      |
+            """,
+            "registry",
+        ),
+        snapshots(
+            """
+            | delivery | at         | recipient_id | legal_name | status   | risk_tier |
+            | 4        | 2024-03-01 | R1           | A          | debarred | high      |
+            """,
+            "registry",
+            reason="source_drift",
+        ),
         becomes="""
-        | status   | risk_tier | effective_from | change_reason | change_source |
-        | active   | low       | 2024-01-01     | source_load   | registry      |
-        | active   | high      | 2024-02-01     | tier_upgrade  | registry      |
-        | debarred | high      | 2024-03-01     | source_drift  | registry      |
+        | status    | risk_tier | effective_from | change_reason  | change_source |
+        | active    | low       | 2024-01-01     | source_load    | registry      |
+        | active    | high      | 2024-02-01     | tier_upgrade   | registry      |
+        | debarred  | high      | 2024-03-01     | source_drift   | registry      |
+        | suspended | high      | 2024-04-01     | manual_steward | registry      |
+        """,
+    )
+
+
+@requirement("F52")
+@case
+def test_several_sources_have_one_change_log_and_one_history() -> Case:
+    """Each provides an attribute of its own, and one load writes the versions of all."""
+    return Case(
+        GUEST,
+        feed(
+            """
+            | delivery | player_id | time       | tier   |
+            | 1        | P1        | 2024-01-01 | Bronze |
+            """,
+            "loyalty",
+        ),
+        feed(
+            """
+            | delivery | player_id | time       | risk_score |
+            | 2        | P1        | 2024-02-01 | 10         |
+            """,
+            "compliance",
+        ),
+        feed(
+            """
+            | delivery | player_id | time       | home_property |
+            | 3        | P1        | 2024-03-01 | North         |
+            """,
+            "hotel",
+        ),
+        becomes="""
+        | tier   | risk_score | home_property | effective_from | effective_to | change_source | version |
+        | Bronze | NULL       | NULL          | 2024-01-01     | 2024-02-01   | loyalty       | 1       |
+        | Bronze | 10         | NULL          | 2024-02-01     | 2024-03-01   | compliance    | 2       |
+        | Bronze | 10         | North         | 2024-03-01     | OPEN         | hotel         | 3       |
+        """,
+        log="""
+        | batch               | player_id | kind   | time       |
+        | loyalty/feed/1/1    | P1        | upsert | 2024-01-01 |
+        | compliance/feed/2/1 | P1        | upsert | 2024-02-01 |
+        | hotel/feed/3/1      | P1        | upsert | 2024-03-01 |
         """,
     )
 
@@ -328,28 +396,34 @@ def test_null_is_a_change_of_type_3_in_both_directions() -> Case:
 @requirement("F34")
 @case
 def test_a_row_has_the_manager_and_the_one_before() -> Case:
+    """Account A1 has had one manager so far, A2 two and A3 three; each has one row."""
     return Case(
         ACCOUNT,
         feed(
             """
             | delivery | account_id | time       | account_manager |
             | 1        | A1         | 2024-01-01 | m1              |
-            | 2        | A1         | 2024-02-01 | m2              |
-            | 3        | A1         | 2024-03-01 | m3              |
+            | 1        | A2         | 2024-01-01 | m1              |
+            | 1        | A3         | 2024-01-01 | m1              |
+            | 2        | A2         | 2024-02-01 | m2              |
+            | 2        | A3         | 2024-02-01 | m2              |
+            | 3        | A3         | 2024-03-01 | m3              |
             """,
             "hosts",
         ),
         becomes="""
         | account_id | account_manager | previous_account_manager | account_manager_changed_at |
-        | A1         | m3              | m2                       | 2024-03-01                 |
+        | A1         | m1              | NULL                     | 2024-01-01                 |
+        | A2         | m2              | m1                       | 2024-02-01                 |
+        | A3         | m3              | m2                       | 2024-03-01                 |
         """,
     )
 
 
 @requirement("F40")
 @case
-def test_a_program_has_its_limits_then_now_and_before() -> Case:
-    """The amended name opens no version and is in all of them."""
+def test_a_program_has_its_limits_then_and_before() -> Case:
+    """The amended name opens no version."""
     return Case(
         PROGRAM,
         feed(
@@ -363,10 +437,35 @@ def test_a_program_has_its_limits_then_now_and_before() -> Case:
             "registry",
         ),
         becomes="""
-        | eligibility_threshold | previous_eligibility_threshold | funding_cap_usd | current_program_name | version |
-        | 100                   | NULL                           | 5000            | n2                   | 1       |
-        | 150                   | 100                            | 5000            | n2                   | 2       |
-        | 150                   | 150                            | 6000            | n2                   | 3       |
+        | eligibility_threshold | previous_eligibility_threshold | funding_cap_usd | effective_from | effective_to |
+        | 100                   | NULL                           | 5000            | 2024-01-01     | 2024-02-01   |
+        | 150                   | 100                            | 5000            | 2024-02-01     | 2024-04-01   |
+        | 150                   | 150                            | 6000            | 2024-04-01     | OPEN         |
+        """,
+    )
+
+
+@requirement("F7", "F40")
+@case
+def test_all_versions_of_a_program_have_its_latest_name_and_agency() -> Case:
+    """A program is announced, active, and sunset; its status is of type 2."""
+    return Case(
+        PROGRAM,
+        feed(
+            """
+            | delivery | program_id | time       | program_status | current_program_name | current_admin_agency |
+            | 1        | PR1        | 2024-01-01 | pre-launch     | n1                   | a1                   |
+            | 2        | PR1        | 2024-02-01 | active         | n1                   | a1                   |
+            | 3        | PR1        | 2024-03-01 | active         | n2                   | a2                   |
+            | 4        | PR1        | 2024-04-01 | sunset         | n2                   | a2                   |
+            """,
+            "registry",
+        ),
+        becomes="""
+        | program_status | current_program_name | current_admin_agency | effective_from | effective_to | version |
+        | pre-launch     | n2                   | a2                   | 2024-01-01     | 2024-02-01   | 1       |
+        | active         | n2                   | a2                   | 2024-02-01     | 2024-04-01   | 2       |
+        | sunset         | n2                   | a2                   | 2024-04-01     | OPEN         | 3       |
         """,
     )
 
