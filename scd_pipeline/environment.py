@@ -113,7 +113,9 @@ class Environment:
     )
     docs_url: str = field(
         metadata=_variable(
-            "SCD_DOCS_URL", "URL of the published documentation, to which asset checks link", "no links"
+            "SCD_DOCS_URL",
+            "URL or folder of the documentation, to which checks link",
+            "no links, and `docs` of a clone",
         ),
     )
     alert_webhook: str = field(

@@ -30,7 +30,7 @@ def checklist_check(dimension: Dimension, facts: Sequence[str], *, docs_url: str
     Args:
         dimension: The declaration.
         facts: The names of the facts that store surrogate keys of the dimension.
-        docs_url: The address of the folder `docs` of this package, with the runbooks.
+        docs_url: The URL or the folder of the documentation of this package, with the runbooks.
     """
 
     @dg.asset_check(

@@ -16,6 +16,7 @@ from pathlib import Path
 import dagster as dg
 
 from scd_pipeline.components.dagster_internals import cron_times, load_repository, watches_failed_runs
+from scd_pipeline.components.names import ATTEMPTS_TAG
 from scd_pipeline.operations.checklist.state import CodeLocation, Schedule
 
 _START = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -32,12 +33,14 @@ def describe_code_location(repository: dg.RepositoryDefinition, name: str) -> Co
     """
     nodes = [node for job in repository.get_all_jobs() for node in job.graph.nodes]
     pools = {node.name: pool for node in nodes if (pool := getattr(node.definition, "pool", None)) is not None}
+    tags = {node.name: node.definition.tags.get(ATTEMPTS_TAG) for node in nodes}
     return CodeLocation(
         name,
         schedules=tuple(_schedules(repository)),
         sensors=tuple(sensor.name for sensor in repository.sensor_defs),
         alert_sensors=tuple(sensor.name for sensor in repository.sensor_defs if watches_failed_runs(sensor)),
         pools=pools,
+        load_attempts={op: int(attempts) for op, attempts in tags.items() if attempts is not None},
     )
 
 

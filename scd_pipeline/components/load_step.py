@@ -16,7 +16,7 @@ from pydantic import Field
 
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
-from scd_pipeline.components.names import load_op_name, pool_name
+from scd_pipeline.components.names import ATTEMPTS_TAG, load_op_name, pool_name
 from scd_pipeline.components.partition_events import (
     LoadReport,
     not_materialized,
@@ -30,6 +30,7 @@ from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.summary import load_summary
 
 LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
@@ -64,6 +65,7 @@ def load_step(dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTab
         partitions_def=delivery_partitions(dimension.name),
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=pool_name(dimension.name),
+        op_tags={ATTEMPTS_TAG: str(Retry().attempts)},
         description=f"Loads deliveries into {', '.join(names)}, even if only some of these assets are selected.",
     )
     def load_tables(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+ATTEMPTS_TAG = "scd_pipeline/load_attempts"
+"""The tag of an op that loads a table: how often it attempts the load."""
+
 
 def dagster_name(table: str) -> str:
     """Return a table's name as a name for ops, jobs, schedules and sensors: letters, digits and underscores only."""

@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from scd_pipeline.declaration import parse
-from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.check import CheckResult
 from scd_pipeline.operations.checklist.evaluate import SECTIONS, ChecklistResult, evaluate
-from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, Schedule, StoredTable, runbook_pages
+from scd_pipeline.operations.checklist.pages import PAGES, documentation_pages
+from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, Schedule, StoredTable
 
 DECLARATION = """\
 dimension: dim_limit
@@ -45,11 +45,10 @@ expected_values:
 """
 STATE = """\
 rows: 3
-attempts: 5
 foreign_commits: []
 alert_transports: [webhook]
 facts: [fct_cash]
-runbooks: {repair of duplicates: docs/how-to/runbooks.md, backfill and rebuild: docs/how-to/runbooks.md}
+pages: {repair of duplicates: docs/runbooks.md, backfill and rebuild: docs/runbooks.md, late facts: docs/facts.md}
 tables:
   dim_limit:
     partition_columns: []
@@ -70,6 +69,7 @@ code_location:
   sensors: [alerts, fct_cash_follows]
   alert_sensors: [alerts]
   pools: {load_dim_limit: delta/dim_limit, maintain_dim_limit: delta/dim_limit}
+  load_attempts: {load_dim_limit: 5}
 """
 TWINS = """
 # attributes_are_documented
@@ -101,8 +101,12 @@ STATE | _hash: string | other: string
 dim_limit.yaml:1: column_names.row_hash: table dim_limit has no column _hash; load the dimension into a new table
 
 # loads_are_retried
-STATE | attempts: 5 | attempts: 1
-a load makes 1 attempt; expected retries; pass `Retry(attempts=5)`
+STATE | {load_dim_limit: 5} | {load_dim_limit: 1}
+shop: op load_dim_limit has 1 attempt; define the dimension by the component
+
+# loads_are_retried (another op)
+STATE | {load_dim_limit: 5} | {load_dim_other: 5}
+shop: op load_dim_limit has no retries, because it is not an op of this package; define the dimension by the component
 
 # one_writer
 STATE | foreign_commits: [] | foreign_commits: ["dim_limit version 3: DELETE"]
@@ -120,7 +124,12 @@ table dim_limit_audit: no column actor; drop the table, a load rebuilds it
 # deletes_are_handled
 DECLARATION | , deletes: "op = 'D'" | <nothing>
 dim_limit.yaml:1: sources.regulator.feed.deletes is missing, so that no entity is ever deleted; write the
-  condition of a delete, or `deletes: "false"` if none is delivered
+  condition by which a row is a delete
+
+# deletes_are_handled (a constant)
+DECLARATION | "op = 'D'" | "'D' = 'op' AND NOT false"
+dim_limit.yaml:1: sources.regulator.feed.deletes: 'D' = 'op' AND NOT false is the same for every row, so that no
+  delete is distinguished; write the condition by which a row is a delete
 
 # rows_are_clustered
 STATE | rows: 3 | rows: 1000000
@@ -165,17 +174,23 @@ check windows_do_not_overlap: no schedule; schedule it daily (`check_cron`)
 STATE | fct_cash_follows | others
 no sensor re-keys fct_cash after a late change; define the facts by the component
 
+# late_facts_are_rekeyed (no page)
+STATE | , late facts: docs/facts.md | <nothing>
+how-to/facts.md: no such page; set SCD_DOCS_URL to the address of a documentation that has it
+
 # history_is_compared
 DECLARATION | <expected values> | <nothing>
 dim_limit.yaml:1: expected_values is missing; write a key figure that was published, with its time and an expression
 
 # repair_has_a_runbook
-STATE | repair of duplicates: docs/how-to/runbooks.md, | <nothing>
-no runbook for repair of duplicates; write one, and name its page
+STATE | repair of duplicates: docs/runbooks.md, | <nothing>
+how-to/runbooks.md#repair-duplicates: no runbook for repair of duplicates; set SCD_DOCS_URL to the address of a
+  documentation that has it
 
 # rebuild_has_a_runbook
-STATE | , backfill and rebuild: docs/how-to/runbooks.md | <nothing>
-no runbook for backfill and rebuild; write one, and name its page
+STATE | , backfill and rebuild: docs/runbooks.md | <nothing>
+how-to/runbooks.md#backfill: no runbook for backfill and rebuild; set SCD_DOCS_URL to the address of a
+  documentation that has it
 
 # audit_is_retained
 DECLARATION | <line>audit_retention_years: 7 | <nothing>
@@ -201,13 +216,14 @@ PASSED = {
     "attributes_are_documented": "dim_limit.yaml:1: attributes: 1 attribute of SCD types 2 with descriptions",
     "business_has_signed_off": "dim_limit.yaml:1: sign_offs.business: Ann Lee, 2024-01-31",
     "rows_are_clustered": "dim_limit.yaml:1: z_order: automatic; table dim_limit: 3 rows need no clustering",
-    "loads_are_retried": "5 attempts; after a write conflict it waits 1.0, 2.1, 4.2, 8.3 seconds, with jitter",
+    "loads_are_retried": "op load_dim_limit: 5 attempts; after a write conflict it waits 1.0, 2.1, 4.2, 8.3 seconds, "
+    "with jitter",
     "optimize_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0)",
     "vacuum_is_scheduled": "schedule maintain_dim_limit_schedule (0 3 * * 0); pool delta/dim_limit of loads and "
     "maintenance; delta.deletedFileRetentionDuration: interval 168 hours",
     "ends_are_checked": "check windows_have_both_ends; schedule check_dim_limit_schedule (0 7 * * *)",
-    "late_facts_are_rekeyed": "sensor fct_cash_follows; docs/how-to/facts.md",
-    "repair_has_a_runbook": "docs/how-to/runbooks.md: repair of duplicates",
+    "late_facts_are_rekeyed": "sensor fct_cash_follows; docs/facts.md",
+    "repair_has_a_runbook": "docs/runbooks.md: repair of duplicates",
     "audit_is_retained": "dim_limit.yaml:1: audit_retention_years: 7 years; table property delta.appendOnly: true",
     "alerts_are_sent": "sensor alerts by webhook",
 }
@@ -231,9 +247,8 @@ def state(declaration: str, text: str) -> DimensionState:
         code_location=location and code_location(location),
         code_location_problem="" if location else "shop: No module named 'shop'",
         facts=tuple(values["facts"]),
-        retry=Retry(attempts=values["attempts"]),
         alert_transports=tuple(values["alert_transports"]),
-        runbooks=values["runbooks"],
+        pages=values["pages"],
     )
 
 
@@ -346,6 +361,7 @@ def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
             "code_location",
             "no Dagster definitions: shop: No module named 'shop'; name their module by --code-location",
             {
+                "loads_are_retried",
                 "optimize_is_scheduled",
                 "vacuum_is_scheduled",
                 "duplicates_are_checked",
@@ -376,9 +392,35 @@ def test_a_sensor_of_the_project_that_watches_failed_runs_needs_no_transport() -
     assert failing(evaluate(state(DECLARATION, text))) == {}
 
 
-def test_runbooks_are_sections_of_their_page() -> None:
-    page = (DOCS / "how-to" / "runbooks.md").read_text(encoding="utf-8")
-    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", page, flags=re.MULTILINE)}
-    addresses = [address.partition("#") for address in runbook_pages("https://docs/").values()]
-    assert {address for address, _, _ in addresses} == {"https://docs/how-to/runbooks.md"}
-    assert {section for _, _, section in addresses} <= headings
+def test_the_pages_of_a_clone_exist() -> None:
+    assert documentation_pages() == {topic: f"docs/{page}" for topic, page in PAGES.items()}
+
+
+def test_a_page_or_section_that_does_not_exist_is_missing(tmp_path: Path) -> None:
+    """A folder is read; an installed package without documentation has no page."""
+    page = tmp_path / "how-to" / "runbooks.md"
+    page.parent.mkdir()
+    page.write_text("# Runbooks\n\n## Repair duplicates\n\nBackfill is described elsewhere.\n", encoding="utf-8")
+    pages = {"repair of duplicates": f"{tmp_path}/how-to/runbooks.md#repair-duplicates"}
+    assert documentation_pages(f"{tmp_path}/") == pages
+    assert documentation_pages("", clone=tmp_path).keys() == pages.keys()
+    assert documentation_pages("", clone=tmp_path / "missing") == {}
+
+
+def test_pages_at_a_url_are_not_requested() -> None:
+    pages = documentation_pages("https://docs.example.com/scd/")
+    assert pages == {topic: f"https://docs.example.com/scd/{page}" for topic, page in PAGES.items()}
+
+
+@pytest.mark.parametrize("condition", ["op = 'delete'", "`null`", "is_deleted", "NOT (op IN ('I', 'U'))"])
+def test_a_condition_of_a_column_is_one_for_deletes(condition: str) -> None:
+    assert "deletes_are_handled" not in failing(evaluate(state(_with_deletes(condition), STATE)))
+
+
+@pytest.mark.parametrize("condition", ["false", "1 = 0", "'op' = 'D'", "NULL", "NOT TRUE"])
+def test_a_constant_condition_distinguishes_no_delete(condition: str) -> None:
+    assert "deletes_are_handled" in failing(evaluate(state(_with_deletes(condition), STATE)))
+
+
+def _with_deletes(condition: str) -> str:
+    return DECLARATION.replace("\"op = 'D'\"", f'"{condition}"')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.declaration.column_names import ROW_HASH
 from scd_pipeline.declaration.names import counted, listed
@@ -9,8 +11,21 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.history.transitions import AUDIT_ACTOR, AUDIT_REASON
 from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
 from scd_pipeline.load.retry import shortest_wait
-from scd_pipeline.operations.checklist.items import Item, Result, failed, not_applicable, passed, table_missing
+from scd_pipeline.operations.checklist.items import (
+    Item,
+    Result,
+    code_location_missing,
+    failed,
+    not_applicable,
+    passed,
+    table_missing,
+)
 from scd_pipeline.operations.checklist.state import DimensionState
+
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"')
+_NAME = re.compile(r"`[^`]+`|[a-z_]\w*", re.IGNORECASE)
+_CONSTANTS = frozenset({"true", "false", "null", "not", "and", "or", "is", "in", "between", "like"})
+"""The words of a condition that refer to no column."""
 
 
 def _version_columns(state: DimensionState) -> Result:
@@ -41,11 +56,18 @@ def _change_detection(state: DimensionState) -> Result:
 
 
 def _retry(state: DimensionState) -> Result:
-    retry = state.retry
-    if retry.attempts < 2:
-        return failed(f"a load makes {counted(retry.attempts, 'attempt')}; expected retries; pass `Retry(attempts=5)`")
-    waits = ", ".join(f"{shortest_wait(number):.1f}" for number in range(retry.attempts - 1))
-    return passed(f"{counted(retry.attempts, 'attempt')}; after a write conflict it waits {waits} seconds, with jitter")
+    # No option changes how `scd load` and Dagster retry. What a project decides is which op loads the table: a load by
+    # another op than the component's has no retries, or has those of its own code, which nothing here can verify.
+    location, op = state.code_location, f"load_{state.dimension.name}"
+    if location is None:
+        return code_location_missing(state)
+    attempts = location.load_attempts.get(op, 0)
+    if attempts < 2:
+        makes = counted(attempts, "attempt") if attempts else "no retries, because it is not an op of this package"
+        return failed(f"{location.name}: op {op} has {makes}; define the dimension by the component")
+    waits = ", ".join(f"{shortest_wait(number):.1f}" for number in range(attempts - 1))
+    times = counted(attempts, "attempt")
+    return passed(f"op {op}: {times}; after a write conflict it waits {waits} seconds, with jitter")
 
 
 def _single_writer(state: DimensionState) -> Result:
@@ -81,12 +103,17 @@ def _deletes(state: DimensionState) -> Result:
     if source.snapshot is not None:
         return passed(f"{state.field(f'{path}.snapshot')}: an entity that a snapshot omits is deleted (S18)")
     deletes = source.feed.deletes if source.feed else None
+    location, fix = state.field(f"{path}.feed.deletes"), "write the condition by which a row is a delete"
     if deletes is None:
-        return failed(
-            f"{state.field(f'{path}.feed.deletes')} is missing, so that no entity is ever deleted; write the condition "
-            'of a delete, or `deletes: "false"` if none is delivered'
-        )
-    return passed(f"{state.field(f'{path}.feed.deletes')}: {deletes}")
+        return failed(f"{location} is missing, so that no entity is ever deleted; {fix}")
+    if _is_constant(deletes):
+        return failed(f"{location}: {deletes} is the same for every row, so that no delete is distinguished; {fix}")
+    return passed(f"{location}: {deletes}")
+
+
+def _is_constant(condition: str) -> bool:
+    """Return whether a condition refers to no column."""
+    return _CONSTANTS.issuperset(name.lower() for name in _NAME.findall(_STRING.sub("''", condition)))
 
 
 ITEMS = (

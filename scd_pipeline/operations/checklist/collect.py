@@ -11,7 +11,8 @@ from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
 from scd_pipeline.operations.check import check_dimension
-from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, StoredTable, runbook_pages
+from scd_pipeline.operations.checklist.pages import documentation_pages
+from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, StoredTable
 
 
 def collect_state(
@@ -33,7 +34,7 @@ def collect_state(
         code_location_problem: Why they cannot be loaded.
         facts: The names of the facts that store surrogate keys of the dimension.
         alert_transports: The transports by which alerts are sent.
-        docs_url: The address of the folder `docs` of this package.
+        docs_url: The URL or the folder of the documentation of this package.
     """
     stored = {name: _stored_table(warehouse.table(name)) for name in dimension.table_names}
     tables = {name: table for name, table in stored.items() if table is not None}
@@ -47,7 +48,7 @@ def collect_state(
         code_location_problem=code_location_problem,
         facts=tuple(facts),
         alert_transports=tuple(alert_transports),
-        runbooks=runbook_pages(docs_url),
+        pages=documentation_pages(docs_url),
     )
 
 

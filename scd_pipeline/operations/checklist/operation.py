@@ -12,7 +12,8 @@ from scd_pipeline.operations.checklist.items import (
     passed,
     table_missing,
 )
-from scd_pipeline.operations.checklist.state import REBUILD, REPAIR, DimensionState
+from scd_pipeline.operations.checklist.pages import PAGES, REBUILD, REPAIR
+from scd_pipeline.operations.checklist.state import DimensionState
 
 APPEND_ONLY = "delta.appendOnly"
 _ENVIRONMENT_SENSOR = "alerts"
@@ -28,8 +29,11 @@ def _rebuild_runbook(state: DimensionState) -> Result:
 
 
 def _runbook(state: DimensionState, topic: str) -> Result:
-    page = state.runbooks.get(topic)
-    return passed(f"{page}: {topic}") if page else failed(f"no runbook for {topic}; write one, and name its page")
+    page = state.pages.get(topic)
+    if page is None:
+        fix = "set SCD_DOCS_URL to the address of a documentation that has it"
+        return failed(f"{PAGES[topic]}: no runbook for {topic}; {fix}")
+    return passed(f"{page}: {topic}")
 
 
 def _audit_retention(state: DimensionState) -> Result:

@@ -17,7 +17,8 @@ from scd_pipeline.operations.checklist.items import (
     not_applicable,
     passed,
 )
-from scd_pipeline.operations.checklist.state import LATE_FACTS_PAGE, DimensionState
+from scd_pipeline.operations.checklist.pages import LATE_FACTS, PAGES
+from scd_pipeline.operations.checklist.state import DimensionState
 
 _DAY_HOURS = 25
 """A day, in which the clocks may change."""
@@ -67,7 +68,12 @@ def _late_facts(state: DimensionState) -> Result:
     missing = [fact for fact, sensor in sensors.items() if sensor is None]
     if missing:
         return failed(f"no sensor re-keys {listed(missing)} after a late change; define the facts by the component")
-    return passed(f"sensor {listed([sensor for sensor in sensors.values() if sensor])}; {LATE_FACTS_PAGE}")
+    page = state.pages.get(LATE_FACTS)
+    if page is None:
+        return failed(
+            f"{PAGES[LATE_FACTS]}: no such page; set SCD_DOCS_URL to the address of a documentation that has it"
+        )
+    return passed(f"sensor {listed([sensor for sensor in sensors.values() if sensor])}; {page}")
 
 
 def _rekey_sensor(fact: str, sensors: tuple[str, ...]) -> str | None:

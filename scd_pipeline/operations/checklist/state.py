@@ -7,21 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.check import CheckResult
-
-REPAIR, REBUILD = "repair of duplicates", "backfill and rebuild"
-LATE_FACTS_PAGE = "docs/how-to/facts.md"
-
-
-def runbook_pages(docs_url: str = "") -> dict[str, str]:
-    """Return the page of each runbook of this package.
-
-    Args:
-        docs_url: The address of the folder `docs`; empty for the paths in the repository.
-    """
-    page = f"{docs_url.rstrip('/') or 'docs'}/how-to/runbooks.md"
-    return {REPAIR: f"{page}#repair-duplicates", REBUILD: f"{page}#backfill"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +59,7 @@ class CodeLocation:
         sensors: The names of all sensors.
         alert_sensors: The names of the sensors that watch failed runs.
         pools: The concurrency pool of each op that has one.
+        load_attempts: How often each op that loads a table by this package attempts the load.
     """
 
     name: str
@@ -80,6 +67,7 @@ class CodeLocation:
     sensors: tuple[str, ...] = ()
     alert_sensors: tuple[str, ...] = ()
     pools: Mapping[str, str] = field(default_factory=dict)
+    load_attempts: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the code location as JSON on one line."""
@@ -109,9 +97,8 @@ class DimensionState:
         code_location: The Dagster definitions; None if they cannot be loaded.
         code_location_problem: Why they cannot be loaded.
         facts: The names of the facts that store surrogate keys of the dimension.
-        retry: How loads are retried.
         alert_transports: The transports by which alerts are sent: webhook, email.
-        runbooks: The page of each runbook.
+        pages: The page of the documentation for each topic that has one.
     """
 
     dimension: Dimension
@@ -121,9 +108,8 @@ class DimensionState:
     code_location: CodeLocation | None = None
     code_location_problem: str = ""
     facts: tuple[str, ...] = ()
-    retry: Retry = field(default_factory=Retry)
     alert_transports: tuple[str, ...] = ()
-    runbooks: Mapping[str, str] = field(default_factory=runbook_pages)
+    pages: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, suffix: str = "") -> StoredTable | None:
         """Return the table of the dimension with this suffix; None if it does not exist."""

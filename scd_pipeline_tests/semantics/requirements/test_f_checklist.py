@@ -24,6 +24,7 @@ from scd_pipeline.delta.schema import declaration_properties
 from scd_pipeline.history.schema import stored_schema
 from scd_pipeline.operations.check import CheckResult
 from scd_pipeline.operations.checklist.evaluate import ChecklistResult, evaluate
+from scd_pipeline.operations.checklist.pages import LATE_FACTS, REBUILD, REPAIR, documentation_pages
 from scd_pipeline.operations.checklist.state import CodeLocation, DimensionState, StoredTable
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -56,7 +57,8 @@ DESIGN = (
     Broken("federal", "dim_program", f"sign_offs:\n{SIGN_OFF}", "", "business_has_signed_off"),
 )
 BUILD = (
-    Broken("casino", "dim_account", '      deletes: "false"', "", "deletes_are_handled"),
+    Broken("casino", "dim_account", "      deletes: \"operation = 'delete'\"", "", "deletes_are_handled"),
+    Broken("federal", "dim_program", "\"operation = 'delete'\"", '"false"', "deletes_are_handled"),
     Broken("federal", "dim_grant_recipient", "owner: team:demo\n", "", "owner_is_declared"),
 )
 PERFORMANCE = (
@@ -72,8 +74,8 @@ QUALITY = (
     Broken(
         "federal",
         "dim_program",
-        "expected_values:\n  inactive_programs_at_first: "
-        "{as_of: 2023-10-02, expression: count_if(program_status <> 'active'), value: 0}\n",
+        "expected_values:\n  sunset_programs_at_first: "
+        "{as_of: 2023-10-02, expression: count_if(program_status = 'sunset'), value: 0}\n",
         "",
         "history_is_compared",
     ),
@@ -139,6 +141,7 @@ def states(declared: Declarations, location: CodeLocation) -> list[DimensionStat
             code_location=location,
             facts=tuple(fact.name for fact in declared.facts if dimension in fact.dimensions),
             alert_transports=("webhook",),
+            pages=documentation_pages(),
         )
         for dimension in declared.dimensions
     ]
@@ -203,9 +206,11 @@ def test_build_columns_hash_retry_owner_audit_and_deletes(
     assert_broken(tmp_path, *BUILD)
     player = next(state for state in states(*casino) if state.dimension.name == "dim_player")
     good = results(player)
+    assert player.code_location is not None
     columns = "columns effective_from, effective_to, current_flag and version"
     assert good["version_columns_exist"].evidence == f"table dim_player: {columns}"
     assert good["changes_are_detected"].evidence.startswith("table dim_player: column _hash;")
+    assert good["loads_are_retried"].evidence.startswith("op load_dim_player: 5 attempts;")
     assert "waits 1.0, 2.1, 4.2, 8.3 seconds" in good["loads_are_retried"].evidence
     assert good["audit_has_actor_and_reason"].evidence == "table dim_player_audit: columns actor and reason"
     assert good["deletes_are_handled"].evidence.endswith("sources.loyalty.feed.deletes: operation = 'delete'")
@@ -218,7 +223,7 @@ def test_build_columns_hash_retry_owner_audit_and_deletes(
 
     broken = {
         "one_writer": replace(player, foreign_commits=foreign),
-        "loads_are_retried": replace(player, retry=replace(player.retry, attempts=1)),
+        "loads_are_retried": replace(player, code_location=replace(player.code_location, load_attempts={})),
         "version_columns_exist": without("dim_player", "version"),
         "changes_are_detected": without("dim_player", "_hash"),
         "audit_has_actor_and_reason": without("dim_player_audit", "actor"),
@@ -307,9 +312,14 @@ def test_operation_runbooks_audit_retention_alerts_and_product_card(
     federal = load_declarations(EXAMPLES / "federal" / "declarations")
     assert {dimension.audit_retention_years for dimension in federal.dimensions} == {10}
     audit = {**player.tables, "dim_player_audit": replace(player.tables["dim_player_audit"], properties={})}
+
+    def without_page(topic: str) -> DimensionState:
+        return replace(player, pages={each: page for each, page in player.pages.items() if each != topic})
+
     broken = {
-        "repair_has_a_runbook": replace(player, runbooks={"backfill and rebuild": "runbooks.md"}),
-        "rebuild_has_a_runbook": replace(player, runbooks={"repair of duplicates": "runbooks.md"}),
+        "repair_has_a_runbook": without_page(REPAIR),
+        "rebuild_has_a_runbook": without_page(REBUILD),
+        "late_facts_are_rekeyed": without_page(LATE_FACTS),
         "alerts_are_sent": replace(player, alert_transports=()),
         "audit_is_retained": replace(player, tables=audit),
     }
