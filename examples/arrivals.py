@@ -23,7 +23,7 @@ Row: TypeAlias = tuple[Value, ...]
 FAULTS = {
     "late": "rows arrive weeks after the time of their change",
     "duplicates": "rows are repeated in their file and in the next one",
-    "missing": "files arrive after later ones",
+    "missing": "files are missing at first, and arrive after later ones",
     "reordered": "rows have no order, and a quarter of the files arrives last",
     "revised": "files have wrong values until they are replaced",
 }

@@ -43,7 +43,9 @@ class Options:
     def parse(cls, description: str, folder: Path, arguments: Sequence[str] | None = None) -> Options:
         """Return the options of a command line."""
         parser = argparse.ArgumentParser(description=description)
-        parser.add_argument("--rows", type=int, default=20_000, help="about how many rows are delivered [20000]")
+        parser.add_argument(
+            "--rows", type=int, default=20_000, help="about how many rows are delivered, 1,000 to 10,000,000 [20000]"
+        )
         parser.add_argument("--seed", type=int, default=1, help="decides everything that happens [1]")
         parser.add_argument("--folder", type=Path, default=folder, help=f"folder of the example [{folder}]")
         parser.add_argument("--remote", default="", help="Spark Connect server, sc://host:port [embedded Spark]")

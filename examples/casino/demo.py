@@ -16,9 +16,11 @@ from scd_pipeline import Declarations, Fact, Pipeline
 
 DECLARATIONS = Path(__file__).parent / "declarations"
 FOLDER = Path("build/casino")
+_NAMED_PLAYERS = 10
 
 REPORT_OF_DAY = """
-    SELECT event_id, player_id, CAST(cash_in_amount AS INT) AS amount, CAST(threshold_ctr_threshold AS INT) AS threshold
+    SELECT event_id, threshold_type, player_id, CAST(cash_in_amount AS INT) AS amount,
+        CAST(threshold_ctr_threshold AS INT) AS threshold
     FROM fct_cash_transactions_joined
     WHERE CAST(event_ts AS DATE) = DATE'{day}' AND cash_in_amount >= threshold_ctr_threshold
     ORDER BY event_id"""
@@ -26,6 +28,13 @@ COIN_IN_BY_TIER = """
     SELECT play.player_tier AS tier_at_play, player.tier AS tier_today, count(*) AS plays, sum(play.coin_in) AS coin_in
     FROM fct_slot_play_joined play LEFT JOIN dim_player_current player ON player.player_id = play.player_id
     GROUP BY 1, 2 ORDER BY 1, 2"""
+TIERS_AT_FIRST_PLAY = """
+    SELECT play.player_id, date_format(min(play.event_ts), 'yyyy-MM-dd HH:mm:ss') AS first_play,
+        min_by(play.player_tier, struct(play.event_ts, play.event_id)) AS tier_at_play,
+        any_value(player.tier) AS tier_today
+    FROM fct_slot_play_joined play LEFT JOIN dim_player_current player ON player.player_id = play.player_id
+    WHERE play.player_tier IS NOT NULL AND play.player_id < '{player_id}'
+    GROUP BY play.player_id ORDER BY play.player_id"""
 MANAGERS = "SELECT account_id, account_manager, previous_manager FROM dim_account ORDER BY account_id"
 
 
@@ -45,13 +54,18 @@ def run(options: Options, report: Report) -> int:
 def _answer(demo: Demonstration, pipeline: Pipeline, declared: Declarations, casino: Casino) -> None:
     facts: tuple[Fact, ...] = declared.facts
     for day in (date(2026, 12, 31), date(2027, 1, 1)):
-        question = f"Which cash transactions of {day} are reported? The threshold rises on 2027-01-01."
+        question = f"Which cash transactions of {day} are reported? The threshold of CTR rises on 2027-01-01."
         rows = pipeline.sql(REPORT_OF_DAY.format(day=day), facts=facts)
-        demo.answer(question, rows, casino.reportable_cash(day))
+        demo.answer(question, rows, casino.reportable_cash(day), 14)
     totals = casino.coin_in_by_tier()
     correct = [(*tiers, plays, Decimal(cents).scaleb(-2)) for tiers, (plays, cents) in totals.items()]
     rows = pipeline.sql(COIN_IN_BY_TIER, facts=facts)
     demo.answer("What did players of each tier play? By their tier at the play, and today.", rows, correct, 20)
+    rows = pipeline.sql(TIERS_AT_FIRST_PLAY.format(player_id=player_id(_NAMED_PLAYERS)), facts=facts)
+    question = (
+        f"Which tier had each of the first {_NAMED_PLAYERS} players at the first play as a member, and which one today?"
+    )
+    demo.answer(question, rows, casino.tiers_at_first_play(_NAMED_PLAYERS))
     managers = [(account, *names) for account, names in casino.previous_managers().items()]
     demo.answer("Who manages each account, and who did before?", pipeline.sql(MANAGERS), managers, 5)
 

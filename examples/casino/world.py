@@ -15,8 +15,12 @@ from functools import lru_cache
 from examples.arrivals import Batch, Row, chance, rows_by_file
 
 FIRST_DAY = date(2026, 12, 1)
-THRESHOLDS = ((datetime(2024, 1, 1), 10_000), (datetime(2027, 1, 1), 12_000))
-"""The amounts from which cash is reported, each with the time from which it is in force."""
+THRESHOLDS = {
+    "CTR": ((datetime(2024, 1, 1), 10_000), (datetime(2027, 1, 1), 12_000)),
+    "SAR": ((datetime(2024, 1, 1), 5_000),),
+    "W-2G": ((datetime(2024, 1, 1), 1_200), (datetime(2026, 12, 15), 2_000)),
+}
+"""The amounts from which cash is reported by type of report, each with the time from which it is in force."""
 EVENTS_PER_PLAYER = 40
 MACHINES_PER_PLAYER = 0.05
 ACCOUNT_EVERY = 10
@@ -39,15 +43,20 @@ RENAMED_COUNTRIES = {"TR": ("Türkiye", "Asia")}
 _GAMES = ("Lucky Pearl", "Sunken Ship", "Wild Fern", "Seven Lanterns", "Copper Canyon")
 _DENOMINATIONS = ("0.01", "0.25", "1.00", "5.00")
 _MAKERS = ("Aldgate", "Brightwater", "Corvus")
-_LEAVES, _REMOVED, _MOVED = 0.04, 0.05, 0.01
+_LEAVES, _REMOVED, _MOVED, _CLOSED = 0.04, 0.05, 0.01, 0.1
 _MANAGERS = ("Ines Moreau", "Jonas Adler", "Kaori Sato", "Luis Prado")
-_LARGE_AMOUNTS, _LARGE_PER_DAY = (9_500, 10_000, 11_000, 12_000), 12
+_NEAR_THRESHOLDS = [
+    *[("CTR", amount) for amount in (9_500, 10_000, 11_000, 12_000)] * 3,
+    *[("SAR", amount) for amount in (4_500, 5_000, 11_000)],
+    *[("W-2G", amount) for amount in (1_100, 1_200, 1_900, 2_000)],
+]
+"""Type and amount of the first cash transactions of each day."""
 _HEADERS = {
     "loyalty": ("player_id", "changed_at", "operation", "tier", "home_property", "marketing_consent", "birth_date"),
     "compliance": ("player_id", "changed_at", "risk_score"),
     "hotel": ("player_id", "changed_at", "email", "phone"),
-    "accounts": ("account_id", "changed_at", "account_manager"),
-    "thresholds": ("threshold_type", "in_force_from", "ctr_threshold", "window_hours"),
+    "accounts": ("account_id", "changed_at", "operation", "account_manager"),
+    "thresholds": ("threshold_type", "in_force_from", "operation", "ctr_threshold", "window_hours"),
     "machines": ("machine_id", "game_title", "denomination", "location", "manufacturer", "serial_number"),
     "countries": ("country_code", "country_name", "region"),
     "plays": ("event_id", "event_ts", "player_id", "machine_id", "coin_in", "coin_out"),
@@ -58,7 +67,7 @@ _EDITABLE = {"loyalty": "tier", "compliance": "risk_score", "hotel": "phone", "a
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The values of a player in one system from a time on; None if the player no longer exists."""
+    """The values of a player or an account in one system from a time on; None if it no longer exists."""
 
     at: datetime
     values: Row | None
@@ -71,6 +80,7 @@ class Cash:
     event_id: str
     at: datetime
     player: int
+    threshold_type: str
     amount: int
     country: str
 
@@ -114,6 +124,10 @@ class Casino:
     def day(self, number: int) -> date:
         """Return a day by its number, from 0."""
         return FIRST_DAY + timedelta(days=number)
+
+    def number(self, day: date) -> int:
+        """Return the number of a day."""
+        return (day - FIRST_DAY).days
 
     @property
     def end(self) -> datetime:
@@ -161,12 +175,14 @@ class Casino:
         ]
 
     def managers(self, account: int) -> list[Change]:
-        """Return the managers of the account of a player, in order; every tenth player has an account."""
+        """Return the managers of the account of a player, in order; every tenth player has an account, some close."""
         chances = random.Random(f"{self.seed}/account/{account}")
         days = [0, *sorted(chances.sample(range(1, self.days), k=chances.randrange(3)))]
         names = list(_MANAGERS)
         chances.shuffle(names)
-        return [Change(_moment(self.day(day), chances), (name,)) for day, name in zip(days, names, strict=False)]
+        changes = [Change(_moment(self.day(day), chances), (name,)) for day, name in zip(days, names, strict=False)]
+        is_closed = chance(self.seed, "closed", account) < _CLOSED and days[-1] < self.days - 1
+        return [*changes, Change(_moment(self.day(self.days - 1), chances), None)] if is_closed else changes
 
     def machine(self, machine: int, day: int) -> Row | None:
         """Return game, denomination and location of a machine on a day by its number; None if it is not there."""
@@ -176,18 +192,18 @@ class Casino:
         chances = random.Random(f"{self.seed}/machine/{machine}/{moves}")
         return chances.choice(_GAMES), chances.choice(_DENOMINATIONS), f"zone {chances.randrange(12)}"
 
-    def threshold_at(self, moment: datetime) -> int:
-        """Return the amount from which a cash transaction is reported, in force at a time."""
-        return THRESHOLDS[1][1] if moment >= THRESHOLDS[1][0] else THRESHOLDS[0][1]
+    def threshold_at(self, moment: datetime, threshold_type: str = "CTR") -> int:
+        """Return the amount from which a cash transaction is in a type of report, in force at a time."""
+        return [amount for at, amount in THRESHOLDS[threshold_type] if at <= moment][-1]
 
     def cash(self, day: int) -> Iterator[Cash]:
-        """Yield the cash transactions of a day by its number; the first ones are near the threshold."""
+        """Yield the cash transactions of a day by its number; the first ones are near the thresholds."""
         chances = random.Random(f"{self.seed}/cash/{day}")
-        for index in range(max(_LARGE_PER_DAY, self.players // 10)):
-            is_large = index < _LARGE_PER_DAY
-            amount = _LARGE_AMOUNTS[index % len(_LARGE_AMOUNTS)] if is_large else chances.randrange(20, 9_000)
+        for index in range(len(_NEAR_THRESHOLDS) + self.players // 10):
+            is_near = index < len(_NEAR_THRESHOLDS)
+            kind, amount = _NEAR_THRESHOLDS[index] if is_near else ("CTR", chances.randrange(20, 9_000))
             at, player = _moment(self.day(day), chances), chances.randrange(self.players)
-            yield Cash(f"C{day:03}-{index}", at, player, amount, chances.choice(list(COUNTRIES)))
+            yield Cash(f"C{day:03}-{index}", at, player, kind, amount, chances.choice(list(COUNTRIES)))
 
     def plays(self, day: int) -> Iterator[Play]:
         """Yield the plays of a day by its number."""
@@ -200,12 +216,13 @@ class Casino:
 
     # The correct answers
 
-    def reportable_cash(self, day: date) -> set[tuple[str, str, int, int]]:
-        """Return the currency transaction report of a day: event, player, amount, and the threshold in force."""
+    def reportable_cash(self, day: date) -> set[tuple[str, str, str, int, int]]:
+        """Return the reported cash of a day: event, type of the report, player, amount, and the threshold in force."""
+        events = [(cash, self.threshold_at(cash.at, cash.threshold_type)) for cash in self.cash(self.number(day))]
         return {
-            (cash.event_id, player_id(cash.player), cash.amount, self.threshold_at(cash.at))
-            for cash in self.cash((day - FIRST_DAY).days)
-            if cash.amount >= self.threshold_at(cash.at)
+            (cash.event_id, cash.threshold_type, player_id(cash.player), cash.amount, threshold)
+            for cash, threshold in events
+            if cash.amount >= threshold
         }
 
     def tier_at(self, player: int, moment: datetime) -> str | None:
@@ -224,8 +241,19 @@ class Casino:
             totals[tiers] = count + 1, cents + play.coin_in
         return totals
 
+    def tiers_at_first_play(self, players: int) -> set[tuple[str, str, str | None, str | None]]:
+        """Return player, time, tier then and tier at the end for the first play with a tier of the first players."""
+        first: dict[int, Play] = {}
+        for play in (play for day in range(self.days) for play in self.plays(day) if play.player < players):
+            if self.tier_at(play.player, play.at) is not None:
+                first[play.player] = min(first.get(play.player, play), play, key=lambda each: (each.at, each.event_id))
+        return {
+            (player_id(player), _text(play.at), self.tier_at(player, play.at), self.tier_at(player, self.end))
+            for player, play in first.items()
+        }
+
     def previous_managers(self) -> dict[str, tuple[str, str | None]]:
-        """Return the manager of each account and the one before."""
+        """Return the manager of each account and the one before; a closed account has its last ones."""
         result = {}
         for account in range(0, self.players, ACCOUNT_EVERY):
             names = [str(change.values[0]) for change in self.managers(account) if change.values]
@@ -240,7 +268,7 @@ class Casino:
             "loyalty": self._rows_by_day(range(self.players), self._loyalty_values, player_id),
             "compliance": self._rows_by_day(range(self.players), self.risk, player_id),
             "hotel": self._rows_by_day(range(self.players), self.contact, player_id),
-            "accounts": self._rows_by_day(range(0, self.players, ACCOUNT_EVERY), self.managers, account_id),
+            "accounts": self._rows_by_day(range(0, self.players, ACCOUNT_EVERY), self._account_values, account_id),
         }
         for day in range(self.days):
             for folder, rows in people.items():
@@ -251,11 +279,10 @@ class Casino:
             yield Batch("cash", self.day(day), _HEADERS["cash"], cash, editable="cash_in_amount")
 
     def _loyalty_values(self, player: int) -> list[Change]:
-        """Return the changes of a player as they are delivered: the operation, and the values unless it is a delete."""
-        return [
-            Change(c.at, ("upsert", *c.values) if c.values else ("delete", None, None, None, None))
-            for c in self.loyalty(player)
-        ]
+        return _with_operation(self.loyalty(player), len(_HEADERS["loyalty"]))
+
+    def _account_values(self, account: int) -> list[Change]:
+        return _with_operation(self.managers(account), len(_HEADERS["accounts"]))
 
     def _rows_by_day(
         self, numbers: Iterable[int], changes: Callable[[int], list[Change]], name: Callable[[int], str]
@@ -271,7 +298,9 @@ class Casino:
     def _reference_batches(self, day: int) -> Iterator[Batch]:
         """Yield the snapshots of a day, and on the first day the thresholds, some of them for the future."""
         if day == 0:
-            rows: list[Row] = [("CTR", str(at), amount, 24) for at, amount in THRESHOLDS]
+            rows: list[Row] = [
+                (kind, str(at), "upsert", amount, 24) for kind, amounts in THRESHOLDS.items() for at, amount in amounts
+            ]
             yield Batch("thresholds", self.day(day), _HEADERS["thresholds"], rows)
         if day % SNAPSHOT_DAYS:
             return
@@ -303,13 +332,19 @@ def account_id(number: int) -> str:
     return f"A{number:07}"
 
 
+def _with_operation(changes: list[Change], columns: int) -> list[Change]:
+    """Return changes as they are delivered: the operation, and the values unless it is a delete."""
+    nothing = ("delete", *[None] * (columns - 3))
+    return [Change(change.at, ("upsert", *change.values) if change.values else nothing) for change in changes]
+
+
 def _play_row(play: Play) -> Row:
     amounts = (f"{cents / 100:.2f}" for cents in (play.coin_in, play.coin_out))
     return (play.event_id, _text(play.at), player_id(play.player), machine_id(play.machine), *amounts)
 
 
 def _cash_row(cash: Cash) -> Row:
-    return cash.event_id, _text(cash.at), player_id(cash.player), "CTR", cash.country, cash.amount
+    return cash.event_id, _text(cash.at), player_id(cash.player), cash.threshold_type, cash.country, cash.amount
 
 
 def _moment(day: date, chances: random.Random) -> datetime:

@@ -27,6 +27,11 @@ AWARDS_OVER_CAP = """
     WHERE amount_usd > program_funding_cap_usd AND amount_usd <= program_current_funding_cap_usd
     ORDER BY award_id"""
 
+AWARDS_BY_STATUS = """
+    SELECT program_program_status AS status_then, CAST(count(*) AS INT) AS awards,
+        CAST(sum(amount_usd) AS BIGINT) AS amount_usd
+    FROM fct_award_joined GROUP BY 1 ORDER BY 1"""
+
 
 def run(options: Options, report: Report) -> int:
     """Write and load the deliveries, and report the answers; return 1 if one is not the correct one."""
@@ -40,6 +45,8 @@ def run(options: Options, report: Report) -> int:
         demo.answer(
             "Which awards went to recipients that were debarred on that day?", rows, grants.awards_to_debarred()
         )
+        rows = pipeline.sql(AWARDS_BY_STATUS, facts=declared.facts)
+        demo.answer("How much did programs of each status on that day award?", rows, grants.awards_by_status())
         question = "Which awards exceeded the cap in force, though the cap of today allows them?"
         demo.answer(question, pipeline.sql(AWARDS_OVER_CAP, facts=declared.facts), grants.awards_over_cap())
     demo.suggest(f"history dim_grant_recipient recipient_id={recipient_id(DEBARRED)}")

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from examples.arrivals import Batch, Row, rows_by_file
+from examples.arrivals import Batch, Row, Value, chance, rows_by_file
 
 FIRST_DAY = date(2023, 10, 2)
 WEEKS = 40
+LAST_DAY = FIRST_DAY + timedelta(days=7 * WEEKS - 1)
 AWARDS_PER_RECIPIENT = 4
 DEBARRED, DEBARRED_ON = 1, date(2024, 3, 1)
 """A recipient with a known debarment, which gets an award on that day and one on the day before."""
@@ -28,24 +29,35 @@ _HEADERS = {
     "programs": (
         "program_id",
         "in_force_from",
+        "operation",
         "eligibility_threshold",
         "funding_cap_usd",
         "program_status",
         "current_program_name",
         "current_admin_agency",
     ),
-    "recipients": ("recipient_id", "in_force_from", "legal_name", "parent_org", "status", "address", "risk_tier"),
+    "recipients": (
+        "recipient_id",
+        "in_force_from",
+        "operation",
+        "legal_name",
+        "parent_org",
+        "status",
+        "address",
+        "risk_tier",
+    ),
     "awards": ("award_id", "awarded_on", "program_id", "recipient_id", "amount_usd"),
 }
+_LAUNCHED_LATER, _ENDS = 5, 0.03
 _EDITABLE = {"programs": "current_program_name", "recipients": "address"}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The values of a program or a recipient from a day on."""
+    """The values of a program or a recipient from a day on; None if it no longer exists."""
 
     day: date
-    values: Row
+    values: Row | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +96,24 @@ class Grants:
     # What is true
 
     def program(self, number: int) -> list[Change]:
-        """Return threshold, cap, status, name and agency of a program, in order."""
+        """Return threshold, cap, status, name and agency of a program, in order; every fifth is launched later."""
         chances = random.Random(f"{self.seed}/program/{number}")
         threshold, cap = chances.randrange(100, 500), 1_000 * chances.randrange(50, 200)
-        status, agency, name = "active", chances.choice(_AGENCIES), f"Program {number}"
+        status, agency, name = "pre-launch", chances.choice(_AGENCIES), f"Program {number}"
+        status = status if number % _LAUNCHED_LATER == 0 else "active"
         changes = []
         for count, day in enumerate(self._days(chances, 3)):
             if count:
                 threshold += chances.choice((0, 0, 50, 100))
                 cap += 1_000 * chances.choice((0, -20, 30))
-                status = chances.choice(("active", "active", "sunset"))
+                next_status = chances.choice(("active", "active", "sunset"))
+                status = "active" if status == "pre-launch" else next_status
                 name = f"Program {number} ({day.year})"
             changes.append(Change(day, (f"{threshold}.00", f"{cap}.00", status, name, agency)))
         return changes
 
     def recipient(self, number: int) -> list[Change]:
-        """Return name, parent, status, address and risk of a recipient, in order."""
+        """Return name, parent, status, address and risk of a recipient, in order; some registrations end."""
         chances = random.Random(f"{self.seed}/recipient/{number}")
         name = f"{chances.choice(_NAMES)} {chances.choice(_KINDS)} {number}"
         parent = recipient_id(chances.randrange(self.recipients)) if chances.random() < 0.2 else None
@@ -110,7 +124,8 @@ class Grants:
             status = "debarred" if number == DEBARRED and count else status
             address = f"{chances.randrange(1, 400)} {chances.choice(_NAMES)} Street"
             changes.append(Change(day, (name, parent, status, address, chances.choice(("low", "medium", "high")))))
-        return changes
+        ends = number != DEBARRED and days[-1] < LAST_DAY and chance(self.seed, "ends", number) < _ENDS
+        return [*changes, Change(LAST_DAY, None)] if ends else changes
 
     def awards(self, week: int) -> Iterator[Award]:
         """Yield the awards of a week by its number."""
@@ -136,15 +151,24 @@ class Grants:
         return {
             (award.award_id, recipient_id(award.recipient), str(award.day), award.amount)
             for award in self._all_awards()
-            if _values_at(_recipient(self, award.recipient), award.day)[2] == "debarred"
+            if _value_at(_recipient(self, award.recipient), award.day, 2) == "debarred"
         }
+
+    def awards_by_status(self) -> set[tuple[str, int, int]]:
+        """Return number and sum of the awards by the status of their program on the day of the award."""
+        totals: dict[str, tuple[int, int]] = {}
+        for award in self._all_awards():
+            status = str(_value_at(_program(self, award.program), award.day, 2))
+            count, amount = totals.get(status, (0, 0))
+            totals[status] = count + 1, amount + award.amount
+        return {(status, *total) for status, total in totals.items()}
 
     def awards_over_cap(self) -> set[tuple[str, str, int, int, int]]:
         """Return the awards above the cap in force that today's cap allows: award, program, amount and both caps."""
         result = set()
         for award in self._all_awards():
             changes = _program(self, award.program)
-            then, now = (int(float(str(values[1]))) for values in (_values_at(changes, award.day), changes[-1].values))
+            then, now = (int(float(str(_value_at(changes, day, 1)))) for day in (award.day, LAST_DAY))
             if then < award.amount <= now:
                 result.add((award.award_id, program_id(award.program), award.amount, then, now))
         return result
@@ -171,7 +195,7 @@ class Grants:
     ) -> list[list[Row]]:
         """Return the rows of a change feed for each week: a name, a day, and the values."""
         rows = (
-            ((change.day - FIRST_DAY).days // 7, (name(number), str(change.day), *change.values))
+            ((change.day - FIRST_DAY).days // 7, (name(number), str(change.day), *_delivered(change)))
             for number in numbers
             for change in changes(number)
         )
@@ -188,9 +212,15 @@ def _program(grants: Grants, number: int) -> list[Change]:
     return grants.program(number)
 
 
-def _values_at(changes: list[Change], day: date) -> Row:
-    """Return the values in force on a day; every program and recipient exists from the first day on."""
-    return changes[bisect_right([change.day for change in changes], day) - 1].values
+def _value_at(changes: list[Change], day: date, column: int) -> Value:
+    """Return a value in force on a day, None after the end; programs and recipients exist from the first day on."""
+    values = changes[bisect_right([change.day for change in changes], day) - 1].values
+    return None if values is None else values[column]
+
+
+def _delivered(change: Change) -> Row:
+    """Return the values of a change as they are delivered: the operation, and the values unless it is a delete."""
+    return ("delete", None, None, None, None, None) if change.values is None else ("upsert", *change.values)
 
 
 def program_id(number: int) -> str:
