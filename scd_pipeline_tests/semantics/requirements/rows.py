@@ -131,7 +131,7 @@ ROWS: dict[str, str] = {
     ),
     "F44": (
         "A query as of a time has the same result after OPTIMIZE, VACUUM and the expiry of Delta's log: it needs no "
-        "time travel."
+        "time travel, whose four caveats are documented."
     ),
     "F45": (
         "V-Order, `delta.parquet.vorder.enabled`, is passed to the table. Only Microsoft Fabric has it; the checklist "
@@ -178,7 +178,7 @@ ROWS: dict[str, str] = {
         "The threshold in force decides: 10,000 and 11,000 are reported on 2026-12-31, and 12,000 but not 11,000 on "
         "2027-01-01. Thresholds of other types have no effect."
     ),
-    "F63": "Type 5 is rejected; a regulated attribute has type 2.",
+    "F63": "Type 5 is rejected; a regulated attribute has type 2. Six rules lead to a type: 0, 1, 2, 3, 4 or 6.",
     "F64": (
         "Five symptoms of a history without SCD are absent: an old report changes, tiers have no history, a training "
         "set has later values, two pipelines differ, the table grows without changes."
