@@ -56,8 +56,8 @@ def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_pa
         write_customers(folder, "2024-05-01", "Wels")
         may, waits = select_deliveries(customer, spark, names=["2024-05-01"]), list[float]()
         with concurrent_loads(store, customer, folder), pytest.raises(RetriesExhausted, match="RETRIES_EXHAUSTED"):
-            load(store, customer, may, retry=Retry(sleep=waits.append))
-        assert [int(seconds) for seconds in waits] == [1, 2, 4, 8]
+            load(store, customer, may, retry=Retry(jitter=0.0, sleep=waits.append))
+        assert waits == [1.0, 2.1, 4.2, pytest.approx(8.3)]
         assert cities(store) == LATER
 
     events = {

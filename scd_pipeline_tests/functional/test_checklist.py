@@ -153,8 +153,8 @@ BROKEN = {
         statements=[
             "CREATE OR REPLACE TABLE {dim_program} USING delta PARTITIONED BY (current_flag) AS "
             "SELECT CAST(program_key AS STRING) AS program_key, * EXCEPT (program_key, version) FROM {dim_program}",
-            "CREATE OR REPLACE TABLE {dim_grant_recipient_audit} USING delta "
-            "TBLPROPERTIES ('delta.appendOnly' = 'true') AS SELECT * EXCEPT (actor) FROM {dim_grant_recipient_audit}",
+            "ALTER TABLE {dim_grant_recipient_audit} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+            "ALTER TABLE {dim_grant_recipient_audit} DROP COLUMN actor",
         ],
         runbooks="## Backfill\n",
         pages=[],
@@ -170,8 +170,10 @@ from scd_pipeline.declaration import Declarations, load_declarations
 declared = load_declarations(os.environ["SCD_DECLARATIONS"])
 programs = tuple(dimension for dimension in declared.dimensions if dimension.name == "dim_program")
 component = ScdDimension(maintenance_cron="0 3 1 * *", check_cron="0 7 * * 1")
-shared = dg.Definitions(sensors=[alert_sensor()], resources={"warehouse": WarehouseResource(path="/x")})
-defs = dg.Definitions.merge(component.definitions(Declarations(programs)), shared)
+defs = dg.Definitions.merge(
+    component.definitions(Declarations(programs)),
+    dg.Definitions(sensors=[alert_sensor()], resources={"warehouse": WarehouseResource(path="/x")}),
+)
 """,
         items={
             "business_has_signed_off": ["dim_program"],
