@@ -1,4 +1,4 @@
-"""F72 to F76: the checklist of both reference warehouses, and of copies in which one line of it is broken.
+"""F72 to F76: the checklist of both reference warehouses, and of copies in which one item of it is broken.
 
 The tables are those that a load creates, without Spark: their columns and properties follow from the declarations.
 """
@@ -35,7 +35,7 @@ SIGN_OFF = "  business: {by: Grants office, date: 2023-09-01}\n"
 
 @dataclass(frozen=True)
 class Broken:
-    """A part of a declaration, what replaces it, and the line of the checklist that then fails."""
+    """A part of a declaration, what replaces it, and the item of the checklist that then fails."""
 
     warehouse: str
     dimension: str
