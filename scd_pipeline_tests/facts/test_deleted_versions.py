@@ -50,9 +50,8 @@ def tiers(rows: DataFrame) -> list[Any]:
 
 
 @rule("S18")
-@pytest.mark.parametrize(
-    "profile", [pytest.param(name, marks=() if name == "dbt" else pytest.mark.slow) for name in NAMED]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", NAMED)
 def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(opened: Warehouse, profile: str) -> None:
     """Late changes move the start of such a version; the audit alone gives the same rows."""
     dimension = NAMED[profile]

@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline import reading
@@ -58,6 +59,7 @@ def test_a_training_set_has_the_tiers_as_of_its_event_times(recorded: Warehouse)
     assert {row["play"]: row["player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
 
 
+@pytest.mark.slow
 @requirement("F64", "F54", "X8")
 def test_two_pipelines_have_the_same_rows_and_keys(spark: SparkSession, recorded: Warehouse, tmp_path: Path) -> None:
     """One has loaded all changes at once, the other one by one, the last one first.

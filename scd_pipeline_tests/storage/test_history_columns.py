@@ -99,6 +99,7 @@ def test_only_the_last_version_of_an_entity_has_its_common_values(opened: Wareho
     )
 
 
+@pytest.mark.slow
 @requirement("F38")
 @rule("S11")
 def test_rows_with_fifty_columns_of_which_five_change_are_those_of_one_table(opened: Warehouse) -> None:
@@ -131,6 +132,7 @@ def test_rows_with_fifty_columns_of_which_five_change_are_those_of_one_table(ope
     assert sizes["changing"] < sizes["all"] / 2
 
 
+@pytest.mark.slow
 @requirement("F39")
 @rule("S11")
 def test_each_load_gives_the_rows_of_one_table(spark: SparkSession, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ ROWS: dict[str, str] = {
     ),
     "F46": (
         "The layout depends on the size of the table, and only maintenance changes it: from 1 M rows on, Z-order by "
-        "the business key. No table is partitioned: that was slower at each measured size."
+        "the business key. No table is partitioned: at most two tasks would write to partitions by `current_flag`."
     ),
     "F47": "OPTIMIZE runs weekly for types 1 and 2, for type 2 also after a backfill, and monthly for the audit.",
     "F48": "VACUUM runs on its own and never beside a load; a retention below 168 hours is rejected.",

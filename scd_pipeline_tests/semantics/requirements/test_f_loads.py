@@ -76,7 +76,7 @@ def test_a_second_date_of_birth_is_refused_with_both_values(own_tables: OwnTable
 @requirement("F15")
 @pytest.mark.parametrize(
     "dimension",
-    [replace(MEMBER, history_table=True), WITHOUT_WINDOWS],
+    [replace(MEMBER, history_table=True), pytest.param(WITHOUT_WINDOWS, marks=pytest.mark.slow)],
     ids=["two tables with types 0 to 6", "without windows"],
 )
 def test_the_same_delivery_makes_no_commit_of_any_table(own_tables: OwnTables, dimension: Dimension) -> None:

@@ -254,6 +254,7 @@ def with_default_names(rows: list[dict[str, Any]], dimension: Dimension) -> list
     return mapped
 
 
+@pytest.mark.slow
 @requirement("X3")
 @pytest.mark.parametrize("profile", ["default", "dlt", "elevata"])
 def test_a_player_has_the_same_history_and_keys_in_each_profile(
