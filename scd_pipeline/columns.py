@@ -5,7 +5,7 @@ The names of internal columns begin with an underscore. A declaration cannot use
 
 from __future__ import annotations
 
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import Dimension, column_names
 from scd_pipeline.declaration.types import DataType, parse_type
 
 # Columns of a dimension.
@@ -13,7 +13,7 @@ EFFECTIVE_FROM = "effective_from"
 EFFECTIVE_TO = "effective_to"
 CURRENT_FLAG = "current_flag"
 VERSION = "version"
-IS_DELETED = "is_deleted"
+IS_DELETED = column_names.IS_DELETED
 CHANGE_REASON = "change_reason"
 CHANGE_SOURCE = "change_source"
 LAST_UPDATED = "last_updated"

@@ -76,6 +76,11 @@ class StoredDeclaration:
         has_windows = any(attribute.opens_versions for attribute in self.attributes.values())
         return GeneratedColumns(self.column_names, self.open_end, has_windows)
 
+    @property
+    def has_deleted_versions(self) -> bool:
+        """Whether a delete opens a version of its own."""
+        return self.deleted_rows == "new_version"
+
     def common_columns(self, existing: Collection[str]) -> list[str]:
         """Return the existing columns that all versions of an entity have in common.
 

@@ -236,7 +236,7 @@ def table_shape(warehouse: Warehouse, dimension: Dimension | str) -> TableShape:
         stored.surrogate_key,
         stored.generated,
         stored.history_table,
-        stored.deleted_rows == "new_version",
+        stored.has_deleted_versions,
     )
 
 
