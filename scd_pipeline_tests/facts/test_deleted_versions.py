@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.history import narrowing
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension, check_fact
 from scd_pipeline.operations.repair import repair
 from scd_pipeline_tests.facts.players import PLAYER, W, players, plays
 from scd_pipeline_tests.semantics.specification import rule
+from scd_pipeline_tests.storage.customers import CUSTOMER, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 LEAVING = replace(PLAYER, deleted_rows="new_version")
@@ -123,3 +125,16 @@ def test_the_state_of_a_version_is_new_changed_or_deleted(opened: Warehouse) -> 
     rows = reading.history(opened, NAMED["elevata"]).toArrow().to_pylist()
     states = [row["version_state"] for row in sorted(rows, key=lambda row: row["version"])]
     assert states == ["new", "changed", "deleted", "changed"]
+
+
+@rule("S18")
+def test_a_narrowed_snapshot_lets_a_deleted_entity_return_with_its_values(
+    opened: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its current version has these values, but a delete opened it."""
+    monkeypatch.setattr(narrowing, "NARROWED_FROM", 0)
+    customer = replace(CUSTOMER, deleted_rows="new_version")
+    for month, keys in (1, "ab"), (2, "b"), (3, "ab"):
+        load(opened, customer, [snapshot(month, dict.fromkeys(keys, "Rome"))]).raise_if_rejected()
+    rows = reading.history(opened, customer).where("id = 'a'").orderBy("effective_from").collect()
+    assert [row["is_deleted"] for row in rows] == [False, True, False]
