@@ -126,7 +126,7 @@ class Batch:
     `declared` names the attribute columns that it delivers, by their names in the declaration at that time (None:
     the columns of its rows). `row_times`: the channel has a column with the time of each row. Without it the rows
     of a snapshot have the time `at`, and so do those of a feed, unless a row has a time nevertheless.
-    `scope_values` None with `scope_columns`: the distinct values in its rows. The oracle does not read `world`.
+    `scope_values` None with `scope_columns`: the distinct values in its rows. The oracle does not read `scenario`.
     """
 
     source: str
@@ -142,7 +142,7 @@ class Batch:
     reason: str | None = None
     allow_guard: bool = False
     declared: tuple[str, ...] | None = None
-    world: int = 0
+    scenario: int = 0
 
     @property
     def run_id(self) -> str:

@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
-from examples.casino.world import Casino, player_id
+from examples.casino.generator import Casino, player_id
 from examples.demonstration import Demonstration, Options, Report, run_demo
 from scd_pipeline import Declarations, Fact, Pipeline
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from examples.demonstration import Demonstration, Options, Report, run_demo
-from examples.federal.world import DEBARRED, WEEKS, Grants, recipient_id
+from examples.federal.generator import DEBARRED, WEEKS, Grants, recipient_id
 from scd_pipeline import Pipeline
 
 DECLARATIONS = Path(__file__).parent / "declarations"

@@ -16,26 +16,27 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.load.run import ingest_and_apply, load, record
 from scd_pipeline.operations import check
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests import worlds as w
+from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.scenario_warehouse import ScenarioWarehouse, Site, steps
 from scd_pipeline_tests.semantics.specification import requirement, rule
 
-SEED, WORLDS, FACTS, DIMENSION_LOADS = 60_000, 6, 90, 2
-SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "world", "id", "other")])
+SEED, SCENARIOS, FACTS, DIMENSION_LOADS = 60_000, 6, 90, 2
+SCHEMA = pa.schema([(name, pa.string()) for name in ("n", "at", "scenario", "id", "other")])
 
 
-def fact_rows(worlds: list[w.World], rng: random.Random) -> list[dict[str, str | None]]:
-    """Return events of entities of the worlds and of an unknown one, at, before and between the times of changes."""
-    entities = sorted({row.key for world in worlds for batch in world.batches for row in batch.rows if row.readable})
+def fact_rows(scenarios: list[s.Scenario], rng: random.Random) -> list[dict[str, str | None]]:
+    """Return events of entities of the scenarios and of an unknown one, at, before and between the times of changes."""
+    batches = [batch for scenario in scenarios for batch in scenario.batches]
+    entities = sorted({row.key for batch in batches for row in batch.rows if row.readable})
     rows: list[dict[str, str | None]] = []
     for number in range(FACTS):
-        world, entity = rng.choice(entities)
-        day = w.START + rng.randint(-3, 14) * w.DAY + rng.choice((-1, 0, 1)) * dt.timedelta(microseconds=1)
+        scenario, entity = rng.choice(entities)
+        day = s.START + rng.randint(-3, 14) * s.DAY + rng.choice((-1, 0, 1)) * dt.timedelta(microseconds=1)
         rows.append(
             {
                 "n": str(number),
                 "at": day.strftime("%Y-%m-%d %H:%M:%S.%f"),
-                "world": str(world),
+                "scenario": str(scenario),
                 "id": str(entity),
                 "other": rng.choice([None, "unknown", str(entity)]),
             }
@@ -52,7 +53,7 @@ class FactRevision:
     rows: list[dict[str, str | None]] | None
 
     def to_delivery(self) -> Delivery:
-        at, frame = w.START + self.number * w.DAY, None
+        at, frame = s.START + self.number * s.DAY, None
         if self.rows is not None:
             frame = pa.Table.from_pylist(self.rows, schema=SCHEMA)
         name, withdrawn = str(self.number), self.rows is None
@@ -81,16 +82,16 @@ def current_rows(revisions: list[FactRevision]) -> list[dict[str, str | None]]:
     return list(rows.values())
 
 
-def expected_keys(worlds: list[w.World], rows: list[dict[str, str | None]]) -> dict[str, tuple[object, object]]:
+def expected_keys(scenarios: list[s.Scenario], rows: list[dict[str, str | None]]) -> dict[str, tuple[object, object]]:
     """Return the beginning of the version in force for each fact and role; None for the unknown member."""
     versions: dict[tuple[str, str], list[dict[str, object]]] = {}
-    for world in worlds:
-        for row in o.oracle(world.dim, world.batches):
-            versions.setdefault((str(row["world"]), str(row["id"])), []).append(row)
+    for scenario in scenarios:
+        for row in o.oracle(scenario.dim, scenario.batches):
+            versions.setdefault((str(row["scenario"]), str(row["id"])), []).append(row)
 
     def begin_in_force(row: dict[str, str | None], key: str) -> object:
         moment = dt.datetime.fromisoformat(str(row["at"]))
-        for version in versions.get((str(row["world"]), str(row[key])), []):
+        for version in versions.get((str(row["scenario"]), str(row[key])), []):
             if version["effective_from"] <= moment < version["effective_to"]:  # type: ignore[operator]
                 return version["effective_from"]
         return None
@@ -104,23 +105,23 @@ def expected_keys(worlds: list[w.World], rows: list[dict[str, str | None]]) -> d
 def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_path: Path) -> None:
     """Loads run in random order. Keys are compared with a fresh join after each one, and with the oracle at the end."""
     rng = random.Random(SEED)
-    drawn = w.worlds_of(w.PLAYER, range(SEED, SEED + 3 * WORLDS))
-    worlds = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
-    rows = fact_rows(worlds, rng)
-    with Site(spark, tmp_path / "site").open(worlds) as opened:
+    drawn = s.scenarios_of(s.PLAYER, range(SEED, SEED + 3 * SCENARIOS))
+    scenarios = [scenario for scenario in drawn if not scenario.first and not scenario.one_load][:SCENARIOS]
+    rows = fact_rows(scenarios, rng)
+    with Site(spark, tmp_path / "site").open(scenarios) as opened:
         fact = Fact(
             "fct_event",
             grain={"n": "int"},
             event_time="at",
             dimensions={
-                "player": Role(opened.dimension, ("world", "id")),
-                "other": Role(opened.dimension, ("world", "other")),
+                "player": Role(opened.dimension, ("scenario", "id")),
+                "other": Role(opened.dimension, ("scenario", "other")),
             },
             source=Source("floor", feed=Feed()),
         )
         revisions = draw_revisions(rows, rng)
         loads = [
-            lambda batches=batches: load_dimension(opened, batches) for batches in steps(worlds, 1, DIMENSION_LOADS)
+            lambda batches=batches: load_dimension(opened, batches) for batches in steps(scenarios, 1, DIMENSION_LOADS)
         ]
         loads += [
             lambda revision=revision: load(opened.warehouse, fact, [revision.to_delivery()]) for revision in revisions
@@ -137,7 +138,7 @@ def test_stored_keys_equal_those_of_a_fresh_as_of_join(spark: SparkSession, tmp_
     stored_keys = {str(r["n"]): (begins.get(r["player_key"]), begins.get(r["other_key"])) for r in stored}
     unknown_begin = dt.datetime(1, 1, 1)
     stored_keys = {n: tuple(None if at == unknown_begin else at for at in keys) for n, keys in stored_keys.items()}  # type: ignore[misc]
-    assert stored_keys == expected_keys(worlds, current_rows(revisions))
+    assert stored_keys == expected_keys(scenarios, current_rows(revisions))
 
 
 def load_dimension(opened: ScenarioWarehouse, batches: list[o.Batch]) -> None:

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 from examples.arrivals import Batch
 from examples.casino import demo as casino_demo
-from examples.casino.world import Casino
+from examples.casino.generator import Casino
 from examples.demonstration import Demonstration, Options
 from examples.federal import demo
-from examples.federal.world import Grants
+from examples.federal.generator import Grants
 from scd_pipeline import Pipeline
 from scd_pipeline.cli import app as cli
 from scd_pipeline.cli.checklist import describe_code_location, workspace_module
@@ -196,7 +196,7 @@ defs = dg.Definitions.merge(
         },
     ),
 }
-WORLDS: dict[str, tuple[Path, Callable[[], Iterable[Batch]]]] = {
+EXAMPLES: dict[str, tuple[Path, Callable[[], Iterable[Batch]]]] = {
     "casino": (casino_demo.DECLARATIONS, Casino(players=20, days=4).batches),
     "federal": (
         demo.DECLARATIONS,
@@ -213,7 +213,7 @@ def load_example(remote: str, tmp_path_factory: pytest.TempPathFactory) -> Calla
     def load(name: str) -> Demonstration:
         options = Options(rows=1, seed=1, faults=frozenset(), folder=tmp_path_factory.mktemp(name), remote=remote)
         demonstration = Demonstration(options, lambda _: None)
-        declarations, batches = WORLDS[name]
+        declarations, batches = EXAMPLES[name]
         _, declared = demonstration.prepare(declarations, batches(), files=1)
         with Pipeline(demonstration.warehouse, remote=remote) as pipeline:
             for table in (*declared.dimensions, *declared.facts):
@@ -256,7 +256,7 @@ def failing(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 @pytest.mark.slow
 @requirement("F72", "F75", "F76")
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_a_demo_passes_every_item(
     name: str, load_example: Callable[[str], Demonstration], checklist: Checklist
 ) -> None:
@@ -275,8 +275,8 @@ def test_a_demo_passes_every_item(
 
 @pytest.mark.slow
 @requirement("F73", "F74", "F76")
-@pytest.mark.parametrize("name", WORLDS)
-def test_a_broken_twin_of_a_demo_fails_exactly_the_broken_items(
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_broken_copy_of_a_demo_fails_exactly_the_broken_items(
     name: str,
     load_example: Callable[[str], Demonstration],
     checklist: Checklist,
@@ -303,7 +303,7 @@ def test_a_broken_twin_of_a_demo_fails_exactly_the_broken_items(
     assert code == 4
 
 
-def test_the_broken_twins_break_every_item() -> None:
+def test_the_broken_copies_break_every_item() -> None:
     assert {item for broken in BROKEN.values() for item in broken.items} == set(ITEMS)
 
 

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from examples.arrivals import FAULTS, Arrivals, Batch
 from examples.casino import demo as casino_demo
-from examples.casino.world import THRESHOLDS, Casino
+from examples.casino.generator import THRESHOLDS, Casino
 from examples.demonstration import Demonstration, Options
 from examples.federal import demo as federal_demo
-from examples.federal.world import WEEKS, Grants
+from examples.federal.generator import WEEKS, Grants
 from scd_pipeline import Pipeline, load_declarations
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -25,14 +25,14 @@ Files = dict[str, set[tuple[str, ...]]]
 Rows = dict[str, list[tuple[str, ...]]]
 
 CASINO, GRANTS = Casino(players=60), Grants(recipients=60)
-WORLDS = {"casino": (CASINO.batches, CASINO.days), "federal": (GRANTS.batches, WEEKS)}
+EXAMPLES = {"casino": (CASINO.batches, CASINO.days), "federal": (GRANTS.batches, WEEKS)}
 SNAPSHOTS = ("machines", "countries")
 
 
-@pytest.fixture(params=WORLDS)
-def world(request: pytest.FixtureRequest) -> tuple[Callable[[], Iterator[Batch]], int]:
+@pytest.fixture(params=EXAMPLES)
+def example(request: pytest.FixtureRequest) -> tuple[Callable[[], Iterator[Batch]], int]:
     """The deliveries of an example, and the number of files of each source."""
-    return WORLDS[request.param]
+    return EXAMPLES[request.param]
 
 
 def rows_of(folder: Path) -> Files:
@@ -46,27 +46,27 @@ def rows_of(folder: Path) -> Files:
     return rows
 
 
-def write(folder: Path, world: tuple[Callable[[], Iterator[Batch]], int], *faults: str) -> Arrivals:
-    batches, files = world
+def write(folder: Path, example: tuple[Callable[[], Iterator[Batch]], int], *faults: str) -> Arrivals:
+    batches, files = example
     arrivals = Arrivals.create(folder, faults, files, seed=1)
     arrivals.write(batches())
     return arrivals
 
 
 def test_without_faults_everything_arrives_at_first(
-    world: tuple[Callable[[], Iterator[Batch]], int], tmp_path: Path
+    example: tuple[Callable[[], Iterator[Batch]], int], tmp_path: Path
 ) -> None:
-    arrivals = write(tmp_path, world)
+    arrivals = write(tmp_path, example)
     assert arrivals.receive_second_part() == 0
     assert rows_of(arrivals.landing)
 
 
 @pytest.mark.parametrize("faults", [*[(fault,) for fault in FAULTS], tuple(FAULTS)], ids="-".join)
 def test_both_parts_have_the_rows_of_deliveries_without_faults(
-    world: tuple[Callable[[], Iterator[Batch]], int], faults: tuple[str, ...], tmp_path: Path
+    example: tuple[Callable[[], Iterator[Batch]], int], faults: tuple[str, ...], tmp_path: Path
 ) -> None:
-    expected = rows_of(write(tmp_path / "plain", world).landing)
-    arrivals = write(tmp_path / "faulty", world, *faults)
+    expected = rows_of(write(tmp_path / "plain", example).landing)
+    arrivals = write(tmp_path / "faulty", example, *faults)
     if faults != ("duplicates",):
         assert rows_of(arrivals.landing) != expected
     arrivals.receive_second_part()
@@ -74,7 +74,7 @@ def test_both_parts_have_the_rows_of_deliveries_without_faults(
 
 
 def test_duplicates_are_in_two_files(tmp_path: Path) -> None:
-    arrivals = write(tmp_path, WORLDS["casino"], "duplicates")
+    arrivals = write(tmp_path, EXAMPLES["casino"], "duplicates")
     lines = [line for file in arrivals.landing.glob("loyalty/*.csv") for line in file.read_text().splitlines()[1:]]
     assert len(lines) > len(set(lines))
 
@@ -91,8 +91,8 @@ class Delivered:
     @property
     def editable(self) -> dict[str, int]:
         """The position of the column that a revision corrects, by source."""
-        world = next(world for world, files in WORLDS.values() if files == self.files)
-        batches = {batch.folder: batch for batch in world()}
+        example_batches = next(each for each, files in EXAMPLES.values() if files == self.files)
+        batches = {batch.folder: batch for batch in example_batches()}
         return {name: list(batch.header).index(batch.editable) for name, batch in batches.items() if batch.editable}
 
 
@@ -185,16 +185,16 @@ SWITCHES: dict[str, Callable[[Delivered], None]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_switch_changes_the_deliveries_as_described_and_no_answer(
-    world: tuple[Callable[[], Iterator[Batch]], int], fault: str, tmp_path: Path
+    example: tuple[Callable[[], Iterator[Batch]], int], fault: str, tmp_path: Path
 ) -> None:
     """The answers are computed from the files of both parts, without the generator and without Spark."""
-    plain = read_files(write(tmp_path / "plain", world).landing)
-    arrivals = write(tmp_path / "faulty", world, fault)
-    delivered = Delivered(plain, read_files(arrivals.landing), read_files(arrivals.second), world[1])
+    plain = read_files(write(tmp_path / "plain", example).landing)
+    arrivals = write(tmp_path / "faulty", example, fault)
+    delivered = Delivered(plain, read_files(arrivals.landing), read_files(arrivals.second), example[1])
     SWITCHES[fault](delivered)
     arrivals.receive_second_part()
     delivery = rows_of(arrivals.landing)
-    if world == WORLDS["casino"]:
+    if example == EXAMPLES["casino"]:
         for day in (date(2026, 12, 31), date(2027, 1, 1)):
             assert reported_cash(delivery, day) == {answer[:2] for answer in CASINO.reportable_cash(day)}
     else:
@@ -225,7 +225,7 @@ def debarred_awards(delivery: Files) -> set[tuple[str, str]]:
     return awards
 
 
-def test_a_world_of_a_million_rows_is_written_file_by_file(tmp_path: Path) -> None:
+def test_an_example_of_a_million_rows_is_written_file_by_file(tmp_path: Path) -> None:
     """Events are generated when their file is written, for any day by itself, so that sizes up to 10 M rows fit."""
     casino = Casino.of_size(1_000_000)
     batches = list(islice(casino.batches(), 9))

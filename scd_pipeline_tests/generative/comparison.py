@@ -1,4 +1,4 @@
-"""Compare the tables of loaded worlds with the results of the oracle."""
+"""Compare the tables of loaded scenarios with the results of the oracle."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from scd_pipeline.columns import BATCH, EFFECTIVE_FROM, KIND
 from scd_pipeline.declaration import Dimension
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse
+from scd_pipeline_tests.scenarios import Scenario
 from scd_pipeline_tests.text_tables import same_rows
-from scd_pipeline_tests.worlds import World
 
 Differences = dict[int, str]
 BadRows = Counter[tuple[str, o.Key | None]]
 EVERYWHERE = 0
-"""In place of a world's number, for a difference that belongs to no single world."""
+"""In place of a scenario's number, for a difference that belongs to no single scenario."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The oracle's results of one world: rows, batches in effect, their bad rows, and the rules that reject others."""
+    """The oracle's results of a scenario: rows, batches in effect, their bad rows, and the rules that reject others."""
 
-    world: World
+    scenario: Scenario
     rows: Sequence[Record]
     in_effect: frozenset[str]
     bad: BadRows
     rejections: Mapping[str, str]
 
     @staticmethod
-    def from_oracle(world: World) -> Expected:
-        batches, rejections = o.accepted(world.dim, world.batches)
-        bad = Counter((batch, key) for batch, key, _ in o.quarantine(world.dim, world.batches))
+    def from_oracle(scenario: Scenario) -> Expected:
+        batches, rejections = o.accepted(scenario.dim, scenario.batches)
+        bad = Counter((batch, key) for batch, key, _ in o.quarantine(scenario.dim, scenario.batches))
         ids = frozenset(batch.id for batch in batches)
-        return Expected(world, o.oracle(world.dim, world.batches), ids, bad, rejections)
+        return Expected(scenario, o.oracle(scenario.dim, scenario.batches), ids, bad, rejections)
 
 
-def expected(worlds: Iterable[World]) -> list[Expected]:
-    return [Expected.from_oracle(world) for world in worlds]
+def expected(scenarios: Iterable[Scenario]) -> list[Expected]:
+    return [Expected.from_oracle(scenario) for scenario in scenarios]
 
 
 def differences(opened: ScenarioWarehouse, expectations: Sequence[Expected]) -> Differences:
-    """The differences by the number of the world; empty if all agrees with the oracle."""
-    texts_by_world: dict[int, list[str]] = {}
+    """The differences by the number of the scenario; empty if all agrees with the oracle."""
+    texts_by_scenario: dict[int, list[str]] = {}
     for number, text in _differences(opened, expectations):
         if text:
-            texts_by_world.setdefault(number, []).append(text)
-    return {number: "\n".join(texts) for number, texts in texts_by_world.items()}
+            texts_by_scenario.setdefault(number, []).append(text)
+    return {number: "\n".join(texts) for number, texts in texts_by_scenario.items()}
 
 
 def _differences(opened: ScenarioWarehouse, expectations: Sequence[Expected]) -> Iterator[tuple[int, str]]:
@@ -56,15 +56,15 @@ def _differences(opened: ScenarioWarehouse, expectations: Sequence[Expected]) ->
     names = list(next((row for expectation in expectations for row in expectation.rows), {}))
     yield EVERYWHERE, _columns(rows, names, opened.dimension)
     yield EVERYWHERE, _repeated_keys(rows, opened.dimension)
-    by_world: dict[int, list[Record]] = {}
+    by_scenario: dict[int, list[Record]] = {}
     for row in rows:
-        by_world.setdefault(row["world"], []).append(row)
+        by_scenario.setdefault(row["scenario"], []).append(row)
     for expectation in expectations:
-        number = expectation.world.number
-        yield number, same_rows(expectation.rows, by_world.pop(number, []), names)
+        number = expectation.scenario.number
+        yield number, same_rows(expectation.rows, by_scenario.pop(number, []), names)
         yield number, log.difference(expectation)
-    yield EVERYWHERE, f"rows of other worlds: {by_world}" if by_world else ""
-    owner = {batch.id: expectation for expectation in expectations for batch in expectation.world.batches}
+    yield EVERYWHERE, f"rows of other scenarios: {by_scenario}" if by_scenario else ""
+    owner = {batch.id: expectation for expectation in expectations for batch in expectation.scenario.batches}
     yield from _rejections(opened, owner)
     yield from _repeats(opened, owner)
 
@@ -94,8 +94,8 @@ class Log:
                 self.bad.setdefault(row[BATCH], []).append(None if None in key else key)
 
     def difference(self, expectation: Expected) -> str:
-        """S26, S34: compare the batches of a world that are in effect, and their quarantined rows."""
-        actual, required = self._in_effect(expectation.world), expectation.in_effect
+        """S26, S34: compare the batches of a scenario that are in effect, and their quarantined rows."""
+        actual, required = self._in_effect(expectation.scenario), expectation.in_effect
         texts = [f"in effect, but should not be: {sorted(actual - required)}"] if actual - required else []
         texts += [f"should be in effect, but is not: {sorted(required - actual)}"] if required - actual else []
         bad: BadRows = Counter((batch, key) for batch in actual for key in self.bad.get(self.content_ids[batch], []))
@@ -103,9 +103,9 @@ class Log:
             texts.append(f"quarantine: missing {expectation.bad - bad}, not expected {bad - expectation.bad}")
         return "\n".join(texts)
 
-    def _in_effect(self, world: World) -> set[str]:
+    def _in_effect(self, scenario: Scenario) -> set[str]:
         best: dict[str, o.Batch] = {}
-        for batch in world.batches:
+        for batch in scenario.batches:
             highest = best.get(batch.run_id)
             if batch.id in self.content_ids and (highest is None or _revision(batch) > _revision(highest)):
                 best[batch.run_id] = batch
@@ -121,10 +121,10 @@ def _rejections(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Ite
     rejected = {(batch.batch_id, batch.code) for result in opened.done for batch in result.rejected}
     for name, rule in sorted(rejected):
         if owner[name].rejections.get(name) != rule:
-            yield owner[name].world.number, f"{name} is rejected: {rule}"
+            yield owner[name].scenario.number, f"{name} is rejected: {rule}"
     for name, expectation in owner.items():
         if expectation.rejections.get(name) == o.RETIRE_GUARD and (name, o.RETIRE_GUARD) not in rejected:
-            yield expectation.world.number, f"{name} is not rejected: {o.RETIRE_GUARD}"
+            yield expectation.scenario.number, f"{name} is not rejected: {o.RETIRE_GUARD}"
 
 
 def _repeats(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Iterator[tuple[int, str]]:
@@ -132,7 +132,7 @@ def _repeats(opened: ScenarioWarehouse, owner: Mapping[str, Expected]) -> Iterat
     for before, after in opened.repeats:
         accepted = [batch.batch_id for batch in after.batches if batch.outcome == "accepted"]
         for name in accepted:
-            yield owner[name].world.number, f"{name} is accepted again"
+            yield owner[name].scenario.number, f"{name} is accepted again"
         versions = [(result.table_version, result.log_version) for result in (before, after)]
         if versions[0] != versions[1] and not accepted:
             yield EVERYWHERE, f"loading again: versions of dimension and log {versions[0]}, then {versions[1]}"

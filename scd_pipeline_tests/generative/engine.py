@@ -1,4 +1,4 @@
-"""The engine's side of a world: the declaration of its shape, and its batches as files."""
+"""The engine's side of a scenario: the declaration of its shape, and its batches as files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline_tests import oracle as o
-from scd_pipeline_tests.worlds import Shape, physical_columns, rows_as_records
+from scd_pipeline_tests.scenarios import Shape, physical_columns, rows_as_records
 
 ARROW = {
     "string": pa.string(),

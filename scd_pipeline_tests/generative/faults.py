@@ -1,7 +1,8 @@
 """Faults of the engine that a comparison with the oracle has to detect, each with the rule that it breaks.
 
 Each is a mutation of one or more functions (`mutations`). A slot is a shape and a way of loading ("store halves"); with
-"redeclared", each of its scenarios delivers some batches under the first declaration (S20), otherwise none.
+"redeclared", each of its scenarios delivers some batches under the first declaration (S20), otherwise none. With
+"changing", closed versions are in a history table that has only the columns that change (S11).
 """
 
 from __future__ import annotations
@@ -792,5 +793,58 @@ _EQUALITY = (
     ),
 )
 
-FAULTS = (*_ORDER, *_SNAPSHOTS, *_SOURCES, *_REVISIONS, *_LOG, *_EXISTENCE, *_ATTRIBUTES, *_EQUALITY)
+_DELETED_VERSIONS = (
+    _fault(
+        "deletes_open_no_version",
+        "S18",
+        "player_deleted pass, customer_deleted pass",
+        _in("timeline.open_and_close", replaced(condition("has_deleted_versions"), "True")),
+    ),
+    _fault(
+        "version_of_a_delete_without_its_default_reason",
+        "S18",
+        "player_deleted pass, customer_deleted pass",
+        _in("timeline.open_and_close", replaced(call("otherwise"), "F.lit(DEFAULT_REASON)")),
+    ),
+)
+
+_HISTORY_COLUMNS = (
+    _fault(
+        "common_values_of_the_first_version_only",
+        "S11",
+        "customer halves changing, player halves changing",
+        _in("last_versions.with_last_flag", renamed(call("desc"), "asc")),
+    ),
+    _fault(
+        "common_values_of_the_current_version_only",
+        "S11",
+        "customer halves changing, player halves changing",
+        _in("last_versions.without_common_values", replaced(call("when"), "F.when(F.lit(False), _1)")),
+    ),
+    _fault(
+        "earlier_version_becomes_the_last_without_common_values",
+        "S11",
+        "customer halves changing, player halves changing",
+        _in("actions.compare_rows", replaced(condition("IS_LAST"), "False")),
+    ),
+    _fault(
+        "common_values_are_not_filled_in",
+        "S11",
+        "customer halves changing, player halves changing",
+        _in("history_table._common_values", returned("{}")),
+    ),
+)
+
+FAULTS = (
+    *_ORDER,
+    *_SNAPSHOTS,
+    *_SOURCES,
+    *_REVISIONS,
+    *_LOG,
+    *_EXISTENCE,
+    *_ATTRIBUTES,
+    *_EQUALITY,
+    *_DELETED_VERSIONS,
+    *_HISTORY_COLUMNS,
+)
 """All faults, by topic."""

@@ -36,7 +36,7 @@ def code() -> list[Path]:
     """The engine and the code that it is compared with, without the faults: their names in a journal identify them."""
     engine, tests = ROOT / "scd_pipeline", ROOT / "scd_pipeline_tests"
     paths = [engine / name for name in (*ENGINE, *GROUND)]
-    paths += [tests / name for name in ("generative", "oracle.py", "worlds.py")]
+    paths += [tests / name for name in ("generative", "oracle.py", "scenarios.py")]
     files = [file for path in paths for file in ([path] if path.suffix else path.rglob("*.py"))]
     return [file for file in files if file.name != "faults.py"]
 

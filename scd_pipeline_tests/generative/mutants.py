@@ -19,13 +19,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from scd_pipeline_tests.generative.comparison import Expected, differences, expected
 from scd_pipeline_tests.generative.faults import FAULTS, Fault
 from scd_pipeline_tests.generative.journal import FOLDER, UNFINISHED, Journal, code, fingerprint, spark_of_tests
 from scd_pipeline_tests.generative.mutations import DoesNotApply
 from scd_pipeline_tests.generative.scenario_warehouse import HALVES, WAYS, Site, Way
-from scd_pipeline_tests.worlds import SHAPES, Shape, World, world
+from scd_pipeline_tests.scenarios import DELETED_SHAPES, SHAPES, Scenario, Shape, random_scenario
 
 GROUPS = (30, 90, 90, 90)
 """Scenarios that are tried at once: few at first, as most faults show soon; 300 in all."""
@@ -37,27 +38,35 @@ NOT_KILLED = (ENGINE_DIFFERS, NOT_CALLED)
 
 @dataclass(frozen=True)
 class Slot:
-    """Scenarios of a shape, loaded in a way; with `redeclared` some batches come under the first declaration."""
+    """Scenarios of a shape, loaded in a way.
+
+    With `redeclared` some batches come under the first declaration. `history_columns`: see `ScenarioWarehouse`.
+    """
 
     shape: Shape
     way: Way
     redeclared: bool
+    history_columns: Literal["changing"] | None
 
     @staticmethod
     def parse(text: str) -> Slot:
-        shape, way, *more = text.split()
+        shape, way, *options = text.split()
+        if unknown := set(options) - {"redeclared", "changing"}:
+            raise ValueError(f"unknown options of a slot: {', '.join(sorted(unknown))}")
+        shapes = {each.name: each for each in (*SHAPES, *DELETED_SHAPES)}
         ways = {**WAYS, HALVES.name: HALVES}
-        return Slot(next(s for s in SHAPES if s.name == shape), ways[way], more == ["redeclared"])
+        columns: Literal["changing"] | None = "changing" if "changing" in options else None
+        return Slot(shapes[shape], ways[way], "redeclared" in options, columns)
 
-    def worlds(self, group: int) -> list[World]:
+    def scenarios(self, group: int) -> list[Scenario]:
         """Return the scenarios of a group: those that follow the groups before it."""
         chosen = (seed for seed in itertools.count(FIRST_SEED) if bool(self._drawn(seed).first) == self.redeclared)
         before = sum(GROUPS[:group])
         seeds = itertools.islice(chosen, before, before + GROUPS[group])
-        return [world(seed, shape=self.shape, number=number) for number, seed in enumerate(seeds, 1)]
+        return [random_scenario(seed, shape=self.shape, number=number) for number, seed in enumerate(seeds, 1)]
 
-    def _drawn(self, seed: int) -> World:
-        return world(seed, shape=self.shape)
+    def _drawn(self, seed: int) -> Scenario:
+        return random_scenario(seed, shape=self.shape)
 
 
 @dataclass
@@ -67,19 +76,21 @@ class Hunt:
     site: Site
     files: Path
     clean: dict[tuple[str, int], str] = field(default_factory=dict)
-    scenarios: dict[tuple[str, int], list[Expected]] = field(default_factory=dict)
+    expectations: dict[tuple[str, int], list[Expected]] = field(default_factory=dict)
 
     def differs(self, slot: str, group: int) -> str:
         """Describe what differs from the oracle, or the error raised; the empty text for no difference."""
-        scenarios = self.scenarios.setdefault((slot, group), [])
-        if not scenarios:
-            scenarios += expected(Slot.parse(slot).worlds(group))
+        expectations = self.expectations.setdefault((slot, group), [])
+        if not expectations:
+            expectations += expected(Slot.parse(slot).scenarios(group))
         with self.site.open(
-            [scenario.world for scenario in scenarios], self.files / f"{slot} {group}".replace(" ", "_")
+            [each.scenario for each in expectations],
+            self.files / f"{slot} {group}".replace(" ", "_"),
+            history_columns=Slot.parse(slot).history_columns,
         ) as opened:
             try:
                 opened.load(Slot.parse(slot).way)
-                different = differences(opened, scenarios)
+                different = differences(opened, expectations)
             except Exception as error:  # whatever a fault makes the engine raise
                 self.site.spark.range(1).count()  # raises as well if the cause is a stopped server
                 return f"{type(error).__name__}: {str(error)[:200]}"
@@ -121,7 +132,7 @@ def problems(faults: list[Fault]) -> list[str]:
                 Slot.parse(slot)
         except DoesNotApply as error:
             texts.append(f"{fault.name}: {error}")
-        except (KeyError, StopIteration):
+        except (KeyError, ValueError):
             texts.append(f"{fault.name}: unknown slot in {', '.join(fault.slots)}")
     return texts
 
@@ -158,11 +169,11 @@ def run(chosen: list[Fault], minutes: float) -> int:
         for fault in chosen:
             if fault.journal_name in journal.done or time.monotonic() > until:
                 continue
-            worlds, difference = hunt.killed(fault)
+            tried, difference = hunt.killed(fault)
             killed = bool(difference) and not difference.startswith(NOT_KILLED)
-            journal.add(fault.journal_name, worlds=worlds, difference=difference, killed=killed)
+            journal.add(fault.journal_name, scenarios=tried, difference=difference, killed=killed)
             first_line = difference.partition("\n")[0]
-            print(f"{fault.name} ({fault.rule}): {worlds} scenarios, {first_line or 'SURVIVED'}", flush=True)
+            print(f"{fault.name} ({fault.rule}): {tried} scenarios, {first_line or 'SURVIVED'}", flush=True)
     return report(chosen, journal)
 
 

@@ -1,4 +1,4 @@
-"""A warehouse for the worlds of one shape, the ways of loading them, and the rows of its tables."""
+"""A warehouse for the scenarios of one shape, the ways of loading them, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import LoadResult, ingest_and_apply
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.generative.engine import declaration, delivery
+from scd_pipeline_tests.scenarios import Scenario, Shape
 from scd_pipeline_tests.servers import several_partitions
-from scd_pipeline_tests.worlds import Shape, World
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Way:
-    """How worlds are loaded: in at most how many loads (None: each delivery by itself), and whether twice.
+    """How scenarios are loaded: in at most how many loads (None: each delivery by itself), and whether twice.
 
     The number applies to each of the two declarations under which batches are delivered.
     """
@@ -49,33 +49,33 @@ HALVES = Way("halves", 2)
 """Late batches at the cost of two loads: enough for a fault that needs several."""
 
 
-def pieces(world: World, phase: int, most: int | None) -> list[tuple[o.Batch, ...]]:
-    """The batches of a world that are loaded at once, in order of delivery; the cuts are drawn for the world."""
-    batches = world.second if phase else world.first
-    limit = 1 if world.one_load else len(batches) if most is None else most
+def pieces(scenario: Scenario, phase: int, most: int | None) -> list[tuple[o.Batch, ...]]:
+    """The batches of a scenario that are loaded at once, in order of delivery; the cuts are drawn for the scenario."""
+    batches = scenario.second if phase else scenario.first
+    limit = 1 if scenario.one_load else len(batches) if most is None else most
     cuts = max(min(limit, len(batches)) - 1, 0)
-    positions = random.Random(repr(world.phases)).sample(range(1, len(batches)), cuts) if cuts else []
+    positions = random.Random(repr(scenario.phases)).sample(range(1, len(batches)), cuts) if cuts else []
     return [batches[start:end] for start, end in pairwise(sorted({0, len(batches), *positions}))]
 
 
-def steps(worlds: Sequence[World], phase: int, most: int | None) -> list[list[o.Batch]]:
-    """The batches that are loaded at once: the k-th piece of each world."""
-    rounds = zip_longest(*(pieces(world, phase, most) for world in worlds), fillvalue=())
+def steps(scenarios: Sequence[Scenario], phase: int, most: int | None) -> list[list[o.Batch]]:
+    """The batches that are loaded at once: the k-th piece of each scenario."""
+    rounds = zip_longest(*(pieces(scenario, phase, most) for scenario in scenarios), fillvalue=())
     return [[batch for piece in together for batch in piece] for together in rounds]
 
 
 @dataclass
 class ScenarioWarehouse:
-    """An empty warehouse in `folder`, and the worlds of one shape to be loaded into it.
+    """An empty warehouse in `folder`, and the scenarios of one shape to be loaded into it.
 
-    `files` holds their deliveries; grounds of the same worlds may share it. `done` are the results of the loads;
+    `files` holds their deliveries; warehouses of the same scenarios may share it. `done` are the results of the loads;
     `repeats` pairs a load with the next one, of the same deliveries. With `history_columns`, the closed versions are in
     a table of their own, if the dimension has windows.
     """
 
     spark: SparkSession
     folder: Path
-    worlds: Sequence[World]
+    scenarios: Sequence[Scenario]
     files: Path
     history_columns: Literal["all", "changing"] | None = None
     done: list[LoadResult] = field(default_factory=list)
@@ -87,7 +87,7 @@ class ScenarioWarehouse:
 
     @property
     def shape(self) -> Shape:
-        return self.worlds[0].shape
+        return self.scenarios[0].shape
 
     @property
     def dimension(self) -> Dimension:
@@ -101,17 +101,17 @@ class ScenarioWarehouse:
         return replace(declared, history_table=True, history_columns=columns)
 
     def load(self, way: Way) -> None:
-        """Load the worlds, first under their first declaration, then under the final one."""
+        """Load the scenarios, first under their first declaration, then under the final one."""
         for phase, dim in enumerate((self.shape.first, self.shape.final)):
             dimension = self._declared(dim)
-            for batches in steps(self.worlds, phase, way.loads):
+            for batches in steps(self.scenarios, phase, way.loads):
                 self._load(dimension, batches)
                 if way.twice:
                     self._repeat(dimension, batches[::-1])
 
     def repeat_all(self) -> None:
         """Load everything a second time, in one pass under the final declaration."""
-        self._repeat(self.dimension, [batch for world in self.worlds for batch in reversed(world.delivered)])
+        self._repeat(self.dimension, [batch for scenario in self.scenarios for batch in reversed(scenario.delivered)])
 
     def _load(self, dimension: Dimension, batches: Sequence[o.Batch]) -> None:
         """Load; of three loads two are narrowed, as those of a large log are."""
@@ -156,16 +156,16 @@ class Site:
     @contextlib.contextmanager
     def open(
         self,
-        worlds: Sequence[World],
+        scenarios: Sequence[Scenario],
         files: Path | None = None,
         *,
         history_columns: Literal["all", "changing"] | None = None,
     ) -> Iterator[ScenarioWarehouse]:
-        """A new opened, whose folder is removed at the end; deliveries in `files` stay."""
+        """Open an empty warehouse, whose folder is removed at the end; deliveries in `files` stay."""
         self.used += 1
-        folder = self.folder / f"ground_{self.used}"
+        folder = self.folder / f"warehouse_{self.used}"
         try:
-            opened = ScenarioWarehouse(self.spark, folder, worlds, files or folder / "landing", history_columns)
+            opened = ScenarioWarehouse(self.spark, folder, scenarios, files or folder / "landing", history_columns)
             opened.warehouse.capabilities = self.warehouse.capabilities
             with several_partitions(self.spark):
                 yield opened

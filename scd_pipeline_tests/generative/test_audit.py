@@ -1,4 +1,4 @@
-"""The audit of worlds: replayed up to a time, it is the dimension as it was then (S21, S22)."""
+"""The audit of scenarios: replayed up to a time, it is the dimension as it was then (S21, S22)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from scd_pipeline.history.transitions import build_transitions
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.run import ingest_and_apply, record
 from scd_pipeline.reading.dimension import rows_known_at
-from scd_pipeline_tests import worlds as w
+from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, records, steps
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import same_rows
 
-SEED, WORLDS, LOADS = 30_000, 12, 3
+SEED, SCENARIOS, LOADS = 30_000, 12, 3
 
 
-def select_worlds(site: Site, shape: w.Shape) -> list[w.World]:
-    """Worlds that are delivered under one declaration, and in any number of loads."""
-    drawn = w.worlds_of(shape, range(SEED, SEED + 4 * WORLDS))
-    return [world for world in drawn if not world.first and not world.one_load][:WORLDS]
+def select_scenarios(site: Site, shape: s.Shape) -> list[s.Scenario]:
+    """Scenarios that are delivered under one declaration, and in any number of loads."""
+    drawn = s.scenarios_of(shape, range(SEED, SEED + 4 * SCENARIOS))
+    return [scenario for scenario in drawn if not scenario.first and not scenario.one_load][:SCENARIOS]
 
 
 def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]:
@@ -40,14 +40,14 @@ def rows_by_commit_time(opened: ScenarioWarehouse) -> dict[object, list[Record]]
 @requirement("F54")
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [False, True], ids=["after each load", "once at the end"])
-@pytest.mark.parametrize("shape", [*w.SHAPES, *w.DELETED_SHAPES], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", [*s.SHAPES, *s.DELETED_SHAPES], ids=lambda shape: shape.name)
 def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
-    spark: SparkSession, tmp_path: Path, shape: w.Shape, at_once: bool
+    spark: SparkSession, tmp_path: Path, shape: s.Shape, at_once: bool
 ) -> None:
     """Also with late, replaced and withdrawn batches; one recording at the end gives the same rows."""
     site = Site(spark, tmp_path / "site")
-    with site.open(select_worlds(site, shape)) as opened:
-        for batches in steps(opened.worlds, 1, LOADS):
+    with site.open(select_scenarios(site, shape)) as opened:
+        for batches in steps(opened.scenarios, 1, LOADS):
             ingest_and_apply(opened.warehouse, opened.dimension, opened.deliveries(batches))
             if not at_once:
                 record(opened.warehouse, opened.dimension)

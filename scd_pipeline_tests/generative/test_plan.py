@@ -14,12 +14,12 @@ from scd_pipeline.columns import CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.load.log import open_log
 from scd_pipeline.load.run import ingest_and_apply, plan
-from scd_pipeline_tests import worlds as w
+from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, Way, steps
 from scd_pipeline_tests.text_tables import plain
 
 TWO = Way("two", 2)
-WORLDS = 30
+SCENARIOS = 30
 
 
 def row_actions(before: list[Record], after: list[Record], dimension: Dimension) -> Counter[str]:
@@ -37,7 +37,7 @@ def compare_plans_with_loads(opened: ScenarioWarehouse, way: Way) -> Counter[str
     """Plan and load each step; return the number of rows of each action."""
     total: Counter[str] = Counter()
     dimension = opened.dimension
-    for batches in steps(opened.worlds, 1, way.loads):
+    for batches in steps(opened.scenarios, 1, way.loads):
         deliveries = opened.deliveries(batches)
         before, log = opened.rows(), opened.log()
         planned = plan(opened.warehouse, dimension, deliveries)
@@ -72,12 +72,12 @@ def _plain(rows: list[Record]) -> Counter[object]:
 )
 @given(seed=st.integers(0, 1_000_000))
 @pytest.mark.parametrize(
-    "shape", [w.CUSTOMER, pytest.param(w.PARTNER, marks=pytest.mark.slow)], ids=lambda shape: shape.name
+    "shape", [s.CUSTOMER, pytest.param(s.PARTNER, marks=pytest.mark.slow)], ids=lambda shape: shape.name
 )
-def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, shape: w.Shape, seed: int) -> None:
-    drawn = w.worlds_of(shape, range(seed, seed + 3 * WORLDS))
-    chosen = [world for world in drawn if not world.first and not world.one_load][:WORLDS]
+def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, shape: s.Shape, seed: int) -> None:
+    drawn = s.scenarios_of(shape, range(seed, seed + 3 * SCENARIOS))
+    chosen = [scenario for scenario in drawn if not scenario.first and not scenario.one_load][:SCENARIOS]
     with Site(spark, tmp_path / str(seed)).open(chosen) as opened:
         total = compare_plans_with_loads(opened, TWO)
     assert total["open"] and total["overwrite"]
-    assert total["close"] if shape is w.CUSTOMER else total["remove"]
+    assert total["close"] if shape is s.CUSTOMER else total["remove"]

@@ -1,1 +1,1 @@
-"""Tests of the oracle itself, of the worlds that it is asked about, and of the text tables. No Spark."""
+"""Tests of the oracle itself, of the scenarios that it is asked about, and of the text tables. No Spark."""

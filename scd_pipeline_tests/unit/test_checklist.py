@@ -1,6 +1,6 @@
-"""Each item of the checklist: a dimension that passes all of them, and for each item a twin that fails only that item.
+"""Each item of the checklist: a dimension that passes all of them, and for each item a copy that fails only that item.
 
-A twin has three lines: the name of the item that fails, the change as `TEXT | old text | new text`, and the evidence.
+A copy has three lines: the name of the item that fails, the change as `TEXT | old text | new text`, and the evidence.
 DECLARATION and STATE are the texts of the dimension that passes.
 """
 
@@ -71,7 +71,7 @@ code_location:
   pools: {load_dim_limit: delta/dim_limit, maintain_dim_limit: delta/dim_limit}
   load_attempts: {load_dim_limit: 5}
 """
-TWINS = """
+BROKEN_COPIES = """
 # attributes_are_documented
 DECLARATION | , description: Amount from which cash is reported | <nothing>
 dim_limit.yaml:1: attributes: no description of amount; add `description`, which says what they mean
@@ -264,12 +264,12 @@ def code_location(values: dict[str, Any]) -> CodeLocation:
     return CodeLocation.from_json(CodeLocation(**{**values, "schedules": schedules}).to_json())
 
 
-def twins() -> list[Any]:
+def broken_copies() -> list[Any]:
     """The cases of the table: the item that fails, the texts, and the evidence."""
-    return [_twin(*block.split("\n")) for block in TWINS.strip().split("\n\n")]
+    return [_broken_copy(*block.split("\n")) for block in BROKEN_COPIES.strip().split("\n\n")]
 
 
-def _twin(name: str, change: str, *evidence: str) -> Any:
+def _broken_copy(name: str, change: str, *evidence: str) -> Any:
     title = name.removeprefix("# ")
     text, old, new = change.split(" | ")
     texts = {"DECLARATION": DECLARATION, "STATE": STATE}
@@ -295,13 +295,13 @@ def test_a_complete_dimension_passes_every_line() -> None:
     assert {item: evidence[item] for item in PASSED} == PASSED
 
 
-@pytest.mark.parametrize(("item", "declaration", "text", "evidence"), twins())
-def test_a_twin_fails_exactly_one_item(item: str, declaration: str, text: str, evidence: str) -> None:
+@pytest.mark.parametrize(("item", "declaration", "text", "evidence"), broken_copies())
+def test_a_broken_copy_fails_exactly_one_item(item: str, declaration: str, text: str, evidence: str) -> None:
     assert failing(evaluate(state(declaration, text))) == {item: evidence}
 
 
-def test_every_item_has_a_twin() -> None:
-    assert {case.values[0] for case in twins()} == set(ITEMS)
+def test_every_item_has_a_broken_copy() -> None:
+    assert {case.values[0] for case in broken_copies()} == set(ITEMS)
 
 
 def test_the_page_lists_every_item() -> None:

@@ -15,31 +15,31 @@ from hypothesis import strategies as st
 
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.oracle import Batch, Dim
-from scd_pipeline_tests.text_tables import assert_same_rows
-from scd_pipeline_tests.worlds import (
+from scd_pipeline_tests.scenarios import (
     CUSTOMER,
     SHAPES,
-    World,
+    Scenario,
+    drawn_scenarios,
     feature_report,
     features,
     physical_columns,
+    random_scenario,
     rendered,
     rows_as_records,
+    scenarios_of,
     shrunk,
     smaller,
-    world,
-    world_alone,
-    worlds,
-    worlds_of,
+    unscoped_scenario,
 )
+from scd_pipeline_tests.text_tables import assert_same_rows
 
 SEEDS = range(400)
-SCENARIOS = tuple(world(seed) for seed in SEEDS)
+SCENARIOS = tuple(random_scenario(seed) for seed in SEEDS)
 SAMPLE = SCENARIOS[::4]
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 
 
-def _shuffled(scenario: World, rng: random.Random) -> list[Batch]:
+def _shuffled(scenario: Scenario, rng: random.Random) -> list[Batch]:
     """The batches in another order, some twice, with shuffled rows unless their order decides (S5)."""
     batches = [
         batch
@@ -51,12 +51,12 @@ def _shuffled(scenario: World, rng: random.Random) -> list[Batch]:
     return rng.sample(batches, len(batches))
 
 
-def _rows(scenario: World) -> list[dict[str, Any]]:
+def _rows(scenario: Scenario) -> list[dict[str, Any]]:
     return o.oracle(scenario.dim, scenario.batches)
 
 
 @cache
-def _scenarios_with_rows() -> list[tuple[World, list[dict[str, Any]]]]:
+def _scenarios_with_rows() -> list[tuple[Scenario, list[dict[str, Any]]]]:
     """Some scenarios with their rows."""
     return [(scenario, _rows(scenario)) for scenario in SAMPLE]
 
@@ -79,15 +79,15 @@ def test_scenarios_are_small() -> None:
 
 
 def test_a_seed_gives_the_same_scenario() -> None:
-    assert repr([world(seed) for seed in range(12)]) == repr(list(SCENARIOS[:12]))
+    assert repr([random_scenario(seed) for seed in range(12)]) == repr(list(SCENARIOS[:12]))
 
 
 def test_features_can_be_chosen() -> None:
-    plain = [world(seed, ()) for seed in range(60)]
+    plain = [random_scenario(seed, ()) for seed in range(60)]
     assert not {"retry", "withdrawn", "higher revision", "bad value"} & set().union(*map(features, plain))
-    assert all("withdrawn" in features(world(seed, {"withdrawn"})) for seed in range(60))
+    assert all("withdrawn" in features(random_scenario(seed, {"withdrawn"})) for seed in range(60))
     with pytest.raises(AssertionError, match="no such switch"):
-        world(1, {"witdrawn"})
+        random_scenario(1, {"witdrawn"})
 
 
 def test_every_batch_is_delivered() -> None:
@@ -125,7 +125,7 @@ def test_batches_follow_their_channels() -> None:
 def test_a_shrunk_scenario_is_minimal() -> None:
     """It fails, and does not fail without any of its batches, entities or rows."""
 
-    def fails(scenario: World) -> bool:
+    def fails(scenario: Scenario) -> bool:
         return any(row.get("version") == 2 for row in _rows(scenario))
 
     small = shrunk(SCENARIOS[0], fails)
@@ -138,7 +138,7 @@ def test_a_shrunk_scenario_is_minimal() -> None:
 @every_shape
 def test_scenarios_that_share_a_load_are_independent(shape: Any) -> None:
     """The rows of many scenarios in one load are those of each scenario in its own load."""
-    scenarios = worlds_of(shape, range(12))
+    scenarios = scenarios_of(shape, range(12))
     names = Counter(
         key for scenario in scenarios for key in {(b.source, b.channel, b.delivery) for b in scenario.batches}
     )
@@ -150,25 +150,25 @@ def test_scenarios_that_share_a_load_are_independent(shape: Any) -> None:
 def test_the_number_of_a_scenario_changes_only_its_names() -> None:
     """It does not change the order of its deliveries, which depends on their names."""
     for seed in range(0, 120, 3):
-        low, high = world(seed, number=9), world(seed, number=2999)
+        low, high = random_scenario(seed, number=9), random_scenario(seed, number=2999)
         assert _name_order(low) == _name_order(high)
         assert_same_rows(_without_names(low), _without_names(high))
 
 
-def _name_order(scenario: World) -> list[int]:
+def _name_order(scenario: Scenario) -> list[int]:
     codes = [o.code(batch.delivery) for batch in scenario.batches]
     return sorted(range(len(codes)), key=codes.__getitem__)
 
 
-def _without_names(scenario: World) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k not in ("world", "load_run_id")} for row in _rows(scenario)]
+def _without_names(scenario: Scenario) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in ("scenario", "load_run_id")} for row in _rows(scenario)]
 
 
-def test_a_scenario_without_the_scope_world_has_the_same_rows() -> None:
+def test_a_scenario_with_full_snapshots_has_the_same_rows() -> None:
     for scenario, rows in _scenarios_with_rows():
-        unscoped = world_alone(scenario)
+        unscoped = unscoped_scenario(scenario)
         assert_same_rows(rows, _rows(unscoped))
-        assert not any("world" in batch.scope_columns for batch in unscoped.batches)
+        assert not any("scenario" in batch.scope_columns for batch in unscoped.batches)
 
 
 # ------------------------------------------------------------------------- deliveries
@@ -187,12 +187,12 @@ def test_columns_of_a_delivery() -> None:
     shape = CUSTOMER
     batch = Batch("crm", "feed", "1", 1, dt.datetime(2024, 1, 1), declared=("town", "score"), row_times=True)
     assert physical_columns(batch, shape.types) == {
-        **dict.fromkeys(("world", "id", "town", "score", "op", "updated_at"), "string"),
+        **dict.fromkeys(("scenario", "id", "town", "score", "op", "updated_at"), "string"),
         "seq": "bigint",
         "reason": "string",
     }
     assert list(physical_columns(replace(batch, channel="snapshot", row_times=False), shape.types)) == [
-        "world",
+        "scenario",
         "id",
         "town",
         "score",
@@ -230,8 +230,8 @@ def test_convergence(start: int) -> None:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(worlds(), st.randoms(use_true_random=False))
-def test_convergence_of_drawn_scenarios(scenario: World, rng: random.Random) -> None:
+@given(drawn_scenarios(), st.randoms(use_true_random=False))
+def test_convergence_of_drawn_scenarios(scenario: Scenario, rng: random.Random) -> None:
     """S14."""
     assert_same_rows(_rows(scenario), o.oracle(scenario.dim, _shuffled(scenario, rng)))
 

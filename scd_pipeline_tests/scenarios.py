@@ -1,11 +1,11 @@
-"""Worlds: small random scenarios of one dimension, with every kind of delivery that a pipeline gets.
+"""Small random scenarios of one dimension, with every kind of delivery that a pipeline gets.
 
-A world is a declaration (one of six shapes), four to eight batches and the order in which they arrive. The
-same generator runs on a seed (`world(7)`) and under Hypothesis (`worlds()`), where examples shrink.
+A scenario is a declaration (one of six shapes), four to eight batches and the order in which they arrive. The
+same generator runs on a seed (`random_scenario(7)`) and under Hypothesis (`drawn_scenarios()`), where examples shrink.
 
-Many worlds of one shape can share a load. The first key column is `world`, every snapshot is scoped by it,
-and the delivery names of two worlds differ: they contain the world's number such that their order
-inside a world stays (see `delivery_name`). `world_alone` returns a world with full snapshots.
+Many scenarios of one shape can share a load. The first key column is `scenario`, every snapshot is scoped by it,
+and the delivery names of two scenarios differ: they contain the number of the scenario in such a way that their
+order within a scenario stays (see `delivery_name`). `unscoped_scenario` returns a scenario with full snapshots.
 
 The engine's side builds a frame from `rows_as_records` and `physical_columns`. Rendering, by declared type:
 
@@ -44,12 +44,12 @@ from hypothesis import strategies as st
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.oracle import BAD, Attr, Batch, Dim, Key, Row, Src
 
-SCOPED_BY_WORLD = ("world",)
-SCOPED_BY_REGION = ("world", "region")
+SCOPED_BY_SCENARIO = ("scenario",)
+SCOPED_BY_REGION = ("scenario", "region")
 REGIONS = ("north", "south")
 DAY = dt.timedelta(days=1)
 START = dt.datetime(2024, 1, 1)
-MOST_WORLDS = 3000
+MAX_SCENARIOS = 3000
 
 
 # -------------------------------------------------------------------------- shapes
@@ -75,7 +75,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Shape:
-    """A declaration that worlds share: the first one, and the final one after its changes (S20).
+    """A declaration that scenarios share: the first one, and the final one after its changes (S20).
 
     `optional`: the attributes that a delivery may lack. A partial feed may lack any.
     """
@@ -116,7 +116,7 @@ def _shape(
 
 CUSTOMER = _shape(
     "customer",
-    {"world": "bigint", "id": "string"},
+    {"scenario": "bigint", "id": "string"},
     (Src("crm", True),),
     (
         _attr("birth_date", 0, "date", "crm"),
@@ -126,14 +126,14 @@ CUSTOMER = _shape(
         _attr("manager", 3, "string", "crm"),
         _attr("tier", 6, "string", "crm", previous=True),
     ),
-    (Channel("crm", "snapshot", scope=SCOPED_BY_WORLD), Channel("crm", "feed", row_times=True)),
+    (Channel("crm", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("crm", "feed", row_times=True)),
     added={"manager"},
     optional={"email", "score"},
 )
 
 STORE = _shape(
     "store",
-    {"world": "bigint", "region": "string", "id": "int"},
+    {"scenario": "bigint", "region": "string", "id": "int"},
     (Src("crm", True), Src("erp", False, feed_updates="partial", feed_nulls="not_provided", feed_ties="last_row")),
     (
         _attr("name", 1, "string", "crm", untracked="latest_in_version"),
@@ -149,7 +149,7 @@ STORE = _shape(
 
 PLAYER = _shape(
     "player",
-    {"world": "bigint", "id": "string"},
+    {"scenario": "bigint", "id": "string"},
     (
         Src("loyalty", True),
         Src("hotel", False, feed_updates="partial", feed_ties="first_row", snapshot_ties="first_row"),
@@ -165,16 +165,16 @@ PLAYER = _shape(
     ),
     (
         Channel("loyalty", "feed", row_times=True),
-        Channel("hotel", "snapshot", row_times=True, scope=SCOPED_BY_WORLD),
+        Channel("hotel", "snapshot", row_times=True, scope=SCOPED_BY_SCENARIO),
         Channel("hotel", "feed", row_times=True),
-        Channel("compliance", "snapshot", scope=SCOPED_BY_WORLD),
+        Channel("compliance", "snapshot", scope=SCOPED_BY_SCENARIO),
     ),
     begin=(dt.datetime(2023, 1, 1), START + DAY),
 )
 
 COUNTRY = _shape(
     "country",
-    {"world": "bigint", "id": "string"},
+    {"scenario": "bigint", "id": "string"},
     (Src("iso", True),),
     (
         _attr("name", 1, "string", "iso"),
@@ -182,14 +182,14 @@ COUNTRY = _shape(
         _attr("capital", 3, "string", "iso", former_names=("seat",)),
         _attr("region", 1, "string", "iso"),
     ),
-    (Channel("iso", "snapshot", scope=SCOPED_BY_WORLD), Channel("iso", "feed", row_times=True)),
+    (Channel("iso", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("iso", "feed", row_times=True)),
     added={"region"},
     deleted_at=True,
 )
 
 PARTNER = _shape(
     "partner",
-    {"world": "bigint", "id": "int"},
+    {"scenario": "bigint", "id": "int"},
     (Src("sap", True), Src("desk", False, feed_updates="partial", feed_ties="delete_wins")),
     (
         _attr("name", 1, "string", "sap"),
@@ -197,13 +197,13 @@ PARTNER = _shape(
         _attr("contact", 3, "string", "desk"),
         _attr("rank", 1, "int", "desk"),
     ),
-    (Channel("sap", "snapshot", row_times=True, scope=SCOPED_BY_WORLD), Channel("desk", "feed")),
+    (Channel("sap", "snapshot", row_times=True, scope=SCOPED_BY_SCENARIO), Channel("desk", "feed")),
     deleted_rows="remove",
 )
 
 MACHINE = _shape(
     "machine",
-    {"world": "bigint", "region": "string", "id": "int"},
+    {"scenario": "bigint", "region": "string", "id": "int"},
     (
         Src(
             "floor",
@@ -236,7 +236,7 @@ SHAPES = (CUSTOMER, STORE, PLAYER, COUNTRY, PARTNER, MACHINE)
 
 
 def with_deleted_versions(shape: Shape) -> Shape:
-    """The shape with deletes that open versions (S18); its worlds are the same."""
+    """The shape with deletes that open versions (S18); its scenarios are the same."""
     first, final = (replace(dim, deleted_rows="new_version") for dim in (shape.first, shape.final))
     return replace(shape, name=f"{shape.name}_deleted", first=first, final=final)
 
@@ -258,11 +258,11 @@ POOLS: dict[str, tuple[Any, ...]] = {
 CASTS = frozenset({"int", "boolean", "date", "timestamp", "decimal(10,2)"})
 
 
-# -------------------------------------------------------------------------- worlds
+# -------------------------------------------------------------------------- scenarios
 
 
 @dataclass(frozen=True)
-class World:
+class Scenario:
     """A scenario of one dimension.
 
     `batches` are ordered by position. `phases` are their indexes in the order of delivery, including retries:
@@ -295,11 +295,11 @@ class World:
         return self.first + self.second
 
 
-def world_alone(world: World) -> World:
-    """The same world for a load of its own: snapshots scoped by `world` become full, those by region stay scoped."""
-    channels = tuple(replace(c, scope=tuple(s for s in c.scope if s != "world")) for c in world.shape.channels)
-    batches = tuple(_unscoped(batch) for batch in world.batches)
-    return replace(world, shape=replace(world.shape, channels=channels), batches=batches)
+def unscoped_scenario(scenario: Scenario) -> Scenario:
+    """Return the scenario for a load of its own: snapshots are full unless they are scoped by region."""
+    channels = tuple(replace(c, scope=tuple(s for s in c.scope if s != "scenario")) for c in scenario.shape.channels)
+    batches = tuple(_unscoped(batch) for batch in scenario.batches)
+    return replace(scenario, shape=replace(scenario.shape, channels=channels), batches=batches)
 
 
 def _unscoped(batch: Batch) -> Batch:
@@ -388,13 +388,13 @@ LATER_SWITCHES: dict[str, float] = {
 
 
 def drawn_switches(rng: random.Random, seed: int) -> frozenset[str]:
-    """Draw each switch by its share; a later one by its own seed, so that worlds without it stay the same."""
+    """Draw each switch by its share; a later one by its own seed, so that scenarios without it stay the same."""
     later = {name for name, share in LATER_SWITCHES.items() if random.Random(f"{name} {seed}").random() < share}
     return frozenset(later.union(name for name, share in SWITCHES.items() if rng.random() < share))
 
 
 class Draft:
-    """A world under construction: what its batches are drawn from."""
+    """A scenario under construction: what its batches are drawn from."""
 
     def __init__(self, rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> None:
         self.rng, self.shape, self.number, self.switches = rng, shape, number, switches
@@ -422,7 +422,7 @@ class Draft:
             return [(self.number, REGIONS[i % 2], i // 2 + i % 2) for i in ids]
         if self.shape.types.key["id"] == "string":
             return [(self.number, f"k{i}") for i in ids]
-        # So that (2, 13) of a world and (21, 3) of another have the same digits.
+        # So that (2, 13) of a scenario and (21, 3) of another have the same digits.
         return [(self.number, i if (i + self.number) % 2 == 0 else 10 + i) for i in ids]
 
     def value(self, kind: str) -> Any:
@@ -456,10 +456,10 @@ def _guards(shape: Shape, channel: Channel) -> bool:
 
 
 def delivery_name(kind: str, slot: int, number: int) -> str:
-    """The name of a delivery: ordered by slot inside a world, and unique among the worlds of the shape."""
+    """The name of a delivery: ordered by slot inside a scenario, and unique among those of the shape."""
     match kind:
         case "date":
-            return str(dt.date(1900, 1, 1) + (slot * MOST_WORLDS + number) * DAY)
+            return str(dt.date(1900, 1, 1) + (slot * MAX_SCENARIOS + number) * DAY)
         case "integer":
             return str((slot + 5) * 10_000 + number)
     return f"{WORDS[slot]}-w{number}"
@@ -492,7 +492,7 @@ def draft_batch(draft: Draft, index: int, channel: Channel) -> Batch:
         scope_columns=channel.scope,
         reason="audit" if draft.on("reasons") and rng.random() < 0.4 else None,
         declared=tuple(columns.values()),
-        world=draft.number,
+        scenario=draft.number,
     )
     draft.phase[batch.id] = phase
     with_rows = _with_snapshot_rows if channel.kind == "snapshot" else _with_feed_rows
@@ -533,7 +533,7 @@ def _part(batch: Batch, key: Key) -> Key:
 
 def _drawn_scope(draft: Draft, batch: Batch) -> tuple[Key, ...] | None:
     """All regions, one of them, or (None) those in the batch's rows."""
-    if batch.scope_columns == SCOPED_BY_WORLD:
+    if batch.scope_columns == SCOPED_BY_SCENARIO:
         return ((draft.number,),)
     scopes = (REGIONS, REGIONS, REGIONS[:1], REGIONS[1:], None)
     regions = draft.rng.choice(scopes[:2] if draft.guarded else scopes)
@@ -842,13 +842,13 @@ def reject_one(draft: Draft, batches: list[Batch]) -> list[Batch]:
 # ------------------------------------------------------------------------ building
 
 
-def build(rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> World:
-    """Build a world of a shape, with the variations that the switches allow."""
+def build(rng: random.Random, shape: Shape, number: int, switches: Collection[str]) -> Scenario:
+    """Build a scenario of a shape, with the variations that the switches allow."""
     draft = Draft(rng, shape, number, switches)
     batches = [draft_batch(draft, i, channel) for i, channel in enumerate(drawn_channels(draft))]
     batches = _with_guard_twists(draft, batches) if draft.guarded else _with_twists(draft, batches)
     batches.sort(key=lambda batch: batch.position)
-    return World(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
+    return Scenario(number, shape, tuple(batches), _phases(draft, batches), draft.guarded)
 
 
 def drawn_channels(draft: Draft) -> list[Channel]:
@@ -909,13 +909,15 @@ def _phase(draft: Draft, batches: list[Batch], phase: int) -> tuple[int, ...]:
     return tuple(draft.rng.sample(own + retries, len(own + retries)))
 
 
-def world(seed: int, features: Collection[str] | None = None, *, shape: Shape | None = None, number: int = 0) -> World:
-    """The world of a seed: the same for the same arguments.
+def random_scenario(
+    seed: int, features: Collection[str] | None = None, *, shape: Shape | None = None, number: int = 0
+) -> Scenario:
+    """The scenario of a seed: the same for the same arguments.
 
     features: the only switches that are on; by default drawn by their shares.
-    shape: by default the six in turn. number: below 3000, different for each world that shares a load.
+    shape: by default the six in turn. number: below 3000, different for each scenario that shares a load.
     """
-    assert 0 <= number < MOST_WORLDS, f"world number {number}: expected 0 to {MOST_WORLDS - 1}"
+    assert 0 <= number < MAX_SCENARIOS, f"scenario number {number}: expected 0 to {MAX_SCENARIOS - 1}"
     unknown = set(features or ()) - {*SWITCHES, *LATER_SWITCHES}
     assert not unknown, f"no such switch: {unknown}"
     rng = random.Random(seed)
@@ -923,16 +925,16 @@ def world(seed: int, features: Collection[str] | None = None, *, shape: Shape | 
     return build(rng, shape or SHAPES[seed % len(SHAPES)], number, switches)
 
 
-def worlds_of(shape: Shape, seeds: Iterable[int], features: Collection[str] | None = None) -> list[World]:
-    """Worlds of one shape that can share a load, numbered from 1."""
-    return [world(seed, features, shape=shape, number=i) for i, seed in enumerate(seeds, 1)]
+def scenarios_of(shape: Shape, seeds: Iterable[int], features: Collection[str] | None = None) -> list[Scenario]:
+    """Scenarios of one shape that can share a load, numbered from 1."""
+    return [random_scenario(seed, features, shape=shape, number=i) for i, seed in enumerate(seeds, 1)]
 
 
 @st.composite
-def worlds(
+def drawn_scenarios(
     draw: st.DrawFn, shape: Shape | None = None, features: Collection[str] | None = None, number: int = 0
-) -> World:
-    """Worlds for Hypothesis; switches and draws shrink towards fewer and smaller ones."""
+) -> Scenario:
+    """Scenarios for Hypothesis; switches and draws shrink towards fewer and smaller ones."""
     chosen = draw(st.sampled_from(SHAPES)) if shape is None else shape
     drawn = (
         st.frozensets(st.sampled_from(sorted({*SWITCHES, *LATER_SWITCHES}))) if features is None else st.just(features)
@@ -940,8 +942,8 @@ def worlds(
     return build(draw(st.randoms(use_true_random=False)), chosen, number, draw(drawn))
 
 
-def smaller(scenario: World) -> Iterator[World]:
-    """The world without one batch, without one entity, or without one row."""
+def smaller(scenario: Scenario) -> Iterator[Scenario]:
+    """The scenario without one batch, without one entity, or without one row."""
     for i in range(len(scenario.batches)):
         yield _without_batch(scenario, i)
     for key in dict.fromkeys(row.key for batch in scenario.batches for row in batch.rows):
@@ -953,19 +955,19 @@ def smaller(scenario: World) -> Iterator[World]:
             )
 
 
-def _without_batch(scenario: World, index: int) -> World:
+def _without_batch(scenario: Scenario, index: int) -> Scenario:
     first, second = (tuple(i - (i > index) for i in phase if i != index) for phase in scenario.phases)
     batches = scenario.batches[:index] + scenario.batches[index + 1 :]
     return replace(scenario, batches=batches, phases=(first, second))
 
 
-def _with_rows(scenario: World, stays: Callable[[Batch, Row], bool]) -> World:
+def _with_rows(scenario: Scenario, stays: Callable[[Batch, Row], bool]) -> Scenario:
     batches = tuple(replace(b, rows=tuple(row for row in b.rows if stays(b, row))) for b in scenario.batches)
     return replace(scenario, batches=batches)
 
 
-def shrunk(scenario: World, fails: Callable[[World], bool]) -> World:
-    """A smallest world that still fails: without any batch, entity or row it would not."""
+def shrunk(scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:
+    """A smallest scenario that still fails: without any batch, entity or row it would not."""
     while (less := next((other for other in smaller(scenario) if fails(other)), None)) is not None:
         scenario = less
     return scenario
@@ -976,17 +978,17 @@ def shrunk(scenario: World, fails: Callable[[World], bool]) -> World:
 
 @dataclass(frozen=True)
 class Seen:
-    """A world with its results on the oracle."""
+    """A scenario with its results on the oracle."""
 
-    world: World
+    scenario: Scenario
 
     @property
     def dim(self) -> Dim:
-        return self.world.dim
+        return self.scenario.dim
 
     @cached_property
     def accepted_and_rejected(self) -> tuple[list[Batch], dict[str, str]]:
-        return o.accepted(self.dim, self.world.batches)
+        return o.accepted(self.dim, self.scenario.batches)
 
     @property
     def batches_in_effect(self) -> list[Batch]:
@@ -1019,23 +1021,23 @@ class Seen:
     @property
     def revision_pairs(self) -> list[tuple[Batch, Batch]]:
         """Pairs of a lower and a higher revision of one delivery."""
-        pairs = itertools.permutations(self.world.batches, 2)
+        pairs = itertools.permutations(self.scenario.batches, 2)
         return [(a, b) for a, b in pairs if a.run_id == b.run_id and a.revision < b.revision]
 
     def values(self, kind: str) -> list[Any]:
         """The values of a declared type that the batches in effect deliver."""
-        names = {name for name, declared in self.world.shape.types.attributes.items() if declared == kind}
+        names = {name for name, declared in self.scenario.shape.types.attributes.items() if declared == kind}
         rows = [row for batch in self.batches_in_effect for row in batch.rows]
         return [value for row in rows for name, value in row.values.items() if name in names]
 
     def arrives_later(self, first: Batch, second: Batch) -> bool:
-        order = [batch.id for batch in self.world.delivered]
+        order = [batch.id for batch in self.scenario.delivered]
         return order.index(first.id) > order.index(second.id)
 
 
 @dataclass(frozen=True)
 class Look:
-    """A batch in effect, and its world."""
+    """A batch in effect, and its scenario."""
 
     seen: Seen
     batch: Batch
@@ -1073,8 +1075,8 @@ class Look:
     @property
     def lacks_column(self) -> bool:
         """Whether it lacks a column of the declaration at that time."""
-        final = self.batch.id in {batch.id for batch in self.seen.world.second}
-        dim = self.seen.dim if final else self.seen.world.shape.first
+        final = self.batch.id in {batch.id for batch in self.seen.scenario.second}
+        dim = self.seen.dim if final else self.seen.scenario.shape.first
         return any(a.source == self.batch.source and a.name not in (self.batch.declared or ()) for a in dim.attrs)
 
     @property
@@ -1112,7 +1114,7 @@ class Look:
     @property
     def is_just_accepted_by_guard(self) -> bool:
         """Whether it omits a quarter of 24 entities."""
-        return self.seen.world.one_load and self.snapshot and len(self.batch.rows) == 18
+        return self.seen.scenario.one_load and self.snapshot and len(self.batch.rows) == 18
 
     def delivers(self, names: Iterable[str]) -> bool:
         return any(name in (self.batch.declared or ()) for name in names)
@@ -1216,7 +1218,7 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "text as delivery": lambda x: o.code(x.batch.delivery)[0] == "t",
 }
 
-WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
+SCENARIO_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "one source": lambda seen: len(seen.dim.sources) == 1,
     "two sources": lambda seen: len(seen.dim.sources) == 2,
     "three sources": lambda seen: len(seen.dim.sources) == 3,
@@ -1229,7 +1231,7 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "rejected by the guard": lambda seen: o.RETIRE_GUARD in seen.accepted_and_rejected[1].values(),
     "current as the higher revision is rejected": lambda seen: bool(
         {b.run_id for b in seen.batches_in_effect}
-        & {b.run_id for b in seen.world.batches if b.id in seen.accepted_and_rejected[1]}
+        & {b.run_id for b in seen.scenario.batches if b.id in seen.accepted_and_rejected[1]}
     ),
     "higher revision": lambda seen: any(o.content(low) != o.content(high) for low, high in seen.revision_pairs),
     "lower revision arrives later": lambda seen: any(seen.arrives_later(*pair) for pair in seen.revision_pairs),
@@ -1238,8 +1240,8 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "delivered after a withdrawal": lambda seen: any(
         low.withdrawn and not high.withdrawn for low, high in seen.revision_pairs
     ),
-    "retry": lambda seen: len(seen.world.delivered) > len(seen.world.batches),
-    "late": lambda seen: any(list(phase) != sorted(phase) for phase in seen.world.phases),
+    "retry": lambda seen: len(seen.scenario.delivered) > len(seen.scenario.batches),
+    "late": lambda seen: any(list(phase) != sorted(phase) for phase in seen.scenario.phases),
     "bad value": lambda seen: "does not cast" in seen.faults,
     "unreadable key": lambda seen: o.UNREADABLE_KEY in seen.faults,
     "outside scope": lambda seen: o.OUTSIDE_SCOPE in seen.faults,
@@ -1250,7 +1252,7 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "return after a delete": lambda seen: any(_returns(history) for history in seen.histories),
     "presence returns an entity": _presence_returns_entity,
     "provided while deleted": _provided_while_deleted,
-    "added column": lambda seen: seen.world.shape.redeclared and bool(seen.world.first and seen.world.second),
+    "added column": lambda seen: seen.scenario.shape.redeclared and bool(seen.scenario.first and seen.scenario.second),
     "own reason": lambda seen: any(row["change_reason"] != "source_load" for row in seen.rows),
     "fixed beginning": _begins_earlier,
     "no windows": lambda seen: not seen.dim.has_windows,
@@ -1263,19 +1265,19 @@ WORLD_FEATURES: dict[str, Callable[[Seen], bool]] = {
     "empty text": lambda seen: "" in seen.values("string"),
 }
 
-FEATURES = (*WORLD_FEATURES, *BATCH_FEATURES)
+FEATURES = (*SCENARIO_FEATURES, *BATCH_FEATURES)
 
 
-def features(world: World) -> set[str]:
-    """The names of FEATURES that occur in a world, in its batches in effect or in their results."""
-    seen = Seen(world)
+def features(scenario: Scenario) -> set[str]:
+    """The names of FEATURES that occur in a scenario, in its batches in effect or in their results."""
+    seen = Seen(scenario)
     looks = [Look(seen, batch) for batch in seen.batches_in_effect]
-    names = {name for name, occurs in WORLD_FEATURES.items() if occurs(seen)}
+    names = {name for name, occurs in SCENARIO_FEATURES.items() if occurs(seen)}
     return names | {name for name, occurs in BATCH_FEATURES.items() if any(map(occurs, looks))}
 
 
-def feature_report(scenarios: Iterable[World]) -> dict[str, float]:
-    """The share of the worlds in which each feature occurs, rarest first."""
-    occurring = [features(world) for world in scenarios]
+def feature_report(scenarios: Iterable[Scenario]) -> dict[str, float]:
+    """The share of the scenarios in which each feature occurs, rarest first."""
+    occurring = [features(scenario) for scenario in scenarios]
     shares = {name: sum(name in names for names in occurring) / max(1, len(occurring)) for name in FEATURES}
     return dict(sorted(shares.items(), key=lambda item: item[1]))

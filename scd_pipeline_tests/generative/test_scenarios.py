@@ -1,6 +1,6 @@
-"""The engine agrees with the oracle on worlds in order of delivery, with duplicates, and in one pass (S14).
+"""The engine agrees with the oracle on scenarios in order of delivery, with duplicates, and in one pass (S14).
 
-The worlds of one shape share their loads; each world has its own keys. `soak.py` compares many more.
+The scenarios of one shape share their loads; each scenario has its own keys. `soak.py` compares many more.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Literal
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline_tests import worlds as w
+from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.comparison import differences, expected
 from scd_pipeline_tests.generative.journal import ROOT, code
 from scd_pipeline_tests.generative.scenario_warehouse import DOUBLE, ORDER, PASS, ScenarioWarehouse, Site, Way
 
 QUICK = 10
-AT_ONCE = (w.CUSTOMER, w.PLAYER, w.PARTNER)
-LATER = [pytest.param(shape, marks=pytest.mark.slow) for shape in w.SHAPES if shape not in AT_ONCE]
+AT_ONCE = (s.CUSTOMER, s.PLAYER, s.PARTNER)
+LATER = [pytest.param(shape, marks=pytest.mark.slow) for shape in s.SHAPES if shape not in AT_ONCE]
 DELETED = [
-    pytest.param(shape, marks=() if shape.name == "player_deleted" else pytest.mark.slow) for shape in w.DELETED_SHAPES
+    pytest.param(shape, marks=() if shape.name == "player_deleted" else pytest.mark.slow) for shape in s.DELETED_SHAPES
 ]
 SEED = 20_000
 
@@ -30,44 +30,44 @@ def site(spark: SparkSession, tmp_path: Path) -> Site:
     return Site(spark, tmp_path / "site")
 
 
-def _differences(site: Site, shape: w.Shape, way: Way) -> dict[int, str]:
-    worlds = w.worlds_of(shape, range(SEED, SEED + QUICK))
-    with site.open(worlds) as opened:
+def _differences(site: Site, shape: s.Shape, way: Way) -> dict[int, str]:
+    scenarios = s.scenarios_of(shape, range(SEED, SEED + QUICK))
+    with site.open(scenarios) as opened:
         opened.load(way)
-        return differences(opened, expected(worlds))
+        return differences(opened, expected(scenarios))
 
 
 @pytest.mark.parametrize("shape", [*AT_ONCE, *LATER, *DELETED], ids=lambda shape: shape.name)
-def test_one_pass_agrees_with_the_oracle(site: Site, shape: w.Shape) -> None:
+def test_one_pass_agrees_with_the_oracle(site: Site, shape: s.Shape) -> None:
     assert not _differences(site, shape, PASS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [ORDER, DOUBLE], ids=lambda way: way.name)
-@pytest.mark.parametrize("shape", [*w.SHAPES, *w.DELETED_SHAPES], ids=lambda shape: shape.name)
-def test_any_order_agrees_with_the_oracle(site: Site, shape: w.Shape, way: Way) -> None:
+@pytest.mark.parametrize("shape", [*s.SHAPES, *s.DELETED_SHAPES], ids=lambda shape: shape.name)
+def test_any_order_agrees_with_the_oracle(site: Site, shape: s.Shape, way: Way) -> None:
     assert not _differences(site, shape, way)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", ["all", "changing"])
 @pytest.mark.parametrize("way", [PASS, ORDER], ids=lambda way: way.name)
-@pytest.mark.parametrize("shape", w.SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", s.SHAPES, ids=lambda shape: shape.name)
 def test_two_tables_agree_with_the_oracle(
-    site: Site, shape: w.Shape, way: Way, columns: Literal["all", "changing"]
+    site: Site, shape: s.Shape, way: Way, columns: Literal["all", "changing"]
 ) -> None:
     """S11: the current versions in one table and the closed ones in another are the rows of one table."""
-    worlds = w.worlds_of(shape, range(SEED, SEED + QUICK))
-    with site.open(worlds, history_columns=columns) as opened:
+    scenarios = s.scenarios_of(shape, range(SEED, SEED + QUICK))
+    with site.open(scenarios, history_columns=columns) as opened:
         opened.load(way)
-        assert not differences(opened, expected(worlds))
+        assert not differences(opened, expected(scenarios))
 
 
 @pytest.mark.slow
 def test_loading_everything_again_changes_nothing(site: Site) -> None:
     """S13, S15: neither table gets a new version."""
-    worlds = [world for world in w.worlds_of(w.PLAYER, range(SEED, SEED + QUICK)) if not world.one_load]
-    with site.open(worlds) as opened:
+    scenarios = [scenario for scenario in s.scenarios_of(s.PLAYER, range(SEED, SEED + QUICK)) if not scenario.one_load]
+    with site.open(scenarios) as opened:
         opened.load(PASS)
         before = _commits(opened)
         opened.repeat_all()
