@@ -27,7 +27,7 @@ from scd_pipeline.deliveries.result import OUTCOMES, BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
-from scd_pipeline.load.audit import AuditResult, versions
+from scd_pipeline.load.audit import AuditResult, TransitionCounts
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.summary import summary_columns
 
@@ -71,9 +71,9 @@ def delivery_counts(
     log = {**outcome, **_batch_counts([batch], entities)}
     if audit is None:
         return {LOG_SUFFIX: log, "": {**outcome, **_batch_counts([batch], entities)}}
-    transitions = audit.change_counts(batch)
-    table = {**outcome, **_transition_effect(transitions)}
-    return {LOG_SUFFIX: log, "": table, AUDIT_SUFFIX: _transition_counts(transitions)}
+    counts = audit.delivery_counts(batch)
+    table = {**outcome, **_table_effect(counts)}
+    return {LOG_SUFFIX: log, "": table, AUDIT_SUFFIX: _transition_counts(counts)}
 
 
 def log_counts(result: LoadResult, *, entities: str = "entities") -> dict[str, Any]:
@@ -91,12 +91,12 @@ def table_counts(result: LoadResult, audit: AuditResult | None = None) -> dict[s
     """
     counts: dict[str, Any] = {name: result.rows.get(action, 0) for action, name in _ROW_ACTIONS.items()}
     counts |= {f"unknown_members_{role}": count for role, count in result.unknown_members.items()}
-    return {**counts, **(_transition_effect(audit.rows) if audit else {}), "seconds": round(result.seconds, 1)}
+    return {**counts, **(_table_effect(audit.counts) if audit else {}), "seconds": round(result.seconds, 1)}
 
 
 def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
     """Return the transitions that a load recorded, by change type, and the seconds of the whole load."""
-    return {**_transition_counts(result.rows), "seconds": round(seconds, 1)}
+    return {**_transition_counts(result.counts), "seconds": round(seconds, 1)}
 
 
 def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
@@ -114,18 +114,19 @@ def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[s
     }
 
 
-def _transition_counts(counts: Counter[str]) -> dict[str, int]:
-    return {"transitions": sum(counts.values()), **{f"transitions_{t.lower()}": counts[t] for t in CHANGE_TYPES}}
+def _transition_counts(counts: TransitionCounts) -> dict[str, int]:
+    transitions = counts.transitions
+    return {"transitions": transitions.total(), **{f"transitions_{t.lower()}": transitions[t] for t in CHANGE_TYPES}}
 
 
-def _transition_effect(transitions: Counter[str]) -> dict[str, int]:
+def _table_effect(counts: TransitionCounts) -> dict[str, int]:
     """Return the effect of transitions on the table.
 
     The audit is used because a batch counts its effect on its own source alone, which differs if there are several.
     """
-    opened, closed = versions(transitions)
-    overwrites, refusals = transitions[OVERWRITTEN], transitions[REFUSED]
-    return {"versions_opened": opened, "versions_closed": closed, "overwrites": overwrites, "refusals": refusals}
+    overwrites, refusals = counts.transitions[OVERWRITTEN], counts.transitions[REFUSED]
+    versions = dict(zip(_VERSION_COUNTS, (counts.opened, counts.closed), strict=True))
+    return {**versions, "overwrites": overwrites, "refusals": refusals}
 
 
 def _batch_counts(batches: Sequence[BatchResult], entities: str) -> dict[str, int]:
@@ -188,7 +189,10 @@ def _delivery_labels(batches: Sequence[BatchResult]) -> list[str]:
 
 
 def _version_counts(batch: BatchResult, audit: AuditResult | None) -> tuple[int, int]:
-    return versions(audit.change_counts(batch)) if audit else (batch.versions_opened, batch.versions_closed)
+    if audit is None:
+        return batch.versions_opened, batch.versions_closed
+    counts = audit.delivery_counts(batch)
+    return counts.opened, counts.closed
 
 
 def _example_record(row: Mapping[str, str | None], dimension: Dimension) -> dg.TableRecord:

@@ -7,7 +7,7 @@ the audit as known at a time shows the rows that readers could see then. The nex
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -75,35 +75,51 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class TransitionCounts:
+    """Audit rows by change type, and the versions that they opened and closed.
+
+    Attributes:
+        transitions: The number of audit rows by change type.
+        opened: The number of versions of the dimension that they opened.
+        closed: The number of versions that they closed.
+    """
+
+    transitions: Counter[str] = field(default_factory=Counter)
+    opened: int = 0
+    closed: int = 0
+
+    def __add__(self, other: TransitionCounts) -> TransitionCounts:
+        """Return the counts of both."""
+        return TransitionCounts(
+            self.transitions + other.transitions, self.opened + other.opened, self.closed + other.closed
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """The effect of a recording.
 
     Attributes:
         dimension: The name of the dimension.
-        changes_by_delivery: The number of audit rows by change type, by delivery (`source/channel/delivery`).
+        counts_by_delivery: The changes by delivery (`source/channel/delivery`).
         table_version: The newest version of the audit.
         versions_by_attribute: The number of versions that new values of an attribute opened, by delivery; no deliveries
             if no entity existed before the load.
     """
 
     dimension: str
-    changes_by_delivery: dict[str, Counter[str]]
+    counts_by_delivery: Mapping[str, TransitionCounts]
     table_version: int
     versions_by_attribute: Mapping[str, Counter[str]] = field(default_factory=dict)
 
     @property
-    def rows(self) -> Counter[str]:
-        """The number of audit rows by change type."""
-        return sum(self.changes_by_delivery.values(), Counter())
+    def counts(self) -> TransitionCounts:
+        """The changes of all deliveries."""
+        return sum(self.counts_by_delivery.values(), TransitionCounts())
 
-    def change_counts(self, batch: BatchResult) -> Counter[str]:
-        """Return the number of audit rows of a delivery, by change type."""
-        return self.changes_by_delivery.get("/".join(batch.delivery_key), Counter())
-
-
-def versions(changes: Counter[str]) -> tuple[int, int]:
-    """Return how many versions of the dimension these changes, counted by change type, opened and closed."""
-    return changes[INSERT] + changes[UPDATE], changes[UPDATE] + changes[LOGICAL_DELETE]
+    def delivery_counts(self, batch: BatchResult) -> TransitionCounts:
+        """Return the changes of a delivery."""
+        return self.counts_by_delivery.get("/".join(batch.delivery_key), TransitionCounts())
 
 
 def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCommit], applied: int) -> list[Step]:
@@ -226,22 +242,21 @@ def record_from(
     audit, keys = open_audit(warehouse, dimension, last), open_keys(warehouse, dimension, recorded.keys)
     # A table that was created just now has no row to read at its first version.
     last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
-    changes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_delivery: defaultdict[str, TransitionCounts] = defaultdict(TransitionCounts)
     opened_versions: defaultdict[str, Counter[str]] = defaultdict(Counter)
     by_attribute = loaded is not None and any(loaded.existing_entities.values())
     for step, records in steps:
         rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
         if rows is None:
             rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, records)
-        counts: Counter[str] = Counter()
-        for delivery, change_type, attribute, count in _counted(rows, by_attribute=by_attribute).collect():
+        opened = 0
+        for delivery, attribute, counts in _counted(rows, dimension, by_attribute=by_attribute):
             if attribute is not None:
-                opened_versions[delivery][attribute] += count
+                opened_versions[delivery][attribute] += counts.opened
                 continue
-            changes[delivery][change_type] += count
-            counts[change_type] += count
+            by_delivery[delivery] += counts
+            opened += counts.opened
         # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
-        opened = sum(counts[change_type] for change_type in opening_change_types(dimension))
         if opened:
             new, count = records.new_keys, records.new_key_count
             if new is None:
@@ -255,26 +270,35 @@ def record_from(
             **table_mark(last_keys),
         }
         last = audit.append(_at_step(rows, dimension, step), last.next(high_water_marks=marks, run_id=run_id))
-    result = AuditResult(dimension.name, dict(changes), last.newest, dict(opened_versions))
-    progress(f"{audit.name}: appended {counted(sum(result.rows.values()), 'row')}")
+    result = AuditResult(dimension.name, dict(by_delivery), last.newest, dict(opened_versions))
+    progress(f"{audit.name}: appended {counted(result.counts.transitions.total(), 'row')}")
     return result
 
 
-def _counted(rows: DataFrame, *, by_attribute: bool) -> DataFrame:
-    """Count audit rows by delivery and change type: `source_batch_id`, `change_type`, `attribute` and `count`.
+def _counted(
+    rows: DataFrame, dimension: Dimension, *, by_attribute: bool
+) -> Iterator[tuple[str, str | None, TransitionCounts]]:
+    """Count audit rows, and yield delivery, attribute and counts.
 
     Args:
         rows: The rows.
-        by_attribute: Whether versions that follow others are also counted by the attributes whose values differ, each
-            in a row of its own. In all other rows `attribute` is NULL.
+        dimension: The declaration.
+        by_attribute: Whether versions that follow others are also counted by the attributes whose values differ. In all
+            other counts the attribute is None.
     """
+    old_key, _ = key_columns(dimension)
     attribute = F.lit(None).cast("string")
     if by_attribute:
         counted_as = F.array(attribute)
         with_attributes = F.concat(counted_as, F.col(CHANGED_COLUMNS))
         attribute = F.explode(F.when(F.col(CHANGE_TYPE) == UPDATE, with_attributes).otherwise(counted_as))
-    counted_rows = rows.select(SOURCE_BATCH, CHANGE_TYPE, attribute.alias("attribute"))
-    return counted_rows.groupBy(SOURCE_BATCH, CHANGE_TYPE, "attribute").count()
+    has_version_before = col(old_key).isNotNull().alias("has_version_before")
+    counted_rows = rows.select(SOURCE_BATCH, attribute.alias("attribute"), CHANGE_TYPE, has_version_before)
+    groups = counted_rows.groupBy(*counted_rows.columns).count()
+    for delivery, name, change_type, follows_version, count in groups.collect():
+        opened = count if change_type in opening_change_types(dimension) else 0
+        closed = count if follows_version and change_type in (INSERT, UPDATE, LOGICAL_DELETE) else 0
+        yield delivery, name, TransitionCounts(Counter({change_type: count}), opened, closed)
 
 
 def _computed_changes(loaded: LoadedStep) -> DataFrame | None:

@@ -50,7 +50,7 @@ def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Wareho
     """One test, because each load takes seconds: labels, withdrawn transitions, lost keys, and the past."""
     result = load(opened, LABELLED, [players("1", W)])
     assert result.audit is not None
-    assert result.audit.rows["INSERT"] == 2
+    assert result.audit.counts.transitions["INSERT"] == 2
     for dimension in (LABELLED, "dim_player"):
         assert_same_rows(RECORDED, reading.audit(opened, dimension).toArrow().to_pylist())
     before = reading.audit(opened, LABELLED).agg({"recorded_at": "max"}).collect()[0][0]

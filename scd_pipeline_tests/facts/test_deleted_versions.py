@@ -110,7 +110,9 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
 
 @rule("S18", "S21")
 def test_the_audit_of_a_delete_has_the_key_of_the_version_that_it_opened(opened: Warehouse) -> None:
-    load(opened, LEAVING, [players("1", W)])
+    recorded = load(opened, LEAVING, [players("1", W)]).audit
+    assert recorded is not None
+    assert (recorded.counts.opened, recorded.counts.closed) == (4, 3)
     audit = reading.audit(opened, LEAVING).orderBy("change_ts").toArrow().to_pylist()
     rows = [row for row in audit if row["change_type"] in ("INSERT", "UPDATE", "LOGICAL_DELETE")]
     assert [row["change_type"] for row in rows] == ["INSERT", "UPDATE", "LOGICAL_DELETE", "INSERT"]

@@ -15,7 +15,7 @@ from scd_pipeline.components import checks as asset_checks
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.load.audit import AuditResult
+from scd_pipeline.load.audit import AuditResult, TransitionCounts
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.check import CheckResult
 
@@ -51,8 +51,8 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
     def load(_: Any, dimension: Dimension, deliveries: Sequence[Delivery], **__: Any) -> LoadResult:
         batches = tuple(outcome(delivery) for delivery in deliveries)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
-        transitions = {"/".join(batch.delivery_key): Counter({"INSERT": 1}) for batch in accepted}
-        audit = AuditResult(dimension.name, transitions, 1)
+        counts = {"/".join(batch.delivery_key): TransitionCounts(Counter({"INSERT": 1}), opened=1) for batch in accepted}
+        audit = AuditResult(dimension.name, counts, 1)
         return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
     monkeypatch.setattr(assets, "load_table", load)

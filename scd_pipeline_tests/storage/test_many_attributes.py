@@ -38,4 +38,4 @@ def test_a_hundred_attributes_are_audited(spark: SparkSession, warehouse: Path) 
     load(site, dimension, [delivery("1", 1, "old")]).raise_if_rejected()
     result = load(site, dimension, [delivery("2", 2, "new")])
     assert result.audit is not None
-    assert dict(result.audit.rows) == {"UPDATE": 1, "OVERWRITE": 1, "REFUSED": 1}
+    assert dict(result.audit.counts.transitions) == {"UPDATE": 1, "OVERWRITE": 1, "REFUSED": 1}
