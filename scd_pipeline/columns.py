@@ -23,7 +23,7 @@ DELETED_AT = "deleted_at"
 DEFAULT_REASON = "source_load"
 """The `change_reason` of a change for which its source gives none."""
 DEFAULT_DELETE_REASON = "deleted_in_source"
-"""The reason of a delete, in the audit, for which its source gives none."""
+"""The reason of a delete for which its source gives none: in the audit, and in a version that a delete opens."""
 
 # Columns of the change log and of change records.
 KIND = "_kind"

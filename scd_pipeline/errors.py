@@ -188,7 +188,7 @@ class RetriesExhausted(LoadError):
 
 
 class KeyCollision(LoadError):
-    """Two versions have the same surrogate key (S14)."""
+    """Two versions have the same surrogate key, or a version has a reserved one (S14)."""
 
 
 class InvariantViolated(LoadError):

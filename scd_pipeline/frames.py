@@ -19,7 +19,7 @@ from pyspark.sql.utils import is_remote
 
 _BROADCAST_ROWS = 2_000_000
 _NUMBER_GROUPS = 4096
-"""Into how many lists numbers are divided: those of a billion have two megabytes each."""
+"""The number of lists into which numbers are divided; for a billion numbers, each has two megabytes."""
 _LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 
 
@@ -96,8 +96,8 @@ def checkpoint_with_counts(
 ) -> tuple[DataFrame, dict[str, int]]:
     """Compute a frame once, return those of its rows for which `where` is true, and counts over all of its rows.
 
-    The counts are exact if no shuffle follows the rows of `frame` in the plan: Spark counts the rows of a task that is
-    repeated after a loss twice only before a shuffle.
+    The counts are exact if no shuffle follows these rows in the plan: before a shuffle, Spark counts the rows of a task
+    twice if it repeats the task.
 
     Args:
         frame: Any rows.

@@ -205,7 +205,7 @@ def repair_rows(
 
 
 def _replaced_null(ddl: str) -> list[Column]:
-    """Return the values of which the first that is not NULL replaces a NULL of a type."""
+    """Return replacements for a NULL of this type, of which the first that can be cast is used."""
     return [F.lit(text).try_cast(ddl) for text in ("0", "0001-01-01")]
 
 

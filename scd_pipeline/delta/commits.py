@@ -28,7 +28,7 @@ METADATA_KEY = "scd_pipeline"
 _FORMAT = 1
 _LISTED_BATCHES = 100
 _PAGES = (3, 50, 1000, 1_000_000)
-"""How many rows of a table's history are read at first, and how many if they do not reach back far enough."""
+"""The numbers of history rows to read, one after the other until they reach back far enough."""
 _RESTORE = "RESTORE"
 
 

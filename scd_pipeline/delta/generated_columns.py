@@ -1,4 +1,4 @@
-"""Generated columns as a table has them, and as rows are computed.
+"""Convert generated columns between their stored form and the form in which rows are computed.
 
 Rows are computed with the default names, a sentinel as the open end, and a flag of the current version, whatever a
 declaration says about the table. Rows are converted where they are read and where they are written.

@@ -99,7 +99,7 @@ def newest_versions(warehouse: Warehouse, name: str, stored: StoredDeclaration |
 def _common_values(stored: StoredDeclaration | None, columns: Sequence[str]) -> dict[str, str]:
     """Return the SQL expression, over all versions, of each column of which the history lacks values.
 
-    None if another program has dropped the columns that the expressions need, which a load reports.
+    Return an empty dict if another program has dropped columns that the expressions need; a load reports that.
     """
     if stored is None or stored.history_columns == "all":
         return {}
@@ -173,7 +173,7 @@ def write_versions(
     warehouse: Warehouse,
     table: Table,
     actions: DataFrame,
-    kinds: set[str],
+    action_names: set[str],
     dimension: Dimension,
     commit: PipelineCommit,
     last: PipelineCommit,
@@ -185,10 +185,10 @@ def write_versions(
         warehouse: The warehouse.
         table: The dimension's table, for writing.
         actions: The computed rows that change, with their row action.
-        kinds: The row actions that occur.
+        action_names: The row actions that occur.
         dimension: The declaration.
         commit: The commit of the dimension's table.
-        last: The one before.
+        last: The last commit of the dimension's table before it.
         last_of_history: The last commit of the history table when the row actions were planned.
 
     Raises:
@@ -200,11 +200,11 @@ def write_versions(
         before = roll_back(warehouse, last, dimension.surrogate_key, run_id=commit.run_id)
     closed = to_stored_columns(without_common_values(_actions_of_history(actions), dimension), dimension)
     following = before.next(high_water_marks=commit.high_water_marks, batches=commit.batches, run_id=commit.run_id)
-    done = _write(history, closed, following, dimension, is_new=kinds <= {OPEN, CLOSE}) or before
+    done = _write(history, closed, following, dimension, is_new=action_names <= {OPEN, CLOSE}) or before
     mark = table_mark(done) if done.number else {}
     commit = replace(commit, high_water_marks={**commit.high_water_marks, **mark})
     current = to_stored_columns(_actions_of_current(actions).drop(IS_LAST), dimension)
-    return _write(table, current, commit, dimension, is_new=kinds == {OPEN}) or table.commit_empty(commit)
+    return _write(table, current, commit, dimension, is_new=action_names == {OPEN}) or table.commit_empty(commit)
 
 
 def roll_back(warehouse: Warehouse, commit: PipelineCommit, key: str, *, run_id: str = "") -> PipelineCommit:

@@ -1,6 +1,6 @@
 """Checks that existing tables fit the declaration, and the schema steps that adapt them (S20, S35).
 
-A load takes those steps only if it writes rows; until then queries read the table by `to_declared_columns`.
+A load executes those steps only if it writes rows; until then queries read the table by `to_declared_columns`.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _labels_to_restore(before: Mapping[str, str], declared: Mapping[str, str]) -
 
 
 def _display_field(field: str, value: Any) -> str:
-    """Return the value of a field of `declaration_fields` as text for a message."""
+    """Return the value of a field of `StoredDeclaration` as text for a message."""
     if field.startswith("attributes."):
         attribute = StoredAttribute(*value)
         text = f"SCD type {attribute.scd} and type {attribute.type}"

@@ -70,7 +70,7 @@ class Warehouse:
 
         Raises:
             SetupError: STORAGE_NOT_WRITABLE if Spark cannot read the folder or create a table in it.
-            UnsupportedDelta: The server can write in no way.
+            UnsupportedDelta: Neither way of writing works on this server.
         """
         try:
             return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")

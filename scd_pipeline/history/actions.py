@@ -57,7 +57,9 @@ def compare_rows(before: DataFrame, after: DataFrame, dimension: Dimension) -> D
 
 
 def differing_pairs(before: DataFrame, after: DataFrame, dimension: Dimension, *, is_stale: Column) -> DataFrame:
-    """Return the existing rows that differ from those that should exist, also if several have one surrogate key.
+    """Return pairs of an existing and an expected row that differ, or of which one is missing.
+
+    Surrogate keys of existing rows may repeat.
 
     Args:
         before: The existing rows.

@@ -6,7 +6,8 @@ it and the time of that change; type 6 also shows the latest value, and on reque
 the last value before that differs.
 An untracked attribute of type 1 shows in each version its value at the start, or the latest one before the end.
 
-All functions take states: one row per entity and time, with each attribute wrapped, as of that time.
+States are rows of one entity, one per time, with each attribute wrapped, as of that time; versions are the states that
+open one.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def with_values_within(states: DataFrame, dimension: Dimension, windows: RowWind
     """Add the values that versions have until they end, for `values_before_end`.
 
     Returns:
-        The states with `_within`, `_within_before` and `_within_latest`: structs of the values of the attributes that
-        are `latest_in_version`, and in `_changed_at` of the time at which any of them last changed.
+        The states with `_within`, `_within_before` and `_within_latest`: structs with the values of the
+        `latest_in_version` attributes, and with `_changed_at`, the time at which any of them last changed.
     """
     window, types = windows.by_time(), attribute_types(dimension)
     attributes = _latest_in_version(dimension)

@@ -80,7 +80,8 @@ def records_to_store(
 
     Args:
         spark: The session.
-        stored: The log's records in effect of every key that the new batches contain; those of removed batches too.
+        stored: The log's records in effect, of the sources of the new and removed batches and of at least every entity
+            that these batches may change; records of removed batches included.
         raw: The change records of the new batches, one per batch, key, time and sequence.
         batches: The new and the removed batches, and the stored snapshots.
         dimension: The declaration.
@@ -191,10 +192,10 @@ def _resolve_probes(records: DataFrame, batches: BatchChanges, dimension: Dimens
 
 
 def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows) -> DataFrame:
-    """Drop stored records, and the records of plain snapshots that repeat what their source had asserted before.
+    """Drop stored and removed records, and those records of snapshots that can be derived.
 
-    The absence of an entity whose existence is not asserted is implied too. If the entity exists nevertheless, because
-    of a row dated before its snapshot, its values are stored (S4).
+    These are repeated values in plain snapshots, and absences of entities whose existence was not asserted. An upsert
+    of such an entity is always stored, even if it repeats the values of an earlier row-timed row (S4).
     """
     in_effect = F.col(ORIGIN) != "removed"
     state = _with_state_before(records, in_effect, batches, dimension, windows)

@@ -41,9 +41,12 @@ _CURRENT = "_current"
 _CAN_REPEAT = "_can_repeat"
 _HAS_SEVERAL = "_has_several"
 _MOST_SCOPE_VALUES = 1000
-"""Up to how many scope values are literals of the query."""
+"""The largest number of scope values that a query has as literals."""
 NARROWED_FROM = 20_000
-"""From how many stored and delivered records on a load is narrowed; below, planning the queries costs more."""
+"""The number of stored and delivered records from which a load is narrowed.
+
+Below it, planning the queries costs more.
+"""
 
 
 def has_few_records(stored: int | None, delivered: int = 0) -> bool:

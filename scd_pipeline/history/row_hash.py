@@ -15,9 +15,9 @@ from scd_pipeline.history.lossless import to_text
 def row_hash(dimension: Dimension) -> Column:
     """Return the SHA-256 hash, in hexadecimal digits, of the attributes of a version that open versions (S8, S10).
 
-    Equal versions have equal hashes, in whichever order the attributes are declared. What is hashed is a JSON object of
-    the values as lossless text, by the names of the attributes and without NULL: so NULL differs from the empty text,
-    and an attribute that is NULL in all rows changes no hash.
+    Equal versions have equal hashes, in whichever order the attributes are declared. The hashed text is a JSON object
+    of the values as lossless text, by the names of the attributes and without NULL: so NULL differs from the empty
+    text, and an attribute that is NULL in all rows changes no hash.
     """
     types = attribute_types(dimension)
     names = sorted(attribute.name for attribute in dimension.attributes if attribute.opens_versions)

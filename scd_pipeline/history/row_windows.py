@@ -31,7 +31,7 @@ class RowWindow(Protocol):
         """Return the first value that is not NULL."""
 
     def last(self, value: Column, *, ignore_nulls: bool = True) -> Column:
-        """Return the last value that is not NULL; if NULLs count, that of the last row."""
+        """Return the last value that is not NULL; with `ignore_nulls=False`, that of the last row."""
 
     def max(self, value: Column) -> Column:
         """Return the greatest value."""

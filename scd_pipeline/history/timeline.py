@@ -151,7 +151,10 @@ def with_running_state(rows: DataFrame, dimension: Dimension, windows: RowWindow
 
 
 def visible_state(dimension: Dimension) -> Column:
-    """Return the values that open a version when they change: those of types 2 and 6; NULL if the entity is deleted."""
+    """Return the values that open a version when they change: those of types 2 and 6.
+
+    NULL while the entity does not exist.
+    """
     types = attribute_types(dimension)
     versioned = dimension.of_type(ScdType.ADD_ROW, ScdType.HYBRID)
     values = [to_comparable(col(a.name)["v"], types[a.name]).alias(f"v{i}") for i, a in enumerate(versioned)]

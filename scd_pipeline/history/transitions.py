@@ -197,7 +197,10 @@ def _value_origins(dimension: Dimension, windows: RowWindows) -> dict[str, Colum
 
 
 def _differs(attribute: Attribute, dimension: Dimension, before: Column) -> Column:
-    """Return whether the value that all versions show differs from the one before; both are wrapped."""
+    """Return whether an attribute's wrapped value differs from the one before.
+
+    For type 6 only while the entity does not exist: otherwise the change is in the UPDATE.
+    """
     data_type = attribute_types(dimension)[attribute.name]
     now = col(attribute.name)
     differs = ~to_comparable(now["v"], data_type).eqNullSafe(to_comparable(before["v"], data_type))

@@ -1,4 +1,4 @@
-"""Record the audit of a dimension: bring it up to the change log (S17, S21).
+"""Record the audit of a dimension: bring it up to date with the change log (S17, S21).
 
 The audit has one step for each commit of the dimension, and for each commit of the log that changed no row of it. So
 the audit as known at a time shows the rows that readers could see then. The next load completes a killed recording.
@@ -125,8 +125,8 @@ class AuditResult:
 def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCommit], applied: int) -> list[Step]:
     """Return the steps after the log commit `applied`, in order.
 
-    A log commit that the dimension has not applied yet is no step: no reader could have seen it. Of several dimension
-    commits that apply the same log commit, the first is used.
+    A log commit that the dimension has not applied yet is not a step: no reader could have seen it. Of several
+    dimension commits that apply the same log commit, the first is used.
 
     Args:
         log: Pipeline commits of the change log.
@@ -304,7 +304,7 @@ def _counted(
 def _computed_changes(loaded: LoadedStep) -> DataFrame | None:
     """Return the changes that were computed while the load committed; None if there are none, or that failed.
 
-    They are computed again then, which fails too unless it failed because of the thread.
+    The recording then computes them itself; unless the thread was the cause, that raises the same error.
     """
     if loaded.changes is None or loaded.changes.exception() is not None:
         return None

@@ -26,7 +26,7 @@ from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
 _OBSERVED_BATCHES = 4
-"""Up to how many batches are counted by the query that computes their records: each has six counts of its own."""
+"""The largest number of batches that are counted by the query that computes their records; each needs six counts."""
 _RECORDS, _APPENDED = "_records", "_appended"
 _COMPARISON_COLUMNS = (
     ORIGIN,
@@ -48,7 +48,7 @@ class Comparison:
         records: The change records to append with the columns of the comparison; None if no batch is accepted or
             removed.
         log_rows: The rows of the log of every entity with such a record, and of every removed record.
-        entity_limit: As many entities or more have such a record.
+        entity_limit: An upper bound of the number of entities with such a record.
         appended: The number of records with a key that the log gets.
         one_record: Whether every entity has exactly one record, as in a first load.
     """
@@ -89,7 +89,8 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
 def applied_state(state: StoredState) -> AppliedState | None:
     """Return what a snapshot can be compared with while it is read.
 
-    None if the dimension has no snapshots, or if it takes longer or is not possible.
+    None if no source has snapshots, if the table does not exist or lacks log commits, or if comparing all records
+    costs less.
     """
     if not any(source.snapshot for source in state.dimension.sources):
         return None
@@ -252,7 +253,7 @@ def _is_in_scope(batches: Sequence[Batch]) -> Column:
 
 
 def _is_appended() -> Column:
-    """Return whether the log gets a record: the presence of an entity with its asserted values is no change."""
+    """Return whether a record is appended to the log; presence rows are only for the retire guard."""
     return F.col(KIND) != "presence"
 
 

@@ -44,19 +44,19 @@ def shortest_wait(attempt: int) -> float:
 
 
 def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, progress: Progress) -> Result:
-    """Return the result of the attempt, which gets its number from 0 and is repeated after a passing failure.
+    """Return the result of the attempt, which is repeated after a transient failure.
 
-    These are write conflicts, and computed rows that were lost with their executor. Delta also refuses to read a
-    version that another writer replaced, once the retention of its files has passed.
+    The attempt is called with its number, from 0. A transient failure is a write conflict, the loss of an executor with
+    computed rows, or a table version that another writer replaced and that Delta no longer reads.
 
     Raises:
-        RetriesExhausted: The last attempt of `retry` failed so.
+        RetriesExhausted: The last attempt failed in this way.
     """
     for number in range(retry.attempts):
         try:
             return attempt(number)
         except Exception as error:
-            cause = _passing_cause(error)
+            cause = _transient_cause(error)
             if not cause:
                 raise
             if number == retry.attempts - 1:
@@ -67,7 +67,7 @@ def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, pro
     raise AssertionError("the loop returns or raises")
 
 
-def _passing_cause(error: Exception) -> str:
+def _transient_cause(error: Exception) -> str:
     """Return why a new attempt may succeed; empty if nothing suggests that it does."""
     if isinstance(error, ConflictError) or is_superseded(error):
         return "write conflict"

@@ -41,7 +41,7 @@ from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
-"""Invariants that a result violates if its surrogate keys are not distinct."""
+"""The invariants whose violation another `key_salt` resolves."""
 _SHOWN_VIOLATIONS = 20
 _VIOLATIONS, _ASSIGNED = "violations", "assigned"
 """The names of what is counted: violations, and the surrogate keys that were assigned before."""
@@ -52,7 +52,7 @@ Counting: TypeAlias = Callable[[DataFrame, Mapping[str, Column]], tuple[DataFram
 
 
 class Extension(Protocol):
-    """What the rows of a table get in addition to their change log, as the rows of a fact get keys (S23, S24)."""
+    """Columns that rows get in addition to those of the change log, such as the surrogate keys of a fact (S23, S24)."""
 
     @property
     def high_water_marks(self) -> Mapping[str, HighWaterMark]:
@@ -112,7 +112,7 @@ def plan_row_actions(
     """Recompute the versions of the affected entities, and return the rows that differ from the stored ones.
 
     Raises:
-        KeyCollision: Two versions have the same surrogate key.
+        KeyCollision: Two versions have the same surrogate key, or a version has a reserved one.
         InvariantViolated: The result would violate an invariant.
     """
     dimension = state.dimension
@@ -304,7 +304,8 @@ def _check(
     counts = {row["name"]: row["rows"] for row in counted.collect()}
     if not counts[_VIOLATIONS]:
         return int(counts.get(_ASSIGNED, 0))
-    # Spark numbers the limits of a process, and so compiles the code of a query with a limit each time.
+    # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
+    # execution.
     broken = union_all([violations(after, dimension), *others]).limit(_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
     if any(row[RULE] in _COLLISIONS for row in broken):

@@ -2,14 +2,13 @@
 
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
-1. Discover the deliveries at the paths of the channels (`deliveries.discovery`).
-2. Read the stored state: each table at one version (`state.read_state`).
-3. Read the deliveries as rows of one shape (`deliveries.read`), and accept or reject each batch
-   (`deliveries.accept`).
-4. Plan: which change records the log gets, and which rows of the table change (`load_plan.build_plan`). Everything that
-   can reject a batch, or fail a load, is known by then. Nothing is written before.
-5. Commit: append to the change log (`commit_log`), then write the changed rows (`commit_table`). Each is one commit.
-6. Record the audit and the surrogate keys of a dimension (`audit.record`).
+1. Before a plan: rebuild a lost key list (`keys.restore_keys`); for a fact, add the unknown member to its
+   dimensions.
+2. Plan (`load_plan.build_plan`): read the stored state, read the deliveries, accept or reject each batch, compute
+   change records and row actions; write nothing.
+3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
+   (`commit_table`).
+4. Record the audit and the key list of a dimension (`audit.record_from`).
 
 A killed load leaves complete commits, and the next load continues from them (S17).
 """
@@ -139,7 +138,8 @@ def load(
         table: The declaration.
         deliveries: The deliveries of the table's sources, in any order.
         run_id: An id of this load, which is stored with its batches and commits.
-        retry: How often the load is attempted after a write conflict or the loss of an executor; by default 5 times.
+        retry: The number of attempts, 5 by default, and the waits between them; only a write conflict or the loss of an
+            executor is retried.
         progress: Called with each progress message.
         examples: How many changed rows the result shows.
 
@@ -149,7 +149,7 @@ def load(
         SetupError: One of the tables was not created by this package.
         ForeignCommitError: Another program changed the rows of one of the tables.
         HighWaterMarkError: One of the tables was lost or replaced.
-        KeyCollision: Two versions have the same surrogate key.
+        KeyCollision: Two versions have the same surrogate key, or a version has a reserved one.
         InvariantViolated: The result would violate an invariant.
         SourceDataError: A delivery does not fit the declaration of its channel.
     """
@@ -346,7 +346,9 @@ def _examples(load_plan: LoadPlan, limit: int) -> tuple[Mapping[str, str | None]
 
 
 def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = ignore_progress) -> PipelineCommit:
-    """Append the plan's batches and change records to the log; without batches there is no commit.
+    """Execute the plan's schema steps, and append its batches and change records to the log.
+
+    Without batches there is no commit of the log.
 
     Returns:
         The last pipeline commit of the log.

@@ -1,7 +1,8 @@
 """The settings of Spark while it runs loads of few records.
 
 Spark compiles code for each query, and adapts the query to the sizes that it meets. For a few thousand rows this takes
-longer than the rows do. A load of few records therefore runs without, and in one partition.
+longer than the rows do. A load of few records therefore runs without code generation and adaptive execution, in one
+partition.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PLANNED_ONCE = {
 }
 _NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 _SETTINGS = ((20_000, _PLANNED_ONCE), (2_000, _NOT_COMPILED))
-"""Settings for loads of less records than this number, which were measured to take less time with them."""
+"""Settings for loads of fewer records than this number, which were measured to take less time with them."""
 
 
 @dataclass(eq=False, slots=True)

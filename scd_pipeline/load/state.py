@@ -64,7 +64,7 @@ class StoredState:
 
 
 def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[PipelineCommit] = ()) -> StoredState:
-    """Read the state of a dimension's tables, and check that a load may go on from it.
+    """Read the state of a dimension's tables, and check that a load can continue from it.
 
     Args:
         downstream: The last commits of other tables that apply the change log, read before this call.

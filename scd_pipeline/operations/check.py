@@ -140,7 +140,8 @@ def check_dimension(
 ) -> tuple[CheckResult, ...]:
     """Check the invariants of a dimension, or some of them; one that cannot be evaluated yet is omitted.
 
-    If other tables prove that a missing table existed, it was removed, or a load was killed before it created it.
+    If other tables prove that a missing table of the dimension existed, a violation of `no_foreign_commits` names it:
+    it was removed, or a killed load did not create it.
 
     Args:
         warehouse: The warehouse.

@@ -37,11 +37,12 @@ def with_dimensions(warehouse: Warehouse, fact: Fact, *, known_at: datetime | No
     Args:
         warehouse: The warehouse.
         fact: The declaration.
-        known_at: The system time of the dimensions (S22); by default the present state.
+        known_at: The system time of the dimensions (S22). Facts are then joined by business key and event time in place
+            of the stored keys. By default the present state, joined by the stored keys.
 
     Returns:
         The fact's columns, and `<role>_<attribute>` for each role (`unique_names`). If a stored key no longer exists,
-        the list of all keys resolves it until the fact is loaded again (S24). A role that was declared after the
+        the key list resolves it until the fact is loaded again (S24). A role that was declared after the
         fact's last load has the unknown key.
 
     Raises:
@@ -84,13 +85,14 @@ def as_of_join(
         tolerance: The largest age that a version may have at the time of a row; by default any.
 
     Returns:
-        The same number of rows, with the surrogate key and `<dimension>_<attribute>` (`unique_names`). If no version is
-        in force, or the one in force began longer ago than `tolerance`, the key is -1 and the attributes are NULL.
+        The same number of rows, with the surrogate key and `<label>_<attribute>` (`unique_names`), where the label is
+        the dimension's name without `dim_`. If no version is in force, or the one in force began longer ago than
+        `tolerance`, the key is -1 and the attributes are NULL.
 
     Raises:
         SetupError: A table does not exist.
-        UsageError: `keys` has not as many columns as the business key, or the rows have a column with the name of the
-            surrogate key, or `tolerance` is negative, or the dimension has no windows, so that no row has an age.
+        UsageError: `keys` does not have as many columns as the business key, or the rows have a column with the name of
+            the surrogate key, or `tolerance` is negative, or the dimension has no windows, so that no row has an age.
     """
     _check_tolerance(dimension, tolerance)
     keys = tuple(keys or dimension.key_names)
@@ -115,7 +117,7 @@ def _check_tolerance(dimension: Dimension, tolerance: timedelta | None) -> None:
     """Check that versions have an age that can be within the tolerance.
 
     Raises:
-        UsageError: They have not.
+        UsageError: The tolerance is negative, or the dimension has no windows.
     """
     if tolerance is None:
         return
@@ -135,9 +137,9 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
         on: Pairs of a left and a right column, compared by `=`.
 
     Returns:
-        The columns of both, with the name of their dimension in front (`unique_names`), and `effective_from` and
-        `effective_to` of the common window, NULL if it has no beginning or no end. A row of a dimension without windows
-        is in force at all times (S33).
+        The columns of both, each with the label of its dimension in front (`overlap_labels`, `unique_names`), and
+        `effective_from` and `effective_to` of the common window, NULL if it has no beginning or no end. A row of a
+        dimension without windows is in force at all times (S33).
 
     Raises:
         SetupError: A table does not exist.

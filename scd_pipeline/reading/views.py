@@ -75,7 +75,7 @@ def register(
     Args:
         warehouse: The warehouse.
         names: The names to create, out of `views`; by default all.
-        facts: The declarations of the facts whose joins are wanted.
+        facts: The declarations of the facts whose `<fact>_joined` view is created.
         query: Without `names`, create only the views that occur in this query.
 
     Returns:
@@ -115,7 +115,7 @@ def create_views(
     Args:
         warehouse: The warehouse. In a folder no views are created, because no other session could find them.
         names: The dimensions and facts; by default all.
-        facts: The declarations of the facts whose joins are wanted.
+        facts: The declarations of the facts whose `<fact>_joined` view is created.
         failed: Called with a message for each view that cannot be created. After a load, which has committed, a failed
             view is not an error.
 

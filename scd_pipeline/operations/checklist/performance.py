@@ -19,7 +19,7 @@ from scd_pipeline.operations.checklist.state import DimensionState
 from scd_pipeline.operations.z_order import z_order_columns
 
 LARGE_TABLE_ROWS = 1_000_000
-"""With less rows than this, the files of a partition would be too small."""
+"""With fewer rows than this, the files of a partition would be too small."""
 _WEEK_HOURS = 7 * 24 + 1
 """A week, in which the clocks may change."""
 
