@@ -229,6 +229,24 @@ CONDITIONS: Mapping[str, Condition] = {
         "neither replaceUsing nor MERGE works on a scratch table; expected Delta 3.2 or later; nothing was written",
         "install Delta 3.2 or later with its session extension",
     ),
+    "TABLE_PROPERTY_UNKNOWN": Condition(
+        "{reason}; expected properties that the Delta of this server knows",
+        "correct or remove it in `table_properties` of the declaration",
+    ),
+    "LOG_EXISTS": Condition(
+        "it has the change log {log}; expected a table without one, because only a log shows what the rows should be",
+        "repair it without `--without-log` (`without_log` in Python)",
+    ),
+    "RETENTION_TOO_SHORT": Condition(
+        "a retention of {hours} hours would remove files that running readers need; expected {least} hours or more",
+        "raise the retention",
+    ),
+    "RETENTION_TOO_LONG": Condition(
+        "a retention of {hours} hours is longer than the {log_hours} hours for which Delta retains the history of this "
+        "table; expected at most as many; nothing was written",
+        "lower the retention, or set {property} to `interval {hours} hours` or more: in `table_properties` of the "
+        "declaration for a dimension and its history table, by ALTER TABLE for other tables",
+    ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
         "{attempts} attempts had a write conflict or lost an executor; expected one of them to commit; the last error: "
@@ -236,8 +254,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "run the load again when no other program writes to the table and the cluster loses no executors",
     ),
     "KEY_COLLISION": Condition(
-        "two versions have the same surrogate key ({violations}); expected a distinct key for each version; nothing "
-        "was written",
+        "surrogate keys collide ({violations}); expected a distinct key for each version, and none of the reserved "
+        "keys; nothing was written",
         "declare another `key_salt`",
     ),
     "INVARIANT_VIOLATED": Condition(
@@ -380,10 +398,6 @@ CONDITIONS: Mapping[str, Condition] = {
     "INVALID_TIME": Condition(
         "invalid time; expected one such as 2016-01-01 or 2016-01-01T12:00:00+01:00", "correct the argument"
     ),
-    "TABLE_PROPERTY_UNKNOWN": Condition(
-        "{reason}; expected properties that the Delta of this server knows",
-        "correct or remove it in `table_properties` of the declaration",
-    ),
     "NO_DECLARATIONS": Condition(
         "no declarations are configured; expected a file or folder of declarations",
         "name it as the argument, by --declarations or in SCD_DECLARATIONS",
@@ -424,21 +438,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "{hint}; name other declarations by --declarations or SCD_DECLARATIONS",
     ),
     "TABLE_NOT_FOUND": Condition(
-        "the table does not exist in {warehouse}; expected a table that was loaded", "did you mean {nearest}?"
-    ),
-    "LOG_EXISTS": Condition(
-        "it has the change log {log}; expected a table without one, because only a log shows what the rows should be",
-        "repair it without `--without-log` (`without_log` in Python)",
-    ),
-    "RETENTION_TOO_SHORT": Condition(
-        "a retention of {hours} hours would remove files that running readers need; expected {least} hours or more",
-        "raise the retention",
-    ),
-    "RETENTION_TOO_LONG": Condition(
-        "a retention of {hours} hours is longer than the {log_hours} hours for which Delta retains the history of this "
-        "table; expected at most as many; nothing was written",
-        "lower the retention, or set {property} to `interval {hours} hours` or more: in `table_properties` of the "
-        "declaration for a dimension and its history table, by ALTER TABLE for other tables",
+        "the table does not exist in {warehouse}; expected a table that was loaded",
+        "correct the name; the nearest is {nearest}",
     ),
     # Dagster
     "SECRET_IN_RESOURCE": Condition(

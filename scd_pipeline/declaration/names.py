@@ -70,10 +70,12 @@ def listed(options: Iterable[str]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things as text, such as `1 row` or `2 deliveries`."""
+    """Return a number of things as text, such as `1 row`, `2 deliveries` or `2 batches`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{count} {noun}s"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{count} {noun[:-1]}ies"
+    return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def did_you_mean(option: object, options: Iterable[str]) -> str:

@@ -368,7 +368,7 @@ def commit_log(warehouse: Warehouse, load_plan: LoadPlan, progress: Progress = i
         records=_records_after(last, load_plan.record_limit),
     )
     done = load_plan.writable_log(warehouse).append(load_plan.batches, load_plan.change_records, commit)
-    progress(f"{done.table}: committed {done.number}")
+    progress(f"{done.table}: wrote commit {done.number} ({counted(len(load_plan.batches), 'batch')})")
     return done
 
 
@@ -404,7 +404,8 @@ def commit_table(
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:
         done = warehouse.writable(name).commit_empty(commit)
-    progress(f"{name}: committed {commit.number} ({counted(sum(load_plan.rows.values()), 'row')})")
+    rows = counted(sum(load_plan.rows.values()), "row")
+    progress(f"{name}: wrote commit {commit.number} ({rows})")
     return done
 
 

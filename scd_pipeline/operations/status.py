@@ -174,7 +174,7 @@ def _pending(
             return [], [], []
         planned = plan(warehouse, fact or dimension, pending)
     except ScdError as error:
-        return pending, [], [f"everything: {error}"]
+        return pending, [], [f"all deliveries: {error}"]
     return pending, planned.results, []
 
 

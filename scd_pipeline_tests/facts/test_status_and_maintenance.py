@@ -128,7 +128,7 @@ def test_status_reports_all_tables_even_if_one_does_not_fit_its_declaration(
     lacking = DECLARED.partition("---")[0].replace("city: 2", "town: 2").replace("dim_customer", "dim_other")
     (other,) = parse(lacking, str(folder / "all.yaml"))
     first, second = status(store, [misfit, other], [], now=NOW).sources
-    assert first.rejected[0].startswith("everything: ")
+    assert first.rejected[0].startswith("all deliveries: ")
     assert "city" in first.rejected[0]
     assert [text.partition(":")[0] for text in second.rejected] == [
         "2024-01-01 [COLUMN_MISSING]",

@@ -154,7 +154,7 @@ def test_as_of_a_time_with_conditions(scd: Scd) -> None:
         (["as-of", "dim_legislator", "at", "--join", "not/there.csv"], 2, "[FILE_NOT_FOUND] not/there.csv"),
         (["as-of", "dim_legislator", "2016-13-01"], 2, "[INVALID_TIME] 2016-13-01"),
         (["as-of", "dim_legislator", "20160101"], 2, "[INVALID_TIME] 20160101"),
-        (["as-of", "dim_legislater", "2016-01-01"], 2, "did you mean dim_legislator?"),
+        (["as-of", "dim_legislater", "2016-01-01"], 2, "the nearest is dim_legislator"),
         (["as-of", "planets", "2016-01-01"], 5, "planets"),
         (["history", "dim_legislator", "bioguid=x"], 2, "did you mean bioguide?"),
         (["history", "dim_legislator", "bioguide"], 2, "[INVALID_CONDITION] bioguide"),

@@ -30,7 +30,7 @@ def test_a_load_of_few_records_is_planned_once_and_in_one_partition(session: Spa
     during = set()
 
     def remember(message: str) -> None:
-        if "committed" in message:
+        if "wrote commit" in message:
             during.add((session.conf.get(PARTITIONS), session.conf.get(ADAPTIVE)))
 
     load(Warehouse(session, warehouse), CUSTOMER, [feed("one", ("a", 1, "Rome"))], progress=remember)

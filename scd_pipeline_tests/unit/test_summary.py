@@ -57,7 +57,14 @@ def test_bad_values_that_were_set_to_null_are_counted() -> None:
 
 @pytest.mark.parametrize(
     ("count", "noun", "text"),
-    [(0, "row", "0 rows"), (1, "delivery", "1 delivery"), (2, "delivery", "2 deliveries"), (3, "day", "3 days")],
+    [
+        (0, "row", "0 rows"),
+        (1, "delivery", "1 delivery"),
+        (2, "delivery", "2 deliveries"),
+        (3, "day", "3 days"),
+        (1, "batch", "1 batch"),
+        (2, "batch", "2 batches"),
+    ],
 )
 def test_a_count_and_its_noun_agree(count: int, noun: str, text: str) -> None:
     assert counted(count, noun) == text
