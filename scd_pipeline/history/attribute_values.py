@@ -158,20 +158,19 @@ def _run(name: str) -> str:
 
 
 def _common_values(attribute: Attribute, comparable: Column, window: RowWindow) -> dict[str, Column]:
-    """Return the columns that an attribute adds to all states; none for type 2 (S8), and for untracked ones."""
-    if not (attribute.is_common or attribute.opens_versions):
+    """Return the columns that an attribute adds to all states.
+
+    None unless all versions have a value of it in common.
+    """
+    if not attribute.is_common:
         return {}
     match attribute.scd:
         case ScdType.RETAIN_ORIGINAL:
             return _first_value(attribute, window)
-        case ScdType.OVERWRITE:
-            return _latest_value(attribute, window)
         case ScdType.ADD_ATTRIBUTE:
             return _latest_and_previous(attribute, comparable, window)
-        case ScdType.HYBRID if attribute.current_column:
-            return _latest_value(attribute, window)
         case _:
-            return {}
+            return _latest_value(attribute, window)
 
 
 def _first_value(attribute: Attribute, window: RowWindow) -> dict[str, Column]:

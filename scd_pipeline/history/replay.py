@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -30,8 +28,8 @@ def rebuild_versions(transitions: DataFrame, dimension: Dimension, *, key_hash: 
     """Return the versions that transitions describe.
 
     Args:
-        transitions: The business key and `transition_schema`: of each entity all transitions that are not withdrawn.
-            Values may have former names of an attribute.
+        transitions: The business key and `transition_schema`: of each entity all transitions that are not withdrawn,
+            under the current names of the attributes.
         dimension: The declaration.
         key_hash: The hash of surrogate keys.
 
@@ -77,7 +75,6 @@ def _origin() -> Column:
 
 def _new_value(attribute: Attribute, dimension: Dimension) -> Column:
     """Return the attribute's wrapped value after the transition; NULL if the transition does not contain it."""
-    names = [attribute.name, *attribute.former_names]
-    names += [c for name in names if (c := replace(attribute, name=name, former_names=()).current_column)]
+    names = [attribute.name, *([attribute.current_column] if attribute.current_column else [])]
     data_type = attribute_types(dimension)[attribute.name]
     return F.coalesce(*[wrapped_value(F.col(NEW_VALUES), name, data_type) for name in names])
