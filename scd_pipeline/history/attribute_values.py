@@ -21,7 +21,7 @@ from scd_pipeline.expressions import col, null_safe_equal, to_comparable, with_c
 from scd_pipeline.history.row_windows import RowWindow, RowWindows
 
 LAST_CHANGE = "_last_change"
-_WITHIN, _WITHIN_BEFORE, _WITHIN_LATEST = "_within", "_within_before", "_within_latest"
+_LATEST, _LATEST_BEFORE, _LATEST_OF_ALL = "_latest", "_latest_before", "_latest_of_all"
 """The values of attributes that are `latest_in_version`: of a state, of the one before it, and of the last one."""
 
 
@@ -30,8 +30,8 @@ def with_entity_values(states: DataFrame, dimension: Dimension, windows: RowWind
 
     Returns:
         The states with `_common_<attribute>` for types 0, 1, 3 and 6 (if the table has its latest value), with
-        `_run_<attribute>` for type 3 (the time of the last change and the value before it), and with `_last_change`:
-        the time at which any of these values last changed, NULL if all are NULL and always were.
+        `_value_before_<attribute>` for type 3 (the time of the last change and the value before it), and with
+        `_last_change`: the time at which any of these values last changed, NULL if all are NULL and always were.
     """
     window = windows.by_time()
     types = attribute_types(dimension)
@@ -40,8 +40,8 @@ def with_entity_values(states: DataFrame, dimension: Dimension, windows: RowWind
         comparable = to_comparable(col(attribute.name)["v"], types[attribute.name])
         values.update(_common_values(attribute, comparable, window))
     states = with_columns(_with_last_change(states, dimension, window), values)
-    last_runs = {_run(a.name): window.whole().last(col(_run(a.name))) for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)}
-    return with_columns(states, last_runs)
+    names = [_value_before(a.name) for a in dimension.of_type(ScdType.ADD_ATTRIBUTE)]
+    return with_columns(states, {name: window.whole().last(col(name)) for name in names})
 
 
 def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
@@ -53,11 +53,11 @@ def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]
     """
     values: dict[str, Column] = {}
     for attribute in dimension.attributes:
-        name, run = attribute.name, _run(attribute.name)
+        name = attribute.name
         if attribute.opens_versions or attribute.untracked == "at_open":
             values[name] = col(name)["v"]
         elif attribute.untracked is not None:
-            values[name] = F.col(_WITHIN)[name]
+            values[name] = F.col(_LATEST)[name]
         else:
             values[name] = col(_common(name))
         if attribute.current_column:
@@ -65,7 +65,7 @@ def version_values(dimension: Dimension, window: RowWindow) -> dict[str, Column]
         if attribute.previous_column:
             values[attribute.previous_column] = _previous_value(attribute, window)["v"]
         if attribute.changed_at_column:
-            values[attribute.changed_at_column] = col(run)["at"]
+            values[attribute.changed_at_column] = col(_value_before(name))["at"]
     return values
 
 
@@ -77,7 +77,8 @@ def value_changes(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
         window: The window of an entity's versions in order of time.
 
     Returns:
-        `_run_<attribute>`: the value of the preceding version as a struct, NULL if the version has the same value.
+        `_value_before_<attribute>`: the value of the preceding version as a struct, NULL if the version has the same
+        value.
     """
     types = attribute_types(dimension)
     changes: dict[str, Column] = {}
@@ -85,21 +86,21 @@ def value_changes(dimension: Dimension, window: RowWindow) -> dict[str, Column]:
         if attribute.has_last_different_value:
             value = to_comparable(col(attribute.name)["v"], types[attribute.name])
             before = F.struct(window.lag(col(attribute.name))["v"].alias("v"))
-            changes[_run(attribute.name)] = F.when(~value.eqNullSafe(window.lag(value)), before)
+            changes[_value_before(attribute.name)] = F.when(~value.eqNullSafe(window.lag(value)), before)
     return changes
 
 
 def _previous_value(attribute: Attribute, window: RowWindow) -> Column:
     """Return the value before that of a version, as a struct (S9, S10)."""
     if attribute.scd is ScdType.ADD_ATTRIBUTE:
-        return col(_run(attribute.name))
+        return col(_value_before(attribute.name))
     if attribute.has_last_different_value:
-        return window.last(col(_run(attribute.name)))
+        return window.last(col(_value_before(attribute.name)))
     return window.lag(col(attribute.name))
 
 
-def has_values_within(dimension: Dimension) -> bool:
-    """Return whether the versions of a dimension have values that may change within their windows."""
+def has_latest_in_version(dimension: Dimension) -> bool:
+    """Return whether any attribute of a dimension is `latest_in_version`: it may change within a window."""
     return bool(_latest_in_version(dimension))
 
 
@@ -107,11 +108,11 @@ def _latest_in_version(dimension: Dimension) -> list[Attribute]:
     return [attribute for attribute in dimension.attributes if attribute.untracked == "latest_in_version"]
 
 
-def with_values_within(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
+def with_latest_in_version(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Add the values that versions have until they end, for `values_before_end`.
 
     Returns:
-        The states with `_within`, `_within_before` and `_within_latest`: structs with the values of the
+        The states with `_latest`, `_latest_before` and `_latest_of_all`: structs with the values of the
         `latest_in_version` attributes, and with `_changed_at`, the time at which any of them last changed.
     """
     window, types = windows.by_time(), attribute_types(dimension)
@@ -121,9 +122,9 @@ def with_values_within(states: DataFrame, dimension: Dimension, windows: RowWind
     changed_at = window.last(F.when(_differs_from_before("_comparable", len(attributes), window), F.col(EFFECTIVE_AT)))
     states = states.withColumn("_changed_at", changed_at)
     values = F.struct(*[col(a.name)["v"].alias(a.name) for a in attributes], F.col("_changed_at"))
-    states = states.withColumn(_WITHIN, values)
-    latest = window.whole().last(F.col(_WITHIN), ignore_nulls=False)
-    return states.withColumns({_WITHIN_BEFORE: window.lag(F.col(_WITHIN)), _WITHIN_LATEST: latest})
+    states = states.withColumn(_LATEST, values)
+    latest = window.whole().last(F.col(_LATEST), ignore_nulls=False)
+    return states.withColumns({_LATEST_BEFORE: window.lag(F.col(_LATEST)), _LATEST_OF_ALL: latest})
 
 
 def values_before_end(is_current: Column, window: RowWindow) -> dict[str, Column]:
@@ -133,13 +134,13 @@ def values_before_end(is_current: Column, window: RowWindow) -> dict[str, Column
         is_current: Whether the version has no end.
         window: The window of an entity's versions and deletions in order of time.
     """
-    before_end = F.when(is_current, F.col(_WITHIN_LATEST)).otherwise(window.lead(F.col(_WITHIN_BEFORE)))
-    return {_WITHIN: before_end}
+    before_end = F.when(is_current, F.col(_LATEST_OF_ALL)).otherwise(window.lead(F.col(_LATEST_BEFORE)))
+    return {_LATEST: before_end}
 
 
-def last_change_within() -> Column:
+def last_change_in_version() -> Column:
     """Return the time of the last change of the values of a version; needs `values_before_end`."""
-    return F.col(_WITHIN)["_changed_at"]
+    return F.col(_LATEST)["_changed_at"]
 
 
 def _differs_from_before(name: str, fields: int, window: RowWindow) -> Column:
@@ -153,8 +154,8 @@ def _common(name: str) -> str:
     return f"_common_{name}"
 
 
-def _run(name: str) -> str:
-    return f"_run_{name}"
+def _value_before(name: str) -> str:
+    return f"_value_before_{name}"
 
 
 def _common_values(attribute: Attribute, comparable: Column, window: RowWindow) -> dict[str, Column]:
@@ -193,7 +194,7 @@ def _latest_and_previous(attribute: Attribute, comparable: Column, window: RowWi
     changes = col(name).isNotNull() & (before.isNull() | ~comparable.eqNullSafe(comparable_before))
     return {
         _common(name): window.whole().last(col(name), ignore_nulls=False)["v"],
-        _run(name): F.when(changes, F.struct(F.col(EFFECTIVE_AT).alias("at"), before["v"].alias("v"))),
+        _value_before(name): F.when(changes, F.struct(F.col(EFFECTIVE_AT).alias("at"), before["v"].alias("v"))),
     }
 
 

@@ -51,13 +51,13 @@ from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import col, delivery_id, to_comparable, with_columns
 from scd_pipeline.history.attribute_values import (
     LAST_CHANGE,
-    has_values_within,
-    last_change_within,
+    has_latest_in_version,
+    last_change_in_version,
     value_changes,
     values_before_end,
     version_values,
     with_entity_values,
-    with_values_within,
+    with_latest_in_version,
 )
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
@@ -210,15 +210,15 @@ def open_and_close(states: DataFrame, dimension: Dimension, windows: RowWindows)
     Where the entity did not exist there are gaps, or versions with `is_deleted` if a delete opens one (S18).
     """
     window = windows.by_time()
-    if has_values_within(dimension):
-        states = with_values_within(states, dimension, windows)
+    if has_latest_in_version(dimension):
+        states = with_latest_in_version(states, dimension, windows)
     changes = ~F.col(VISIBLE).eqNullSafe(window.lag(F.col(VISIBLE)))
     boundaries = states.withColumn("_is_boundary", changes).where(F.col("_is_boundary"))
     versions = boundaries.withColumn(_END, window.lead(F.col(EFFECTIVE_AT)))
     last_change = F.greatest(F.col(EFFECTIVE_AT), F.col(LAST_CHANGE))
-    if has_values_within(dimension):
+    if has_latest_in_version(dimension):
         versions = versions.withColumns(values_before_end(F.col(_END).isNull(), window))
-        last_change = F.greatest(last_change, last_change_within())
+        last_change = F.greatest(last_change, last_change_in_version())
     if not dimension.has_deleted_versions:
         versions = versions.where(F.col(EXISTS))
     versions = with_columns(versions, value_changes(dimension, window))

@@ -163,7 +163,7 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
     return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
 
 
-def _latest(dimension: Dimension, source: Source) -> list[Attribute]:
+def _latest_value_attributes(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose latest value all versions, or the version in force, show."""
     attributes = dimension.source_attributes(source.name)
     latest = [a for a in attributes if a.is_common or a.untracked == "latest_in_version"]
@@ -174,9 +174,14 @@ def _opening(name: str) -> str:
     return f"_opening_{name}"
 
 
-def _type_0(dimension: Dimension, source: Source) -> list[Attribute]:
+def _type_0_attributes(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose first value is kept permanently (S6)."""
     return [a for a in dimension.source_attributes(source.name) if a.scd is ScdType.RETAIN_ORIGINAL]
+
+
+def _type_0_names(dimension: Dimension) -> list[str]:
+    """Return the names of the attributes whose first value is kept permanently."""
+    return [attribute.name for source in dimension.sources for attribute in _type_0_attributes(dimension, source)]
 
 
 def _origin(group: str, source: Source) -> str:
@@ -188,7 +193,10 @@ def _value_origins(dimension: Dimension, windows: RowWindows) -> dict[str, Colum
     window = windows.by_position()
     origins: dict[str, Column] = {}
     for source in dimension.sources:
-        for group, attributes in (("latest", _latest(dimension, source)), ("type_0", _type_0(dimension, source))):
+        for group, attributes in (
+            ("latest", _latest_value_attributes(dimension, source)),
+            ("type_0", _type_0_attributes(dimension, source)),
+        ):
             changes = [_differs(a, dimension, window.lag(col(a.name))) for a in attributes]
             if changes:
                 changed = F.when(any_of(changes), record_origin())
@@ -230,7 +238,7 @@ def _with_changes(moments: DataFrame, dimension: Dimension, windows: RowWindows)
     """
     window = windows.by_time()
     before = {_before(n): window.lag(col(n)) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
-    type_0 = [a.name for s in dimension.sources for a in _type_0(dimension, s)]
+    type_0 = _type_0_names(dimension)
     first = {_first(n): window.first(F.when(col(n)["v"].isNotNull(), col(n))) for n in type_0}
     moments = moments.withColumns({**before, **first})
     moments = with_columns(moments, {_before(_first(n)): window.lag(col(_first(n))) for n in type_0})
@@ -318,7 +326,7 @@ def _insert(dimension: Dimension) -> Column:
 
 def _values_after(dimension: Dimension) -> dict[str, Column]:
     """Return the wrapped values that a version has from a moment on, by attribute: those of type 0 are the first."""
-    type_0 = {a.name for s in dimension.sources for a in _type_0(dimension, s)}
+    type_0 = _type_0_names(dimension)
     return {n: F.coalesce(col(_first(n)), col(n)) if n in type_0 else col(n) for n in dimension.attribute_names}
 
 
@@ -329,7 +337,7 @@ def _row_transition(dimension: Dimension) -> Column:
     """
     row_change, key, key_before = F.col(_ROW_CHANGE), F.col(_KEY), col(_before(_KEY))
     types = attribute_types(dimension)
-    type_0 = {a.name for s in dimension.sources for a in _type_0(dimension, s)}
+    type_0 = _type_0_names(dimension)
     names = dimension.attribute_names
     old = {n: F.coalesce(col(_before(_first(n))), col(_before(n))) if n in type_0 else col(_before(n)) for n in names}
     old |= {a.name: col(_before(_opening(a.name)))["value"] for a in dimension.attributes if a.untracked == "at_open"}
@@ -357,7 +365,7 @@ def _latest_overwrite(dimension: Dimension, source: Source) -> Column | None:
     """Return the OVERWRITE of a source's values of which all versions show the latest one."""
     types = attribute_types(dimension)
     values = []
-    for attribute in _latest(dimension, source):
+    for attribute in _latest_value_attributes(dimension, source):
         name = attribute.name
         column = attribute.current_column or name
         condition = col(_changed(name))
@@ -376,7 +384,7 @@ def _first_value_overwrite(dimension: Dimension, source: Source) -> Column | Non
     """Return the OVERWRITE of a source's type 0 attributes that have their first value at this moment (S6)."""
     types = attribute_types(dimension)
     values = []
-    for name in [attribute.name for attribute in _type_0(dimension, source)]:
+    for name in [attribute.name for attribute in _type_0_attributes(dimension, source)]:
         new, old = col(_first(name)), col(_before(_first(name)))
         values.append(_ValueChange(name, types[name], new.isNotNull() & old.isNull(), old, new))
     return _overwrite(values, "type_0", dimension, source)
@@ -396,7 +404,7 @@ def _refusal(dimension: Dimension, source: Source) -> Column | None:
     """Return the REFUSED transition of a source's type 0 attributes, once for each change of the refused value (S6)."""
     types = attribute_types(dimension)
     values = []
-    for name in [attribute.name for attribute in _type_0(dimension, source)]:
+    for name in [attribute.name for attribute in _type_0_attributes(dimension, source)]:
         first = col(_first(name))
         same = to_comparable(col(name)["v"], types[name]).eqNullSafe(to_comparable(first["v"], types[name]))
         is_refused = col(_changed(name)) & first.isNotNull() & ~same

@@ -659,7 +659,7 @@ _ATTRIBUTES = (
         "untracked_value_is_the_latest_of_all_versions",
         "S7",
         "store pass, store halves",
-        _in("attribute_values.values_before_end", replaced(call("lead"), "F.col(_WITHIN_LATEST)")),
+        _in("attribute_values.values_before_end", replaced(call("lead"), "F.col(_LATEST_OF_ALL)")),
     ),
     _fault(
         "type_1_opens_versions",
