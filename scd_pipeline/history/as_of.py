@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import col, quote_name
+from scd_pipeline.expressions import all_of, col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING
 
@@ -99,7 +97,7 @@ def is_in_force(dimension: Dimension, *, keys: Sequence[str], time: str, version
     in_window = [F.col(prefix + _FROM) <= moment]
     if dimension.has_windows:
         in_window.append(F.col(prefix + _TO) > moment)
-    return reduce(and_, [*same_key, *in_window])
+    return all_of([*same_key, *in_window])
 
 
 def _age(time: str) -> Column:

@@ -119,7 +119,7 @@ def records_to_store(
 
 
 def affected_keys(appended: DataFrame, removed: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return the business keys whose change records change: those of appended and of removed records."""
+    """Return the distinct business keys of appended and of removed records."""
     keys = [col(name) for name in dimension.key_names]
     return appended.select(*keys).unionByName(removed.select(*keys)).distinct()
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.expressions import any_of, array_where, col, readable_key
+from scd_pipeline.expressions import all_of, any_of, array_where, col, readable_key
 from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.schema import open_end
@@ -140,7 +138,7 @@ def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> Da
     pairs = stored.select(surrogate, *[col(name) for name in names]).join(
         opened.select(surrogate, *[col(name).alias(new + name) for name in names]), dimension.surrogate_key
     )
-    is_same = reduce(and_, [col(name).eqNullSafe(col(new + name)) for name in names])
+    is_same = all_of([col(name).eqNullSafe(col(new + name)) for name in names])
 
     def version(prefix: str) -> Column:
         start = [F.lit(" from "), col(prefix + EFFECTIVE_FROM).cast("string")] if dimension.has_windows else []

@@ -18,7 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, key_text
 from scd_pipeline.frames import checkpoint, checkpoint_with_counts, with_broadcast, with_counts
 from scd_pipeline.history.batch import Batch, batches_in_effect
-from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, records_to_store
+from scd_pipeline.history.differences import DIFFERS, ORIGIN, VERSION_DIFFERS, affected_keys, records_to_store
 from scd_pipeline.history.existence import ASSERTED_BEFORE, EXISTED_BEFORE
 from scd_pipeline.history.narrowing import can_narrow, entities_that_may_change, has_few_records
 from scd_pipeline.history.snapshots import BatchChanges
@@ -62,7 +62,7 @@ class Comparison:
 
     def removed_records(self) -> DataFrame:
         """Return the stored records of batches that are replaced or withdrawn."""
-        return records_in_batches(self.log_rows, {batch.records_batch_id for batch in self.intake.removed})
+        return records_in_batches(self.log_rows, _removed_record_ids(self.intake))
 
 
 def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> Comparison:
@@ -105,8 +105,7 @@ def _compare_once(
 ) -> tuple[DataFrame, DataFrame]:
     """Return the change records to append, not computed yet, and the rows of the log of the compared entities."""
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
-    removed_ids = {batch.records_batch_id for batch in intake.removed}
-    in_effect = batches_in_effect(list(state.batches))
+    removed_ids, in_effect = _removed_record_ids(intake), batches_in_effect(list(state.batches))
     batches = BatchChanges(
         new=intake.accepted,
         removed=intake.removed,
@@ -126,6 +125,11 @@ def _compare_once(
         warehouse.spark, stored, delivered, batches, state.dimension, checkpoint, one_record=one_record
     )
     return records, log_rows
+
+
+def _removed_record_ids(intake: IntakeResult) -> set[str]:
+    """Return the ids of the batches under which the log has the records of replaced and withdrawn batches."""
+    return {batch.records_batch_id for batch in intake.removed}
 
 
 def _has_one_record_per_entity(state: StoredState, intake: IntakeResult) -> bool:
@@ -153,15 +157,15 @@ def _entities_that_may_change(
     Without snapshots they are the delivered entities, and those of removed records. Some of them may be repeated.
     """
     dimension, log_rows = state.dimension, state.log.rows()
-    keys = [col(name) for name in dimension.key_names]
     if intake.narrowed is not None:
+        keys = [col(name) for name in dimension.key_names]
         entities = delivered.select(*keys).unionByName(intake.narrowed.omitted)
         return with_broadcast(entities, intake.narrowed.row_limit)
     if not state.log.exists or has_few_records(state.log.commit.records, intake.row_count):
         return None
     if not batches.new_snapshots:
-        removed = records_in_batches(log_rows, {batch.records_batch_id for batch in intake.removed})
-        entities = delivered.select(*keys).unionByName(removed.select(*keys)).distinct()
+        removed = records_in_batches(log_rows, _removed_record_ids(intake))
+        entities = affected_keys(delivered, removed, dimension)
         return with_broadcast(entities, intake.row_count + sum(batch.rows for batch in intake.removed))
     if state.own_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None

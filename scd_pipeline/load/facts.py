@@ -11,8 +11,6 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import and_, or_
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -39,7 +37,7 @@ from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
-from scd_pipeline.expressions import col
+from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint, empty_frame, union_all, with_broadcast
 from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.history.as_of import key_of_version, version_as_of
@@ -275,7 +273,7 @@ def _with_rekeyed(
     flags = [f"_references_{number}" for number, _ in enumerate(references)]
     for (role, keys), flag in zip(references, flags, strict=True):
         rows = _with_reference(rows, role, keys, flag)
-    return rows.withColumn(_REKEYED, reduce(or_, [F.col(flag).isNotNull() for flag in flags])).drop(*flags)
+    return rows.withColumn(_REKEYED, any_of([F.col(flag).isNotNull() for flag in flags])).drop(*flags)
 
 
 def roles_checksum(fact: Fact) -> int:
@@ -307,7 +305,7 @@ def _with_reference(rows: DataFrame, role: Role, changed: DataFrame, flag: str) 
     pairs = zip(role.dimension.key_names, names, strict=True)
     keys = changed.select(*[col(key).alias(name) for key, name in pairs], F.lit(True).alias(flag))
     same = [col(column) == F.col(name) for column, name in zip(role.key, names, strict=True)]
-    return rows.join(keys, reduce(and_, same), "left").drop(*names)
+    return rows.join(keys, all_of(same), "left").drop(*names)
 
 
 def with_keys(rows: DataFrame, fact: Fact, versions: Mapping[str, DataFrame]) -> DataFrame:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,7 +15,7 @@ from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.schema import with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.expressions import col, delivery_id
+from scd_pipeline.expressions import all_of, col, delivery_id
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.transitions import SOURCE_BATCH
 
@@ -99,5 +97,5 @@ def changed_entities(records: DataFrame, dimension: Dimension) -> DataFrame:
         The business key, and `source_batch_id`, a delivery with such a change record.
     """
     names = [col(name) for name in dimension.key_names]
-    readable = reduce(and_, [name.isNotNull() for name in names])
+    readable = all_of([name.isNotNull() for name in names])
     return records.where(readable).groupBy(*names).agg(delivery_id(F.min(BATCH)).alias(SOURCE_BATCH))

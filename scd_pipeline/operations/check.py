@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -27,7 +25,7 @@ from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
-from scd_pipeline.expressions import col, readable_key
+from scd_pipeline.expressions import all_of, col, readable_key
 from scd_pipeline.history.actions import row_actions
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
@@ -159,7 +157,7 @@ def check_dimension(
     newest = tables.newest(name)
     if newest is None:
         return _check_without_table(warehouse, tables, dimension.table_names, rules)
-    has_no_key = reduce(and_, [col(key).isNull() for key in dimension.key_names])
+    has_no_key = all_of([col(key).isNull() for key in dimension.key_names])
     stored = with_computed_columns(newest.rows, dimension.generated)
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_rules = [rule for rule in selected if rule in invariants(dimension)]

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import or_
-
-from pyspark.sql import functions as F
 
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
@@ -19,7 +15,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
-from scd_pipeline.expressions import col
+from scd_pipeline.expressions import any_of, col
 from scd_pipeline.history.batch import Batch, batches_in_effect, rank
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.instants import to_utc
@@ -209,5 +205,4 @@ def _unknown_members(warehouse: Warehouse, fact: Fact) -> int | None:
     if newest is None:
         return None
     keys = [name for name in fact.key_columns if name in newest.columns()]
-    is_unknown = reduce(or_, [col(name) == UNKNOWN_KEY for name in keys], F.lit(False))
-    return newest.rows.where(is_unknown).count()
+    return newest.rows.where(any_of([col(name) == UNKNOWN_KEY for name in keys])).count()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +14,7 @@ from scd_pipeline.declaration.tables import KEYS_SUFFIX
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
-from scd_pipeline.expressions import col
+from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import BEGINNING
@@ -164,7 +162,7 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
         )
     same_keys = [F.col(f"_on_0_{i}") == F.col(f"_on_1_{i}") for i, _ in enumerate(on)]
     overlaps = [F.col("_from_0") < F.col("_to_1"), F.col("_from_1") < F.col("_to_0")]
-    pairs = frames[0].join(frames[1], reduce(and_, [*same_keys, *overlaps]))
+    pairs = frames[0].join(frames[1], all_of([*same_keys, *overlaps]))
     end = F.least("_to_0", "_to_1")
     open_ends = [F.lit(dimension.computed_open_end).cast("timestamp") for dimension in (left, right)]
     start = F.greatest("_from_0", "_from_1")
