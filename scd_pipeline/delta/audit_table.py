@@ -17,7 +17,7 @@ from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_col
 from scd_pipeline.expressions import col, key_text, timestamp_literal, to_current_names
 from scd_pipeline.history.actions import changed_columns
 from scd_pipeline.history.lossless import map_entry
-from scd_pipeline.history.schema import BEGINNING, dimension_schema
+from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.transitions import (
     AUDIT_ACTOR,
     AUDIT_REASON,
@@ -186,7 +186,7 @@ def repair_rows(
         CHANGED_COLUMNS: changed_columns(dimension),
         OLD_VALUES: F.when(old.isNotNull(), old_texts),
         NEW_VALUES: F.when(new.isNotNull(), new_texts),
-        CHANGE_TS: F.coalesce(*started, F.lit(BEGINNING).cast("timestamp")),
+        CHANGE_TS: F.coalesce(*started, beginning()),
         AUDIT_ACTOR: F.lit(actor),
         AUDIT_REASON: F.lit(reason),
         RECORDED_AT: timestamp_literal(at),

@@ -12,7 +12,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.expressions import all_of, col, quote_name
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.schema import BEGINNING
+from scd_pipeline.history.schema import beginning
 
 WINDOW_KEY = "_version_key"
 _FROM, _TO = "_version_from", "_version_to"
@@ -77,7 +77,7 @@ def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
     return without_reserved.select(
         col(dimension.surrogate_key).alias(WINDOW_KEY),
         *[col(key).alias(_key_column(number)) for number, key in enumerate(dimension.key_names)],
-        (F.col(EFFECTIVE_FROM) if dimension.has_windows else F.lit(BEGINNING).cast("timestamp")).alias(_FROM),
+        (F.col(EFFECTIVE_FROM) if dimension.has_windows else beginning()).alias(_FROM),
         *([F.col(EFFECTIVE_TO).alias(_TO)] if dimension.has_windows else []),
     )
 

@@ -26,8 +26,6 @@ from scd_pipeline.declaration.types import parse_type
 
 COMPUTED_COLUMNS = tuple(name for name in TABLE_COLUMNS if name not in FURTHER_COLUMNS)
 """The generated columns of `dimension_schema` that can have other names in the table."""
-BEGINNING = "0001-01-01 00:00:00"
-"""The `effective_from` of every entity of a dimension without windows (S33)."""
 
 
 def dimension_schema(dimension: Dimension) -> list[tuple[str, str, bool]]:
@@ -87,6 +85,11 @@ def _attribute_columns(attribute: Attribute, ddl: str) -> list[tuple[str, str]]:
 def open_end(dimension: Dimension) -> Column:
     """Return the `effective_to` of a current version wherever rows are computed, as a timestamp."""
     return declared_time(dimension.computed_open_end)
+
+
+def beginning() -> Column:
+    """Return the `effective_from` of every entity of a dimension without windows, as a timestamp (S33)."""
+    return declared_time("0001-01-01 00:00:00")
 
 
 def declared_begin(begin: Begin) -> Column:

@@ -68,7 +68,7 @@ from scd_pipeline.history.existence import (
 )
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.row_windows import RowWindows
-from scd_pipeline.history.schema import BEGINNING, declared_time, dimension_columns, open_end, version_start
+from scd_pipeline.history.schema import beginning, dimension_columns, open_end, version_start
 
 EXISTS = "_exists"
 VISIBLE = "_visible"
@@ -249,7 +249,7 @@ def one_row_per_entity(versions: DataFrame, dimension: Dimension, windows: RowWi
     first_change = window.first(F.col(EFFECTIVE_AT))
     rows = versions.withColumns(
         {
-            EFFECTIVE_FROM: declared_time(BEGINNING),
+            EFFECTIVE_FROM: beginning(),
             DELETED_AT: window.last(F.struct(_END))[_END],
             LAST_UPDATED: F.greatest(first_change, F.col(LAST_CHANGE)),
         }

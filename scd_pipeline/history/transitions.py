@@ -41,7 +41,7 @@ from scd_pipeline.expressions import any_of, array_where, col, to_comparable, wi
 from scd_pipeline.history.keys import KeyHash, hash_64, surrogate_key
 from scd_pipeline.history.lossless import map_entry, map_of_entries
 from scd_pipeline.history.row_windows import RowWindows, business_key
-from scd_pipeline.history.schema import BEGINNING, declared_begin, version_start
+from scd_pipeline.history.schema import beginning, declared_begin, version_start
 from scd_pipeline.history.timeline import (
     EXISTS,
     OPENED_BY,
@@ -153,7 +153,7 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
     """
     starts = [F.col(CHANGE_TS)]
     if not dimension.has_windows:
-        starts = [F.lit(BEGINNING).cast("timestamp")]
+        starts = [beginning()]
     elif dimension.begin is not None:
         starts.append(declared_begin(dimension.begin))
     new_key = col(key_columns(dimension)[1]).alias(dimension.surrogate_key)
@@ -265,7 +265,7 @@ def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, ke
     numbered = moments.withColumn(VERSION, window.sum(opens.cast("int")))
     start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:
-        start = F.lit(BEGINNING).cast("timestamp")
+        start = beginning()
     keyed = numbered.withColumn(EFFECTIVE_FROM, start)
     key = window.last(F.when(opens, surrogate_key(dimension, key_hash)))
     at_open = [a.name for a in dimension.attributes if a.untracked == "at_open"]

@@ -43,7 +43,7 @@ from scd_pipeline.history.actions import ACTION, REMOVE
 from scd_pipeline.history.as_of import key_of_version, version_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import IS_LAST
-from scd_pipeline.history.schema import BEGINNING, dimension_schema
+from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.invariants.facts import keys_unlike_versions
 from scd_pipeline.load.log import changed_entities, changed_records, log_high_water_mark, open_log
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
@@ -359,18 +359,17 @@ def add_reserved_member(
 
 def unknown_member(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     """Return the row of the unknown member: key -1, `version` 0, not current, an empty window, attributes NULL."""
-    beginning = F.lit(BEGINNING).cast("timestamp")
     values = {
         dimension.surrogate_key: F.lit(UNKNOWN_KEY),
-        EFFECTIVE_FROM: beginning,
-        EFFECTIVE_TO: beginning,
+        EFFECTIVE_FROM: beginning(),
+        EFFECTIVE_TO: beginning(),
         CURRENT_FLAG: F.lit(False),
         VERSION: F.lit(0),
         IS_DELETED: F.lit(False),
         CHANGE_REASON: F.lit("reserved_member"),
         CHANGE_SOURCE: F.lit(""),
         LOAD_RUN_ID: F.lit(""),
-        LAST_UPDATED: beginning,
+        LAST_UPDATED: beginning(),
     }
     columns = [values.get(name, F.lit(None)).cast(ddl).alias(name) for name, ddl, _ in dimension_schema(dimension)]
     return warehouse.spark.range(1).select(*columns)

@@ -31,7 +31,7 @@ from scd_pipeline.history.batch import batches_in_effect
 from scd_pipeline.history.differences import affected_keys
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import with_last_flag
-from scd_pipeline.history.schema import BEGINNING, dimension_schema
+from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, unnamed_violations, violations
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
@@ -208,7 +208,7 @@ def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> 
 def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return surrogate key, business key and `effective_from` of rows of the table, the columns of the list of keys."""
     if not dimension.has_windows:
-        rows = rows.withColumn(EFFECTIVE_FROM, F.lit(BEGINNING).cast("timestamp"))
+        rows = rows.withColumn(EFFECTIVE_FROM, beginning())
     return rows.select(*[col(name) for name, _ in keys_schema(dimension)])
 
 

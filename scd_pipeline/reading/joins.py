@@ -17,7 +17,7 @@ from scd_pipeline.errors import UsageError
 from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
-from scd_pipeline.history.schema import BEGINNING
+from scd_pipeline.history.schema import beginning, open_end
 from scd_pipeline.reading.dimension import declared_rows, rows_known_at, table_shape, versions
 from scd_pipeline.reading.labels import (
     LabelledColumn,
@@ -150,8 +150,8 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     frames = []
     for side, (label, dimension) in enumerate(both):
         rows = to_declared_columns(versions(warehouse, table_shape(warehouse, dimension)), dimension)
-        first, last = F.lit(BEGINNING).cast("timestamp"), F.lit(dimension.computed_open_end).cast("timestamp")
-        window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else (first, last)
+        always = (beginning(), open_end(dimension))
+        window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else always
         frames.append(
             rows.select(
                 window[0].alias(f"_from_{side}"),
@@ -164,9 +164,9 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     overlaps = [F.col("_from_0") < F.col("_to_1"), F.col("_from_1") < F.col("_to_0")]
     pairs = frames[0].join(frames[1], all_of([*same_keys, *overlaps]))
     end = F.least("_to_0", "_to_1")
-    open_ends = [F.lit(dimension.computed_open_end).cast("timestamp") for dimension in (left, right)]
+    open_ends = [open_end(dimension) for dimension in (left, right)]
     start = F.greatest("_from_0", "_from_1")
-    has_no_beginning = start == F.lit(BEGINNING).cast("timestamp")
+    has_no_beginning = start == beginning()
     common_window = [
         F.when(~has_no_beginning, start).alias(EFFECTIVE_FROM),
         F.when(~end.isin(*open_ends), end).alias(EFFECTIVE_TO),
