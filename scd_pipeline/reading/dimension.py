@@ -34,13 +34,15 @@ from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
-from scd_pipeline.expressions import col, readable_key, timestamp_literal
+from scd_pipeline.expressions import col, quote_name, readable_key, timestamp_literal
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
 
 BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_batches", "_quarantine"
 _STATE = "_state"
 _COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "closed")
+_EARLIEST_PORTABLE_TIME = "0001-01-02 00:00:00"
+"""Earlier times leave the calendar in some time zones."""
 
 
 def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
@@ -309,14 +311,31 @@ def _null_limits(rows: DataFrame, shape: TableShape) -> DataFrame:
     """Replace the open end and the beginning of time by NULL: some time zones would move them out of the calendar."""
     if not shape.has_windows:
         return rows
-    start, end = (shape.generated.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO))
-    first_day = col(start) < F.lit("0001-01-02 00:00:00").cast("timestamp")
-    return rows.withColumns({start: F.when(~first_day, col(start)), end: F.when(~_is_open(rows, shape), col(end))})
+    names = {column: shape.generated.required_name(column) for column in (EFFECTIVE_FROM, EFFECTIVE_TO)}
+    open_ends = [shape.generated.computed_open_end]
+    limits = {name: null_limit_sql(column, quote_name(name), open_ends) for column, name in names.items()}
+    return rows.withColumns({name: F.expr(value) for name, value in limits.items()})
+
+
+def null_limit_sql(column: str, value: str, open_ends: Sequence[str]) -> str:
+    """Return the SQL of a value, with NULL in place of the beginning of time and of an open end.
+
+    Args:
+        column: `effective_from` or `effective_to`, whose values are replaced, or any other column.
+        value: The SQL of a value of the column.
+        open_ends: The open ends of the dimensions whose windows the value limits.
+    """
+    if column == EFFECTIVE_FROM:
+        return f"CASE WHEN {value} >= TIMESTAMP '{_EARLIEST_PORTABLE_TIME}Z' THEN {value} END"
+    if column == EFFECTIVE_TO:
+        ends = ", ".join(f"TIMESTAMP '{open_end}Z'" for open_end in open_ends)
+        return f"CASE WHEN {value} NOT IN ({ends}) THEN {value} END"
+    return value
 
 
 def _in_calendar(time: Column) -> Column:
     """Return the time, or NULL if some time zone would move it out of the years 1 to 9999: it cannot be collected."""
-    first, end = (F.lit(day).cast("timestamp") for day in ("0001-01-02 00:00:00", "9999-12-31 00:00:00"))
+    first, end = (F.lit(day).cast("timestamp") for day in (_EARLIEST_PORTABLE_TIME, "9999-12-31 00:00:00"))
     return F.when((time >= first) & (time < end), time)
 
 

@@ -26,13 +26,13 @@ from scd_pipeline.reading.dimension import (
     QUARANTINE_SUFFIX,
     TableShape,
     batches,
+    null_limit_sql,
     quarantine,
     table_shape,
 )
 from scd_pipeline.reading.labels import labelled_columns, overlap_labels, role_column_names, unique_names
 
 VERSIONS_SUFFIX = "_versions"
-_FIRST_DAY = "TIMESTAMP '0001-01-02 00:00:00Z'"
 _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
 
 
@@ -232,7 +232,7 @@ def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
 def _versions(source: str, shape: TableShape, names: Iterable[str], condition: str) -> str:
     generated = shape.generated
     limits = {generated.name(column): column for column in _WINDOW}
-    columns = [_null_limits(limits.get(name, ""), f"v.{quote_name(name)}", name, [shape]) for name in names]
+    columns = [_select_item(limits.get(name, ""), f"v.{quote_name(name)}", name, [shape]) for name in names]
     reserved = ", ".join(str(key) for key in RESERVED_KEYS)
     return (
         f"SELECT {', '.join(columns)} FROM {source} AS v "
@@ -240,15 +240,10 @@ def _versions(source: str, shape: TableShape, names: Iterable[str], condition: s
     )
 
 
-def _null_limits(column: str, value: str, name: str, shapes: Sequence[TableShape]) -> str:
-    """Return a value under a name; if its column limits a window, with NULL in place of a time that some time zone
-    would move out of the calendar."""
-    if column == EFFECTIVE_FROM:
-        value = f"CASE WHEN {value} >= {_FIRST_DAY} THEN {value} END"
-    elif column == EFFECTIVE_TO:
-        open_ends = ", ".join(f"TIMESTAMP '{shape.generated.computed_open_end}Z'" for shape in shapes)
-        value = f"CASE WHEN {value} NOT IN ({open_ends}) THEN {value} END"
-    return f"{value} AS {quote_name(name)}"
+def _select_item(column: str, value: str, name: str, shapes: Sequence[TableShape]) -> str:
+    """Return an item of a SELECT list: a value of a column, by `null_limit_sql`, under a name."""
+    open_ends = [shape.generated.computed_open_end for shape in shapes]
+    return f"{null_limit_sql(column, value, open_ends)} AS {quote_name(name)}"
 
 
 def _joined(warehouse: Warehouse, fact: Fact) -> View:
@@ -306,7 +301,7 @@ def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
     (left_start, left_end), (right_start, right_end) = ((each[EFFECTIVE_FROM], each[EFFECTIVE_TO]) for each in windows)
     begin, end = f"GREATEST({left_start}, {right_start})", f"LEAST({left_end}, {right_end})"
     window = [
-        _null_limits(column, value, column, [left, right]) for column, value in zip(_WINDOW, (begin, end), strict=True)
+        _select_item(column, value, column, [left, right]) for column, value in zip(_WINDOW, (begin, end), strict=True)
     ]
     same_key = " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in left.key_names)
     text = (
