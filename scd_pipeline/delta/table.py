@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
@@ -94,6 +94,7 @@ class Table:
         return ".".join(quote_name(name) for name in names)
 
     def exists(self) -> bool:
+        """Return whether the table exists."""
         return bool(self.columns())
 
     def create(self, columns: Sequence[tuple[str, str, bool]], properties: Mapping[str, str], comment: str) -> None:
@@ -154,10 +155,26 @@ class Table:
 
     def is_z_ordered(self, version: int) -> bool:
         """Return whether one of the last commits, after a table version, has arranged the rows by columns."""
-        history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier} LIMIT {_RECENT_COMMITS}")
+        return bool(self.last_z_order(version, limit=_RECENT_COMMITS))
+
+    def last_z_order(self, after_version: int = -1, *, limit: int | None = None) -> tuple[str, ...]:
+        """Return the columns by which an OPTIMIZE arranged the rows last; none if none did.
+
+        Args:
+            after_version: The table version before the commits to search.
+            limit: The number of commits to search, the newest first; by default all.
+        """
+        history = self.spark.sql(f"DESCRIBE HISTORY {self.identifier}{'' if limit is None else f' LIMIT {limit}'}")
         columns = F.from_json(F.col("operationParameters")["zOrderBy"], "array<string>")
         has_arranged = (F.col("operation") == "OPTIMIZE") & (F.size(columns) > 0)
-        return bool(history.where((F.col("version") > version) & has_arranged).take(1))
+        newest_first = history.where((F.col("version") > after_version) & has_arranged).orderBy(F.desc("version"))
+        last = newest_first.select(columns.alias("columns")).limit(1).collect()
+        return tuple(last[0]["columns"]) if last else ()
+
+    def details(self) -> Row:
+        """Return the row of DESCRIBE DETAIL, with the number and the size of the files among others."""
+        (details,) = self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").collect()
+        return details
 
     def properties(self) -> dict[str, str]:
         """Return all table properties, including Delta's own, or an empty dict if the table does not exist."""
@@ -184,6 +201,11 @@ class Table:
             raise
 
     def last_commit(self) -> PipelineCommit:
+        """Return the table's last pipeline commit.
+
+        Raises:
+            PipelineCommitMissing: The history has no pipeline commit left.
+        """
         return last_pipeline_commit(self.spark, self.name, self.identifier)
 
     def last_commit_or_zero(self) -> PipelineCommit:

@@ -145,9 +145,8 @@ class _Maintenance:
 
 def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
     """Return the number of a table's files, and their size."""
-    detail = warehouse.spark.sql(f"DESCRIBE DETAIL {warehouse.table(name).identifier}")
-    ((files, size),) = detail.select("numFiles", "sizeInBytes").collect()
-    return int(files), int(size)
+    details = warehouse.table(name).details()
+    return int(details["numFiles"]), int(details["sizeInBytes"])
 
 
 def _vacuum(warehouse: Warehouse, name: str, retention_hours: int | None) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import functions as F
-
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
@@ -57,14 +55,6 @@ def _stored_table(table: Table) -> StoredTable | None:
     columns = table.columns()
     if not columns:
         return None
-    (detail,) = table.spark.sql(f"DESCRIBE DETAIL {table.identifier}").collect()
-    clustering = tuple(detail["clusteringColumns"] or ()) or _z_order(table)
-    return StoredTable(columns, table.properties(), tuple(detail["partitionColumns"]), clustering)
-
-
-def _z_order(table: Table) -> tuple[str, ...]:
-    """Return the columns of the last Z-order; none if the table was never Z-ordered."""
-    columns = F.from_json(F.col("operationParameters")["zOrderBy"], "array<string>").alias("columns")
-    history = table.spark.sql(f"DESCRIBE HISTORY {table.identifier}").select("version", "operation", columns)
-    arranged = history.where("operation = 'OPTIMIZE' AND size(columns) > 0").orderBy(F.col("version").desc())
-    return next((tuple(row["columns"]) for row in arranged.limit(1).collect()), ())
+    details = table.details()
+    clustering = tuple(details["clusteringColumns"] or ()) or table.last_z_order()
+    return StoredTable(columns, table.properties(), tuple(details["partitionColumns"]), clustering)
