@@ -30,7 +30,7 @@ from scd_pipeline.history.narrowing import (
     compare_with_current_rows,
     covering_snapshots,
     current_rows,
-    refusing_entities,
+    entities_with_refused_values,
 )
 from scd_pipeline.history.snapshots import BatchChanges
 
@@ -149,10 +149,10 @@ def _constant_columns(batch: Batch) -> dict[str, Column]:
 
 def _with_refusals(compared: DataFrame, state: AppliedState, changes: BatchChanges, dimension: Dimension) -> DataFrame:
     """Add whether values of a type 0 attribute were refused: then the current row does not show what was asserted."""
-    refusing = refusing_entities(state.log_rows, changes, dimension)
-    if not refusing:
+    refused = entities_with_refused_values(state.log_rows, changes, dimension)
+    if refused is None:
         return compared.withColumn(_REFUSES, F.lit(False))
-    entities = checkpoint(refusing[0].withColumn(_REFUSES, F.lit(True)))
+    entities = checkpoint(refused.withColumn(_REFUSES, F.lit(True)))
     joined = compared.join(with_broadcast(entities, entities.count()), list(dimension.key_names), "left")
     return joined.withColumn(_REFUSES, F.coalesce(_REFUSES, F.lit(False)))
 

@@ -28,7 +28,6 @@ from scd_pipeline.columns import (
 )
 from scd_pipeline.declaration import Dimension, ScdType
 from scd_pipeline.expressions import any_of, col, key_text, sum_of, to_comparable
-from scd_pipeline.frames import union_all
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
 from scd_pipeline.history.snapshots import BatchChanges, business_times, last_business_time
@@ -40,6 +39,7 @@ AUDIT_TEXTS = (REASON, ACTOR, CORRELATION_ID)
 _CURRENT = "_current"
 _CAN_REPEAT = "_can_repeat"
 _HAS_SEVERAL = "_has_several"
+_DELIVERED_ROWS = "_delivered_rows"
 _MOST_SCOPE_VALUES = 1000
 """The largest number of scope values that a query has as literals."""
 NARROWED_FROM = 20_000
@@ -132,9 +132,12 @@ def entities_that_may_change(
     # One snapshot has no second row of an entity, so that its row alone shows whether the entity may change.
     undecided = F.lit(len(batches.new_snapshots) > 1) | ~F.col(IS_DELIVERED)
     entities = flags.where(F.col(IS_NEW) | undecided).groupBy(*keys)
-    counted = entities.agg(F.max(IS_NEW).alias(IS_NEW), F.sum(F.col(IS_DELIVERED).cast("int")).alias(IS_DELIVERED))
-    changing = counted.where(F.col(IS_NEW) | (F.col(IS_DELIVERED) < covering_snapshots(batches))).select(*keys)
-    return union_all([changing, *refusing_entities(log_rows, batches, dimension)]).distinct()
+    delivered_rows = F.sum(F.col(IS_DELIVERED).cast("int")).alias(_DELIVERED_ROWS)
+    summary = entities.agg(F.max(IS_NEW).alias(IS_NEW), delivered_rows)
+    is_changing = F.col(IS_NEW) | (F.col(_DELIVERED_ROWS) < covering_snapshots(batches))
+    changing = summary.where(is_changing).select(*keys)
+    refused = entities_with_refused_values(log_rows, batches, dimension)
+    return changing.distinct() if refused is None else changing.unionByName(refused).distinct()
 
 
 def current_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
@@ -226,12 +229,15 @@ def covering_snapshots(batches: BatchChanges) -> Column:
     return sum_of([F.lit(unscoped), *covers])
 
 
-def refusing_entities(log_rows: DataFrame, batches: BatchChanges, dimension: Dimension) -> list[DataFrame]:
-    """Return the entities with several asserted values of a type 0 attribute: their rows show only the first (S6)."""
+def entities_with_refused_values(log_rows: DataFrame, batches: BatchChanges, dimension: Dimension) -> DataFrame | None:
+    """Return the business keys of the entities with several asserted values of a type 0 attribute.
+
+    Their rows show only the first (S6). None if the new snapshots provide no such attribute.
+    """
     provided = {name for batch in batches.new_snapshots for name in batch.columns}
     names = [a.name for a in dimension.of_type(ScdType.RETAIN_ORIGINAL) if a.name in provided]
     if not names:
-        return []
+        return None
     types = attribute_types(dimension)
     conditions = []
     for name in names:
@@ -240,4 +246,4 @@ def refusing_entities(log_rows: DataFrame, batches: BatchChanges, dimension: Dim
         conditions += [F.min(value) != F.max(value), has_null & F.max(value).isNotNull()]
     keys = [col(name) for name in dimension.key_names]
     entities = log_rows.where(F.col(KIND) == "upsert").groupBy(*keys).agg(any_of(conditions).alias(_HAS_SEVERAL))
-    return [entities.where(_HAS_SEVERAL).select(*keys)]
+    return entities.where(_HAS_SEVERAL).select(*keys)
