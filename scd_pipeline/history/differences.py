@@ -6,14 +6,15 @@ stored if it differs from what the same source had asserted before it. The other
 be derived from the log.
 
 Example: snapshots of 1 and 3 January list entity 1 with city Bonn. Only the first record is stored. If the snapshot of
-2 January arrives late and lists the city Kiel, its record is stored. The snapshot of 3 January is then probed: it was
-implied that the city is Bonn on 3 January, which now differs from the state before it. So that record is stored too.
+2 January arrives late and lists the city Kiel, its record is stored. The snapshot of 3 January is then rechecked: it
+was implied that the city is Bonn on 3 January, which now differs from the state before it. So that record is stored
+too.
 
 `records_to_store` therefore works in these steps, for any set of new and removed batches at once (S14, S19, S34):
 
 1. derive the absences: entities in the scope of a new snapshot that it omits;
-2. choose the stored snapshots that new or removed batches may affect (`snapshots_to_probe`);
-3. add a probe for each affected entity of which such a snapshot has no stored record, and derive the implied record
+2. choose the stored snapshots that new or removed batches may affect (`snapshots_to_recheck`);
+3. add a recheck for each affected entity of which such a snapshot has no stored record, and derive the implied record
    from the log as it was before the run;
 4. drop the records that are implied by the log as it will be after the run.
 
@@ -56,14 +57,14 @@ from scd_pipeline.history.existence import (
     with_presence,
 )
 from scd_pipeline.history.row_windows import RowWindows
-from scd_pipeline.history.snapshots import BatchChanges, Probe, audit_texts, covered_by, snapshots_to_probe
+from scd_pipeline.history.snapshots import BatchChanges, CoveringSnapshot, audit_texts, covered_by, snapshots_to_recheck
 
 ORIGIN = "_origin"
 DIFFERS = "_differs"
 VERSION_DIFFERS = "_version_differs"
 _HAS_BAD_ROW = "_has_bad_row"
 _BATCHES = "_batches"
-_PROBE_COLUMNS = {"_probe_retires": "boolean", "_probe_columns": "array<string>"}
+_RECHECK_COLUMNS = {"_recheck_retires": "boolean", "_recheck_columns": "array<string>"}
 
 
 def records_to_store(
@@ -91,7 +92,7 @@ def records_to_store(
     Returns:
         Change records with these additional columns:
 
-        - `_origin`: "raw", "absent" (the entity is omitted by a new snapshot) or "probe".
+        - `_origin`: "raw", "absent" (the entity is omitted by a new snapshot) or "recheck".
         - `_existed_before`, `_asserted_before`: the existence of the entity just before the record, according to its
           source; the rows of the record's own row-timed snapshot are not considered.
         - `_differs`, `_version_differs`: whether any value, or any value that opens versions, differs from before.
@@ -106,15 +107,15 @@ def records_to_store(
     windows = RowWindows(dimension, one_record=one_record)
     if batches.new_snapshots and not one_record:  # a snapshot omits no entity that only its own records have
         records = records.unionByName(_absences(spark, records, batches.new_snapshots, dimension))
-    probes = snapshots_to_probe(batches)
-    if not probes:
+    affected = snapshots_to_recheck(batches)
+    if not affected:
         return _without_implied(records, batches, dimension, windows)
     records = checkpoint(records)
     keys = checkpoint(_changed_keys(records, batches, dimension, windows))
     records = records.join(F.broadcast(keys), [SOURCE, *dimension.key_names], "left_semi")
-    no_probe = {name: F.lit(None).cast(ddl) for name, ddl in _PROBE_COLUMNS.items()}
-    probed = records.withColumns(no_probe).unionByName(_probes(spark, records, probes, dimension))
-    resolved = checkpoint(_resolve_probes(probed, batches, dimension, windows))
+    no_recheck = {name: F.lit(None).cast(ddl) for name, ddl in _RECHECK_COLUMNS.items()}
+    rechecked = records.withColumns(no_recheck).unionByName(_rechecks(spark, records, affected, dimension))
+    resolved = checkpoint(_resolve_rechecks(rechecked, batches, dimension, windows))
     return _without_implied(resolved, batches, dimension, windows)
 
 
@@ -130,27 +131,27 @@ def _absences(spark: SparkSession, records: DataFrame, snapshots: Sequence[Batch
     Only entities of which the source has any record are considered (S27, S30).
     """
     keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(F.collect_set(BATCH).alias(_BATCHES))
-    covered = covered_by(spark, keys, [Probe(snapshot) for snapshot in snapshots])
+    covered = covered_by(spark, keys, [CoveringSnapshot(snapshot) for snapshot in snapshots])
     omitted = covered.where(~F.array_contains(_BATCHES, F.col(BATCH)))
     kind = F.when(F.col("_retires"), "delete").otherwise("no_op")
     return _as_records(omitted, "absent", kind, dimension).select(*records.columns)
 
 
-def _probes(spark: SparkSession, records: DataFrame, probes: Sequence[Probe], dimension: Dimension) -> DataFrame:
-    """Return a record for each probed snapshot and affected entity of which the snapshot has no stored record."""
+def _rechecks(
+    spark: SparkSession, records: DataFrame, snapshots: Sequence[CoveringSnapshot], dimension: Dimension
+) -> DataFrame:
+    """Return a record for each of the snapshots and each affected entity of which the snapshot has no stored record."""
     changed = F.when(F.col(ORIGIN) != "stored", F.col(EFFECTIVE_AT))
     keys = records.groupBy(SOURCE, *[col(n) for n in dimension.key_names]).agg(
         F.collect_set(BATCH).alias(_BATCHES), F.collect_set(changed).alias("_changed_at")
     )
-    is_affected = F.exists(
-        "_changed_at", lambda t: (t <= F.col("_at")) & (F.col("_bound").isNull() | (t >= F.col("_bound")))
-    )
-    covered = covered_by(spark, keys, probes)
+    changes_from = F.col("_changes_from")
+    is_affected = F.exists("_changed_at", lambda t: (t <= F.col("_at")) & (changes_from.isNull() | (t >= changes_from)))
+    covered = covered_by(spark, keys, snapshots)
     rows = covered.where(is_affected & ~F.array_contains(_BATCHES, F.col(BATCH)))
-    probe_records = _as_records(rows, "probe", F.lit("no_op"), dimension)
-    return probe_records.withColumns({"_probe_retires": F.col("_retires"), "_probe_columns": F.col("_columns")}).select(
-        *records.columns, *_PROBE_COLUMNS
-    )
+    implied = dict(zip(_RECHECK_COLUMNS, (F.col("_retires"), F.col("_columns")), strict=True))
+    rechecks = _as_records(rows, "recheck", F.lit("no_op"), dimension).withColumns(implied)
+    return rechecks.select(*records.columns, *_RECHECK_COLUMNS)
 
 
 def _as_records(rows: DataFrame, origin: str, kind: Column, dimension: Dimension) -> DataFrame:
@@ -178,17 +179,19 @@ def _changed_keys(records: DataFrame, batches: BatchChanges, dimension: Dimensio
     return new.unionByName(records.where(F.col(ORIGIN) == "removed").select(*names)).distinct()
 
 
-def _resolve_probes(records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows) -> DataFrame:
-    """Turn each probe into the record that its snapshot implied, derived from the log as it was before this run."""
+def _resolve_rechecks(
+    records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows
+) -> DataFrame:
+    """Turn each recheck into the record that its snapshot implied, derived from the log as it was before this run."""
     state = _with_state_before(records, F.col(ORIGIN).isin("stored", "removed"), batches, dimension, windows)
-    is_probe = F.col(ORIGIN) == "probe"
-    kind = F.when(F.col(ASSERTED_BEFORE), "upsert").when(F.col("_probe_retires"), "delete").otherwise("no_op")
-    resolved = {KIND: F.when(is_probe, kind).otherwise(F.col(KIND))}
+    is_recheck = F.col(ORIGIN) == "recheck"
+    kind = F.when(F.col(ASSERTED_BEFORE), "upsert").when(F.col("_recheck_retires"), "delete").otherwise("no_op")
+    resolved = {KIND: F.when(is_recheck, kind).otherwise(F.col(KIND))}
     for name in attribute_types(dimension):
-        provided = is_probe & F.col(ASSERTED_BEFORE) & F.array_contains("_probe_columns", name)
+        provided = is_recheck & F.col(ASSERTED_BEFORE) & F.array_contains("_recheck_columns", name)
         resolved[name] = F.when(provided, col(_before(name))).otherwise(col(name))
     before = [_before(name) for name in attribute_types(dimension)]
-    return state.withColumns(resolved).drop(*before, EXISTED_BEFORE, ASSERTED_BEFORE, *_PROBE_COLUMNS)
+    return state.withColumns(resolved).drop(*before, EXISTED_BEFORE, ASSERTED_BEFORE, *_RECHECK_COLUMNS)
 
 
 def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimension, windows: RowWindows) -> DataFrame:
@@ -240,7 +243,7 @@ def repeats_audit_texts(batches: BatchChanges, dimension: Dimension) -> Column:
 def _has_bad_row(batches: BatchChanges, windows: RowWindows) -> Column:
     """Return whether the row's batch also has a bad row of the same entity.
 
-    The bad row is stored. The snapshot is therefore never probed for this entity, so no record of it can be implied.
+    The bad row is stored. The snapshot is therefore never rechecked for this entity, so no record of it can be implied.
     """
     if not any(batch.bad_rows for batch in batches.new_snapshots):
         return F.lit(False)

@@ -17,7 +17,7 @@ from scd_pipeline.instants import to_utc
 
 _SCHEMA = (
     "_source string, _channel string, _batch string, _delivery_rank string, _revision_rank string, "
-    "_at timestamp, _bound timestamp, _retires boolean, _columns array<string>, "
+    "_at timestamp, _changes_from timestamp, _retires boolean, _columns array<string>, "
     "_reason string, _actor string, _correlation_id string, _scope_value string"
 )
 _SCOPE_VALUE = "_scope_value"
@@ -53,14 +53,14 @@ class BatchChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """A stored snapshot that a run may affect.
+class CoveringSnapshot:
+    """A snapshot, and the time before which changes do not affect it.
 
-    Changes before `bound` do not affect it; None: any earlier change may.
+    Without that time, any earlier change may affect it.
     """
 
     snapshot: Batch
-    bound: datetime | None = None
+    changes_from: datetime | None = None
 
 
 def audit_texts(batch: Batch) -> AuditTexts:
@@ -68,19 +68,19 @@ def audit_texts(batch: Batch) -> AuditTexts:
     return (batch.reason, batch.actor, batch.correlation_id)
 
 
-def covered_by(spark: SparkSession, keys: DataFrame, probes: Sequence[Probe]) -> DataFrame:
+def covered_by(spark: SparkSession, keys: DataFrame, snapshots: Sequence[CoveringSnapshot]) -> DataFrame:
     """Join keys with the snapshots that cover them.
 
     Args:
         spark: The session.
         keys: Rows with `_source` and the business key.
-        probes: The snapshots, and their bounds if they are known.
+        snapshots: The snapshots.
 
     Returns:
         One row per key and snapshot of its source that covers it: the columns of `keys`, the snapshot's columns of a
-        change record, and `_at`, `_bound`, `_retires`, `_columns`.
+        change record, and `_at`, `_changes_from`, `_retires`, `_columns`.
     """
-    scopes = sorted({p.snapshot.scope_columns for p in probes if p.snapshot.scope is not None})
+    scopes = sorted({each.snapshot.scope_columns for each in snapshots if each.snapshot.scope is not None})
     rows = [
         (
             b.source,
@@ -89,18 +89,18 @@ def covered_by(spark: SparkSession, keys: DataFrame, probes: Sequence[Probe]) ->
             rank(b.delivery),
             rank(b.revision),
             b.at,
-            bound,
+            changes_from,
             b.retires,
             list(b.columns),
             *audit_texts(b),
             value,
         )
-        for b, bound in ((probe.snapshot, probe.bound) for probe in probes)
+        for b, changes_from in ((each.snapshot, each.changes_from) for each in snapshots)
         for value in _scope_values(b, scopes)
     ]
-    snapshots = F.broadcast(local_frame(spark, rows, _SCHEMA))
+    snapshot_rows = F.broadcast(local_frame(spark, rows, _SCHEMA))
     # A snapshot covers a key if they share a scope value; they share at most one.
-    return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scopes)).join(snapshots, [SOURCE, _SCOPE_VALUE])
+    return keys.withColumn(_SCOPE_VALUE, _scope_values_of_key(scopes)).join(snapshot_rows, [SOURCE, _SCOPE_VALUE])
 
 
 def _scope_values(snapshot: Batch, scopes: Sequence[tuple[str, ...]]) -> list[str]:
@@ -118,19 +118,19 @@ def _scope_values_of_key(scopes: Sequence[tuple[str, ...]]) -> Column:
     return F.explode(F.array(F.lit(_EVERYTHING), *values))
 
 
-def snapshots_to_probe(batches: BatchChanges) -> list[Probe]:
+def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
     """Return the stored snapshots whose implied records may have to be stored now.
 
     A new or removed batch affects a later snapshot of its source only up to the next complete snapshot with the same
     or a wider scope: that one provides all values of all entities in its scope, so that earlier changes have no
-    effect after it. The time of the latest complete snapshot in between is the probe's bound.
+    effect after it. The latest complete snapshot before a snapshot therefore gives its `changes_from`.
 
     In a source with row times no snapshot is complete, because an absence deletes only what was asserted before (S4).
     """
     source_columns: dict[str, set[str]] = {}
     for batch in (*batches.stored_snapshots, *batches.new, *batches.removed):
         source_columns.setdefault(batch.source, set()).update(batch.columns)
-    probes: list[Probe] = []
+    affected: list[CoveringSnapshot] = []
     spans = [(b.source, *_span(b)) for b in (*batches.new, *batches.removed)]
     row_timed = {
         batch.source for batch in (*batches.stored_snapshots, *batches.new, *batches.removed) if batch.row_times
@@ -139,16 +139,16 @@ def snapshots_to_probe(batches: BatchChanges) -> list[Probe]:
         ordered = sorted((b for b in batches.stored_snapshots if b.source == source), key=lambda b: b.position)
         complete: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Batch] = {}
         for snapshot in ordered:
-            bound = _bound(complete.values(), snapshot)
+            changes_from = _latest_complete_time(complete.values(), snapshot)
             is_affected = any(
-                s == source and first <= _time(snapshot) and (bound is None or last >= bound)
+                s == source and first <= _time(snapshot) and (changes_from is None or last >= changes_from)
                 for s, first, last in spans
             )
             if is_affected:
-                probes.append(Probe(snapshot, bound))
+                affected.append(CoveringSnapshot(snapshot, changes_from))
             if source not in row_timed and _is_complete(snapshot, source_columns[source]):
                 complete[(snapshot.scope_columns, snapshot.scope)] = snapshot
-    return probes
+    return affected
 
 
 def _is_complete(snapshot: Batch, columns: set[str]) -> bool:
@@ -156,7 +156,7 @@ def _is_complete(snapshot: Batch, columns: set[str]) -> bool:
     return snapshot.retires and not snapshot.bad_rows and columns <= set(snapshot.columns)
 
 
-def _bound(complete: Iterable[Batch], snapshot: Batch) -> datetime | None:
+def _latest_complete_time(complete: Iterable[Batch], snapshot: Batch) -> datetime | None:
     """Return the time of the latest complete snapshot that covers the scope of the given one."""
     times = [_time(candidate) for candidate in complete if candidate.covers(snapshot)]
     return max(times, default=None)

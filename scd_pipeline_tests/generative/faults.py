@@ -457,16 +457,16 @@ _REVISIONS = (
 
 _LOG = (
     _fault(
-        "later_snapshots_not_probed",
+        "later_snapshots_not_rechecked",
         "S19",
         "customer halves, country halves",
-        _in("differences.records_to_store", replaced(call("snapshots_to_probe"), "()")),
+        _in("differences.records_to_store", replaced(call("snapshots_to_recheck"), "()")),
     ),
     _fault(
-        "probed_snapshot_always_retires",
+        "rechecked_snapshot_always_retires",
         "S27",
         "customer halves, country halves",
-        _in("differences._resolve_probes", replaced(argument("otherwise", "no_op"), '"delete"')),
+        _in("differences._resolve_rechecks", replaced(argument("otherwise", "no_op"), '"delete"')),
     ),
     _fault(
         "no_op_not_stored",
@@ -475,11 +475,11 @@ _LOG = (
         _in("differences._without_implied", replaced(argument("otherwise"), '_ | (F.col(KIND) == "no_op")')),
     ),
     _fault(
-        "snapshots_of_the_same_time_not_probed",
+        "snapshots_of_the_same_time_not_rechecked",
         "S19",
         "customer halves, country halves",
-        _in("snapshots.snapshots_to_probe", compared(comparison("last", operator=">="), ">")),
-        _in("differences._probes", compared(comparison("_bound", operator=">="), ">")),
+        _in("snapshots.snapshots_to_recheck", compared(comparison("last", operator=">="), ">")),
+        _in("differences._rechecks", compared(comparison("changes_from", operator=">="), ">")),
     ),
     _fault(
         "snapshot_is_complete_without_all_columns",
@@ -497,13 +497,13 @@ _LOG = (
         "row_timed_snapshot_is_complete",
         "S4",
         "partner halves, machine halves",
-        _in("snapshots.snapshots_to_probe", replaced(comprehension("row_times"), "set()")),
+        _in("snapshots.snapshots_to_recheck", replaced(comprehension("row_times"), "set()")),
     ),
     _fault(
-        "removed_batches_probe_nothing",
+        "removed_batches_recheck_nothing",
         "S34",
         "customer halves, country halves",
-        _in("snapshots.snapshots_to_probe", dropped(item("removed").inside(comprehension("_span")))),
+        _in("snapshots.snapshots_to_recheck", dropped(item("removed").inside(comprehension("_span")))),
     ),
     _fault(
         "removed_batch_makes_repeats",
@@ -512,13 +512,13 @@ _LOG = (
         _in("differences._without_implied", replaced(comparison("ORIGIN", "removed"), "F.lit(True)")),
     ),
     _fault(
-        "probes_without_removed_batches",
+        "rechecks_without_removed_batches",
         "S34",
         "customer halves, country halves",
-        _in("differences._resolve_probes", dropped(argument("isin", "removed"))),
+        _in("differences._resolve_rechecks", dropped(argument("isin", "removed"))),
     ),
     _fault(
-        "probes_of_new_batches_only",
+        "rechecks_of_new_batches_only",
         "S34",
         "customer halves, country halves",
         _in("differences._changed_keys", unchained(call("unionByName"))),
