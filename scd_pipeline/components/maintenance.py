@@ -64,7 +64,7 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDef
                 now=now,
                 retention_hours=config.retention_hours,
                 run_id=context.run_id,
-                compacted=config.compacted,
+                tables_to_compact=config.compacted,
                 dimension=None if is_fact else dimension,
             )
         for done in results:

@@ -37,7 +37,7 @@ _NO_LONGER = "no_longer_true"
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedTransitions:
     """What the audit has of the entities that a step changes.
 
     Attributes:
@@ -109,14 +109,17 @@ def recorded_until(audit: DataFrame, moment: Column) -> DataFrame:
     return audit.where(F.col(RECORDED_AT) <= moment)
 
 
-def audit_changes(current: DataFrame, dimension: Dimension, *, recorded: Recorded | None, step: int) -> DataFrame:
+def audit_changes(
+    current: DataFrame, dimension: Dimension, *, recorded: RecordedTransitions | None, log_commit: int
+) -> DataFrame:
     """Return what to append to the audit, so that its transitions become the current ones.
 
     Args:
         current: The transitions of the present history: business key, `transition_schema`, `effective_from`.
         dimension: The declaration.
         recorded: What the audit has of the same entities; None if it has no transition that they may differ from.
-        step: The number of the commit that records the rows.
+        log_commit: The number of the last log commit of the step. It makes the ids of equal transitions of different
+            steps distinct.
 
     Returns:
         `audit_schema` without `recorded_at` and `recorded_version`, with a WITHDRAWN row for each recorded transition
@@ -131,7 +134,7 @@ def audit_changes(current: DataFrame, dimension: Dimension, *, recorded: Recorde
         rows = rows.withColumn(WITHDRAWS, F.lit(None).cast("bigint"))
     else:
         rows = _differing_rows(rows, recorded, dimension)
-    number = F.xxhash64(key_text(names), F.lit(str(step)), F.col(CHANGE_TYPE), F.col(_CONTENT))
+    number = F.xxhash64(key_text(names), F.lit(str(log_commit)), F.col(CHANGE_TYPE), F.col(_CONTENT))
     return rows.withColumn(AUDIT_ID, number).drop(_CONTENT, _RECORDED_TS, _CAUSE)
 
 
@@ -209,7 +212,7 @@ def _replaced_null(ddl: str) -> list[Column]:
     return [F.lit(text).try_cast(ddl) for text in ("0", "0001-01-01")]
 
 
-def _differing_rows(current: DataFrame, recorded: Recorded, dimension: Dimension) -> DataFrame:
+def _differing_rows(current: DataFrame, recorded: RecordedTransitions, dimension: Dimension) -> DataFrame:
     """Return the current transitions that are not recorded, and a WITHDRAWN row for each other recorded one."""
     names = list(dimension.key_names)
     transitions = recorded.rows.where(F.col(CHANGE_TYPE) != REPAIRED)

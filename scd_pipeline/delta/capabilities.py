@@ -28,7 +28,7 @@ class Capabilities:
     replaces: bool
     merges: bool
 
-    def checked(self) -> Capabilities:
+    def require_way_to_write(self) -> Capabilities:
         """Return the capabilities.
 
         Raises:
@@ -82,8 +82,8 @@ def load_capabilities(spark: SparkSession, store: Table, scratch_path: str, *, e
     server = server_name(spark)
     stored = stored_capabilities(store, server, engine)
     if stored is not None:
-        return stored.checked()
-    probed = probe(spark, server, scratch_path).checked()
+        return stored.require_way_to_write()
+    probed = probe(spark, server, scratch_path).require_way_to_write()
     name = _PROPERTY + hashlib.sha256(f"{probed.server} {probed.engine}".encode()).hexdigest()[:16]
     store.create([("server", "string", True)], {}, "Platform capabilities of each server, in the table's properties")
     with contextlib.suppress(ConflictError):  # another run has just stored the same

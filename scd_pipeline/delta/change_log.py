@@ -96,7 +96,7 @@ class ChangeLog:
         """Whether the table exists."""
         return bool(self.columns)
 
-    def computed(self) -> ChangeLog:
+    def with_checkpoint(self) -> ChangeLog:
         """Return the log with all its rows computed, by one scan: for a log of few records."""
         return replace(self, stored=None if self.stored is None else checkpoint(self.stored))
 

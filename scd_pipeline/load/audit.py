@@ -22,7 +22,7 @@ from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.audit_table import (
-    Recorded,
+    RecordedTransitions,
     audit_changes,
     audit_properties,
     audit_schema,
@@ -250,7 +250,7 @@ def record_from(
         if rows is None:
             rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, records)
         opened = 0
-        for delivery, attribute, counts in _counted(rows, dimension, by_attribute=by_attribute):
+        for delivery, attribute, counts in _count_changes(rows, dimension, by_attribute=by_attribute):
             if attribute is not None:
                 opened_versions[delivery][attribute] += counts.opened
                 continue
@@ -275,7 +275,7 @@ def record_from(
     return result
 
 
-def _counted(
+def _count_changes(
     rows: DataFrame, dimension: Dimension, *, by_attribute: bool
 ) -> Iterator[tuple[str, str | None, TransitionCounts]]:
     """Count audit rows, and yield delivery, attribute and counts.
@@ -343,16 +343,17 @@ def _steps_to_record(
     table: Table, log: ChangeLog, audit: PipelineCommit, dimension: PipelineCommit, applied: int
 ) -> list[Step]:
     """Return the pending steps up to the last commit of the log; later ones are left to the next recording."""
-    commits = table.commits_since(_last_used_commit(audit, dimension))
+    commits = table.commits_since(_commit_before_last_used(audit, dimension))
     is_one_behind = log.commit.number == applied + 1
     log_commits = [log.commit] if is_one_behind else log.table.commits_since(applied)
     return [step for step in pending_steps(log_commits, commits, applied) if step.log_commit <= log.commit.number]
 
 
-def _last_used_commit(audit: PipelineCommit, dimension: PipelineCommit) -> int:
+def _commit_before_last_used(audit: PipelineCommit, dimension: PipelineCommit) -> int:
     """Return the number of the dimension's commit before the last one that the audit has used.
 
-    It is 0 if the audit has used another table, or one with more commits: those numbers are not of this table.
+    It is 0 if the audit has used another table, or one with more commits: its commit numbers are then those of another
+    table.
     """
     mark = audit.applied(dimension.table)
     is_same = mark.table_id != 0 and mark.table_id == dimension.table_id and mark.commit <= dimension.number
@@ -383,7 +384,7 @@ def step_changes(
         # A literal, so that files whose transitions are all earlier are not read.
         may_differ = F.lit(True) if records.since is None else F.col(CHANGE_TS) >= timestamp_literal(records.since)
         rows = with_change_types(audit.where(may_differ), dimension)
-        recorded = Recorded(rows.join(causes, names, "left_semi"), causes)
+        recorded = RecordedTransitions(rows.join(causes, names, "left_semi"), causes)
         in_effect = in_effect.join(causes, names, "left_semi")
     transitions = build_transitions(
         in_effect,
@@ -394,7 +395,7 @@ def step_changes(
     )
     if records.since is not None:
         transitions = transitions.where(F.col(CHANGE_TS) >= constant_time(records.since, F.col(CORRELATION)))
-    return checkpoint(audit_changes(transitions, dimension, recorded=recorded, step=log_commit))
+    return checkpoint(audit_changes(transitions, dimension, recorded=recorded, log_commit=log_commit))
 
 
 def _at_step(changes: DataFrame, dimension: Dimension, step: Step) -> DataFrame:

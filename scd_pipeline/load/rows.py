@@ -150,22 +150,22 @@ def plan_row_actions(
     compared = compare_rows(with_last_flag(before, dimension), with_last_flag(after, dimension), dimension)
     # Without stored rows, the computed rows are those to open.
     counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
-    counted = _counted(compared, key_columns, counting)
-    counts, compared = counted.by_action, counted.rows
+    row_counts = _count_actions(compared, key_columns, counting)
+    counts, compared = row_counts.by_action, row_counts.rows
     after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
     assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
-    violating = extension.violations(extended, counted.unknown) if extension else None
+    violating = extension.violations(extended, row_counts.unknown) if extension else None
     assigned_count = _check(after, opened, assigned, dimension, violating)
     new_keys = None
     if state.keys_are_listed and assigned is not None:
         new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti") if assigned_count else opened
     new_key_count = counts.get(OPEN, 0) - assigned_count
-    return RowActions(actions, counts, counted.unknown_written, records, new_keys, new_key_count)
+    return RowActions(actions, counts, row_counts.unknown_written, records, new_keys, new_key_count)
 
 
-class _Counted(NamedTuple):
+class _RowCounts(NamedTuple):
     """Compared rows with their number by action, and those with the key of the unknown member by role.
 
     `unknown` counts all recomputed rows, `unknown_written` those that the load writes.
@@ -177,7 +177,7 @@ class _Counted(NamedTuple):
     unknown_written: dict[str, int]
 
 
-def _counted(compared: DataFrame, key_columns: Mapping[str, str], counting: Counting) -> _Counted:
+def _count_actions(compared: DataFrame, key_columns: Mapping[str, str], counting: Counting) -> _RowCounts:
     """Count compared rows; `counting` computes them."""
     is_unknown = {role: col(name) == UNKNOWN_KEY for role, name in key_columns.items()}
     is_written = ~F.col(ACTION).isin(REMOVE, UNCHANGED)
@@ -191,7 +191,7 @@ def _counted(compared: DataFrame, key_columns: Mapping[str, str], counting: Coun
     )
     by_action = {action: counts[action] for action in ACTIONS if counts[action]}
     of_all, of_written = ({role: counts[f"{which} {role}"] for role in key_columns} for which in ("all", "written"))
-    return _Counted(rows, by_action, of_all, of_written)
+    return _RowCounts(rows, by_action, of_all, of_written)
 
 
 def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> DataFrame:

@@ -258,7 +258,7 @@ def _load_fact(
     )
 
 
-class _Ingested(NamedTuple):
+class _IngestResult(NamedTuple):
     """A plan, the last commit of the log that has its change records, and the changes of the audit (`LoadedStep`)."""
 
     load_plan: LoadPlan
@@ -293,7 +293,7 @@ def ingest_and_apply(
 
     with ThreadPoolExecutor(max_workers=1) as background:
 
-        def ingest(delivered: Sequence[Delivery]) -> _Ingested:
+        def ingest(delivered: Sequence[Delivery]) -> _IngestResult:
             load_plan = build_plan(
                 warehouse,
                 dimension,
@@ -308,7 +308,7 @@ def ingest_and_apply(
             # Unless the audit lacks earlier commits of the log: then the recording has several steps.
             if audit and records and audit.applied(load_plan.log_name).commit == load_plan.log_commit.number:
                 changes = background.submit(_audit_changes, warehouse, load_plan, audit, records)
-            return _Ingested(load_plan, commit_log(warehouse, load_plan, progress), changes)
+            return _IngestResult(load_plan, commit_log(warehouse, load_plan, progress), changes)
 
         first = with_retries(dimension.name, lambda number: ingest(deliveries), retry, progress)
 

@@ -92,7 +92,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         history_commit = history.last_commit_or_zero() if dimension.history_table else PipelineCommit(history.name, 0)
     log = build_log(warehouse, dimension, stored)
     if has_few_records(log.commit.records):
-        log = log.computed()
+        log = log.with_checkpoint()
     raise_first(damage(log.commit, [commit, history_commit, *downstream]))
     batches = log.batches()
     require_declared_attributes(log.dimension, (name for batch in batches for name in batch.columns))

@@ -31,7 +31,7 @@ RENEWED_AFTER = timedelta(days=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Maintained:
+class MaintenanceResult:
     """The result of the maintenance of one table.
 
     Attributes:
@@ -57,9 +57,9 @@ def maintain(
     retention_hours: int | None = None,
     run_id: str = "",
     retry: Retry | None = None,
-    compacted: Collection[str] | None = None,
+    tables_to_compact: Collection[str] | None = None,
     dimension: Dimension | None = None,
-) -> tuple[Maintained, ...]:
+) -> tuple[MaintenanceResult, ...]:
     """Compact the tables that exist, remove files that no recent version needs, and repeat commits before they expire.
 
     No table is maintained if another program changed one of them: the removed files could be those that restore it.
@@ -72,8 +72,8 @@ def maintain(
             that setting, at least a week. Delta retains the history of a table at least as long (30 days by default).
         run_id: The run that repeats a pipeline commit.
         retry: How write conflicts are retried.
-        compacted: The tables to compact and to remove files from, by default all; only the last pipeline commits of the
-            others are repeated.
+        tables_to_compact: The tables to compact and to remove files from, by default all; only the last pipeline
+            commits of the others are repeated.
         dimension: The declaration of the dimension among the tables, if any, which decides on the arrangement of its
             rows (`z_order`).
 
@@ -93,9 +93,9 @@ def maintain(
     existing = [commit.table for commit in commits if commit.exists]
     if retention_hours is not None:
         for name in existing:
-            if compacted is None or name in compacted:
+            if tables_to_compact is None or name in tables_to_compact:
                 _require_log_retention(warehouse, name, retention_hours)
-    run = _Maintenance(warehouse, now, retention_hours, run_id, retry or Retry(), compacted, dimension)
+    run = _Maintenance(warehouse, now, retention_hours, run_id, retry or Retry(), tables_to_compact, dimension)
     return tuple(run.maintain_table(name) for name in existing)
 
 
@@ -108,10 +108,10 @@ class _Maintenance:
     retention_hours: int | None
     run_id: str
     retry: Retry
-    compacted: Collection[str] | None
+    tables_to_compact: Collection[str] | None
     dimension: Dimension | None
 
-    def maintain_table(self, name: str) -> Maintained:
+    def maintain_table(self, name: str) -> MaintenanceResult:
         warehouse = self.warehouse
         if name.endswith(HISTORY_SUFFIX):
             # VACUUM may remove the files of the earlier version that readers use while the history is ahead.
@@ -122,7 +122,7 @@ class _Maintenance:
                 ignore_progress,
             )
         before, _ = _files(warehouse, name)
-        if self.compacted is None or name in self.compacted:
+        if self.tables_to_compact is None or name in self.tables_to_compact:
             self._compact(name)
             _vacuum(warehouse, name, self.retention_hours)
         renewed = with_retries(
@@ -131,7 +131,7 @@ class _Maintenance:
             self.retry,
             ignore_progress,
         )
-        return Maintained(name, before, *_files(warehouse, name), renewed)
+        return MaintenanceResult(name, before, *_files(warehouse, name), renewed)
 
     def _compact(self, name: str) -> None:
         """Compact a table; arrange the rows of a large dimension, unless none was written since they were arranged."""
@@ -180,7 +180,7 @@ def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) 
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    done = table.commit_empty(_repeated(warehouse, name, commit, run_id))
+    done = table.commit_empty(_repeat_of(warehouse, name, commit, run_id))
     if name.endswith(HISTORY_SUFFIX):
         _record_history(warehouse, done, run_id)
     return True
@@ -201,11 +201,11 @@ def _undo_unrecorded_commits(warehouse: Warehouse, name: str, run_id: str) -> No
 def _record_history(warehouse: Warehouse, history: PipelineCommit, run_id: str) -> None:
     """Record a commit of a history table that changed no rows in the dimension, by a commit without rows."""
     dimension = warehouse.writable(history.table.removesuffix(HISTORY_SUFFIX))
-    commit = _repeated(warehouse, dimension.name, dimension.last_commit(), run_id)
+    commit = _repeat_of(warehouse, dimension.name, dimension.last_commit(), run_id)
     dimension.commit_empty(replace(commit, high_water_marks={**commit.high_water_marks, **table_mark(history)}))
 
 
-def _repeated(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
+def _repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
     """Return the commit that repeats `commit` without adding to the lag between a dimension and its change log."""
     if name.endswith(LOG_SUFFIX):
         dimension = warehouse.table(name.removesuffix(LOG_SUFFIX)).last_commit_or_zero()

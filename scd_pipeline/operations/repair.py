@@ -78,7 +78,7 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _RepairInput:
     """The tables of a dimension as they are, whatever program wrote their rows, and what they should contain.
 
     Attributes:
@@ -134,7 +134,7 @@ def repair(
 
     def attempt() -> Repair:
         stored = _read(warehouse, dimension)
-        result = planned_repair(stored.dimension, stored.pairs, _action())
+        result = plan_repair(stored.dimension, stored.pairs, _action())
         if dry_run or not (result.has_differences or stored.is_foreign):
             return result
         audit, version = warehouse.table(dimension.name + AUDIT_SUFFIX), stored.commits[dimension.name].newest
@@ -150,7 +150,7 @@ def repair(
     return result
 
 
-def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
+def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
     """Read the tables and compare them with the rows that the change log gives.
 
     Raises:
@@ -181,7 +181,7 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _Stored:
         differing = differing_pairs(rows, expected_rows, log.dimension, is_stale=F.col(_IS_STALE))
         pairs.append(differing.withColumn(_IN_TABLE, F.lit(name)))
     tables = {name: warehouse.table(name).identifier for name in names}
-    return _Stored(
+    return _RepairInput(
         dimension=log.dimension,
         log=log,
         commits=commits,
@@ -239,7 +239,7 @@ def _action() -> Column:
     return F.when(F.col("_old").isNull(), OPEN).when(F.col("_new").isNull(), REMOVE).otherwise(OVERWRITE)
 
 
-def planned_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repair:
+def plan_repair(dimension: Dimension, pairs: DataFrame, action: Column) -> Repair:
     """Return what a repair would change.
 
     Args:
@@ -267,7 +267,7 @@ def append_repair_rows(warehouse: Warehouse, dimension: Dimension, rows: DataFra
         audit.append(ordered, last.next(high_water_marks=last.high_water_marks, run_id=run_id))
 
 
-def _write(warehouse: Warehouse, stored: _Stored, run_id: str) -> PipelineCommit:
+def _write(warehouse: Warehouse, stored: _RepairInput, run_id: str) -> PipelineCommit:
     """Write what differs, one commit for each table, and return the last one."""
     log, key = stored.log.commit, stored.dimension.surrogate_key
     marks = log_mark(log, log.number)
@@ -286,7 +286,7 @@ def _write(warehouse: Warehouse, stored: _Stored, run_id: str) -> PipelineCommit
     return commit
 
 
-def _restore_columns(warehouse: Warehouse, stored: _Stored) -> None:
+def _restore_columns(warehouse: Warehouse, stored: _RepairInput) -> None:
     """Add the columns that the tables lack because another program dropped them, or that were declared since."""
     name, columns = stored.dimension.name, stored.columns
     steps = schema_steps(stored.dimension, stored.log, columns[name], columns.get(name + HISTORY_SUFFIX, ()))

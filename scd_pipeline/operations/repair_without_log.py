@@ -32,7 +32,7 @@ from scd_pipeline.expressions import all_of, any_of, col
 from scd_pipeline.frames import checkpoint
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
 from scd_pipeline.history.schema import open_end
-from scd_pipeline.operations.repair import Repair, append_repair_rows, planned_repair
+from scd_pipeline.operations.repair import Repair, append_repair_rows, plan_repair
 
 _NEXT_START, _NUMBER, _COUNT = "_next_start", "_number", "_count"
 _IS_CHANGED, _IS_REMOVED, _OLD, _NEW = "_is_changed", "_is_removed", "_old", "_new"
@@ -74,7 +74,7 @@ def repair_without_log(
     version = table.newest_version()
     entities = checkpoint(_entities_to_repair(table.read(version), dimension))
     pairs = _changed_pairs(entities, dimension)
-    result = planned_repair(dimension, pairs, _action(dimension))
+    result = plan_repair(dimension, pairs, _action(dimension))
     if dry_run or not result.has_differences:
         return result
     audit = repair_rows(pairs, dimension, actor=actor, reason=reason, at=now, version=version)

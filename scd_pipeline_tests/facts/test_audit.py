@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.declaration import Dimension
-from scd_pipeline.delta.audit_table import Recorded, audit_changes, audit_schema, recorded_rows
+from scd_pipeline.delta.audit_table import RecordedTransitions, audit_changes, audit_schema, recorded_rows
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
@@ -172,7 +172,9 @@ def test_a_withdrawn_transition_can_become_current_again(spark: SparkSession) ->
             name: F.lit(None).cast(ddl) for name, ddl in transition_schema(PLAYER) if name not in current.columns
         }
         causes = spark.sql(f"SELECT 'p' AS player_id, 'loyalty/feed/{step}' AS source_batch_id")
-        changes = audit_changes(current.withColumns(missing), PLAYER, recorded=Recorded(recorded, causes), step=step)
+        changes = audit_changes(
+            current.withColumns(missing), PLAYER, recorded=RecordedTransitions(recorded, causes), log_commit=step
+        )
         new = recorded_rows(changes, PLAYER, at=F.current_timestamp(), version=F.lit(step))
         recorded = checkpoint(recorded.unionByName(new))
         rows = recorded.where(F.col("recorded_version") == step).orderBy("change_type").collect()

@@ -246,7 +246,7 @@ def test_maintenance_compacts_some_tables_and_renews_the_commits_of_all(
     for delivery in select_deliveries(customer, spark):
         load(store, customer, [delivery])
     late = NOW + dt.timedelta(days=36500)
-    results = maintain(store, customer.table_names, now=late, compacted=[customer.name])
+    results = maintain(store, customer.table_names, now=late, tables_to_compact=[customer.name])
     files = {result.table.removeprefix(customer.name): (result.files_before, result.files_after) for result in results}
     assert files[""][0] > files[""][1] == 1
     assert files["_changes"][0] == files["_changes"][1] > 1
@@ -320,7 +320,7 @@ def test_a_retention_that_is_longer_than_that_of_the_history_is_an_error(spark: 
     assert (error.value.details["hours"], error.value.details["log_hours"]) == (hours, 720)
     assert table.newest_version() == before
     table.set_properties({"delta.logRetentionDuration": "interval 40 days"})
-    maintain(store, country.table_names, now=NOW, retention_hours=hours, compacted=[country.name])
+    maintain(store, country.table_names, now=NOW, retention_hours=hours, tables_to_compact=[country.name])
     assert table.properties()[RETENTION] == f"interval {hours} hours"
 
 

@@ -164,7 +164,7 @@ def test_a_delta_without_a_way_of_writing_is_rejected(
     monkeypatch.setattr(Table, "_save", overwrite)
     assert not probe(spark, "old", str(warehouse / "s")).replaces
     with pytest.raises(UnsupportedDelta, match="NO_WAY_TO_WRITE"):
-        Capabilities("old", "Delta-Lake/2.0", replaces=False, merges=False).checked()
+        Capabilities("old", "Delta-Lake/2.0", replaces=False, merges=False).require_way_to_write()
 
 
 def test_a_session_in_another_time_zone_is_rejected(spark: SparkSession, warehouse: Path) -> None:
