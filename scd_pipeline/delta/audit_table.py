@@ -13,7 +13,7 @@ from scd_pipeline.columns import EFFECTIVE_FROM
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import REPAIRED, WITHDRAWN
 from scd_pipeline.declaration.types import Array, Map, Primitive, parse_type
-from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, renamed_columns, skipping_columns
 from scd_pipeline.expressions import col, key_text, timestamp_literal, to_current_names
 from scd_pipeline.history.actions import changed_columns
 from scd_pipeline.history.lossless import map_entry
@@ -66,7 +66,7 @@ def audit_properties(dimension: Dimension) -> dict[str, str]:
     """Return the table properties of the audit."""
     queried = {*dimension.key_names, CHANGE_TYPE, CHANGE_TS, RECORDED_AT}
     columns = [(name, ddl) for name, ddl, _ in audit_schema(dimension) if name in queried]
-    return {**APPEND_ONLY, **skipping_columns(columns)}
+    return {**APPEND_ONLY_PROPERTIES, **skipping_columns(columns)}
 
 
 def with_change_types(audit: DataFrame, dimension: Dimension) -> DataFrame:

@@ -35,7 +35,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.commits import PipelineCommit
-from scd_pipeline.delta.schema import APPEND_ONLY, renamed_columns, skipping_columns
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, renamed_columns, skipping_columns
 from scd_pipeline.delta.table import Table
 from scd_pipeline.expressions import col, constant_number, to_current_names, unwrap, wrap
 from scd_pipeline.frames import checkpoint, empty_frame, local_frame
@@ -56,7 +56,8 @@ CHANGE_RECORD_COLUMNS = tuple(CHANGE_RECORD_TYPES)
 def log_properties(dimension: Dimension) -> dict[str, str]:
     """Return the table properties of the log."""
     queried = {KIND, COMMIT, EFFECTIVE_AT, *dimension.key_names, BATCH}
-    return {**APPEND_ONLY, **skipping_columns(column for column in log_schema(dimension) if column[0] in queried)}
+    columns = [column for column in log_schema(dimension) if column[0] in queried]
+    return {**APPEND_ONLY_PROPERTIES, **skipping_columns(columns)}
 
 
 def log_schema(dimension: Dimension) -> list[tuple[str, str]]:

@@ -24,7 +24,8 @@ from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.schema import dimension_schema
 
 FORMAT = "scd_pipeline.format"
-APPEND_ONLY = {"delta.appendOnly": "true", "delta.enableDeletionVectors": "false"}
+APPEND_ONLY_PROPERTY = "delta.appendOnly"
+APPEND_ONLY_PROPERTIES = {APPEND_ONLY_PROPERTY: "true", "delta.enableDeletionVectors": "false"}
 """No row of such a table is deleted; with deletion vectors, planning a scan of it costs twice as much."""
 _UNCHANGEABLE_OPTIONS = (
     "key",

@@ -16,7 +16,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.audit_table import with_change_types
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import APPEND_ONLY, FORMAT, require_own_tables
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, FORMAT, require_own_tables
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import foreign_problems, is_other_table, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
@@ -149,7 +149,7 @@ def open_keys(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) 
     if not last.exists:
         columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]
         comment = f"Every surrogate key that was ever assigned in {dimension.name}"
-        keys.create(columns, {FORMAT: "1", **APPEND_ONLY}, comment)
+        keys.create(columns, {FORMAT: "1", **APPEND_ONLY_PROPERTIES}, comment)
     return keys
 
 

@@ -19,7 +19,7 @@ from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.repair import REBUILT_BY
-from scd_pipeline.delta.schema import to_declared_columns, with_former_names
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import TableVersion
 from scd_pipeline.delta.upstream import damage
@@ -59,7 +59,7 @@ Audit and keys prove only each other, because a dimension that is loaded without
 """
 
 
-_APPEND_ONLY = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
+_APPEND_ONLY_SUFFIXES = (LOG_SUFFIX, AUDIT_SUFFIX, KEYS_SUFFIX)
 """The suffixes of the tables of which no row is changed or deleted."""
 
 
@@ -162,12 +162,13 @@ def check_dimension(
     rows = stored.where(~(has_no_key & col(dimension.surrogate_key).isin(list(RESERVED_KEYS))))
     row_rules = [rule for rule in selected if rule in invariants(dimension)]
     results = _results(name, row_rules, violations(rows, dimension)) if row_rules else []
+    append_only = [name + suffix for suffix in _APPEND_ONLY_SUFFIXES]
     others: dict[str, Callable[[], CheckResult | None]] = {
         AUDIT_REBUILDS_DIMENSION: lambda: _check_audit(warehouse, tables, dimension, rows),
         KEY_LIST_IS_COMPLETE: lambda: _check_key_list(warehouse, tables, dimension),
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, name, dimension.table_names),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, name, [name + AUDIT_SUFFIX, name]),
-        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, [name + suffix for suffix in _APPEND_ONLY]),
+        TABLES_ARE_APPEND_ONLY: lambda: _check_append_only(warehouse, name, append_only),
         EXPECTED_VALUES_ARE_REPRODUCED: lambda: _check_expected_values(warehouse, dimension),
     }
     for rule in selected:
@@ -304,5 +305,5 @@ def _check_foreign_commits(warehouse: Warehouse, tables: _Tables, name: str, nam
 
 def _check_append_only(warehouse: Warehouse, name: str, tables: list[str]) -> CheckResult:
     existing = [table for table in map(warehouse.table, tables) if table.exists()]
-    unset = [table.name for table in existing if table.properties().get("delta.appendOnly") != "true"]
+    unset = [table.name for table in existing if table.properties().get(APPEND_ONLY_PROPERTY) != "true"]
     return CheckResult(name, TABLES_ARE_APPEND_ONLY, len(unset), tuple(unset))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scd_pipeline.declaration.names import counted, listed
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY
 from scd_pipeline.operations.checklist.items import (
     Item,
     Result,
@@ -15,7 +16,6 @@ from scd_pipeline.operations.checklist.items import (
 from scd_pipeline.operations.checklist.pages import PAGES, REBUILD, REPAIR
 from scd_pipeline.operations.checklist.state import DimensionState
 
-APPEND_ONLY = "delta.appendOnly"
 _ENVIRONMENT_SENSOR = "alerts"
 """The sensor of this package that sends alerts by the transports that the environment configures."""
 
@@ -43,10 +43,12 @@ def _audit_retention(state: DimensionState) -> Result:
         return failed(f"{location} is missing; write the number of years, such as 7")
     if audit is None:
         return table_missing(state, AUDIT_SUFFIX)
-    if audit.properties.get(APPEND_ONLY) != "true":
+    if audit.properties.get(APPEND_ONLY_PROPERTY) != "true":
         name = state.dimension.name + AUDIT_SUFFIX
-        return failed(f"table property {APPEND_ONLY} of {name} is not true; set it, so that no row can be deleted")
-    return passed(f"{location}: {counted(years, 'year')}; table property {APPEND_ONLY}: true")
+        return failed(
+            f"table property {APPEND_ONLY_PROPERTY} of {name} is not true; set it, so that no row can be deleted"
+        )
+    return passed(f"{location}: {counted(years, 'year')}; table property {APPEND_ONLY_PROPERTY}: true")
 
 
 def _alerts(state: DimensionState) -> Result:
