@@ -91,7 +91,7 @@ class PipelineCommit:
         number: The commit number, 1 for the first; 0 for a table without commits.
         high_water_marks: How far the table has applied each upstream table, by the names of those tables.
         unchanged: In a change log, up to which commit its dimension needs no change.
-        roles: In a fact, a checksum of the roles whose keys its rows have; 0 elsewhere.
+        roles_checksum: In a fact, a checksum of the roles whose keys its rows have; 0 elsewhere.
         token: A random text that identifies the commit.
         batches: The ids of the batches that the commit brings, the first hundred of them.
         run_id: The id of the run.
@@ -121,7 +121,7 @@ class PipelineCommit:
     engine: str = ""
     foreign: ForeignCommit | None = None
     unchanged: UnchangedDimension | None = None
-    roles: int = 0
+    roles_checksum: int = 0
     records: int | None = None
     repairs: bool = False
     reserved_member: bool = False
@@ -145,7 +145,7 @@ class PipelineCommit:
         *,
         high_water_marks: Mapping[str, HighWaterMark] | None = None,
         unchanged: UnchangedDimension | None = None,
-        roles: int = 0,
+        roles_checksum: int = 0,
         batches: tuple[str, ...] = (),
         run_id: str = "",
         records: int | None = None,
@@ -166,7 +166,7 @@ class PipelineCommit:
             run_id=run_id,
             table_id=self.table_id or uuid.uuid4().int >> 66,
             unchanged=unchanged,
-            roles=roles,
+            roles_checksum=roles_checksum,
             records=records,
             reserved_member=self.reserved_member,
         )
@@ -190,8 +190,8 @@ class PipelineCommit:
         }
         if self.unchanged is not None:
             values["unchanged"] = asdict(self.unchanged)
-        if self.roles:
-            values["roles"] = self.roles
+        if self.roles_checksum:
+            values["roles"] = self.roles_checksum
         if self.records is not None:
             values["records"] = self.records
         values |= {name: True for name in ("repairs", "reserved_member") if getattr(self, name)}
@@ -207,7 +207,7 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
         operation=foreign.operation,
         commit=commit.number,
         commit_version=foreign.restore_to,
-        repair=repair_instructions(commit.table, foreign.restore_statement(), is_fact=commit.roles != 0),
+        repair=repair_instructions(commit.table, foreign.restore_statement(), is_fact=commit.roles_checksum != 0),
     )
 
 
@@ -356,7 +356,7 @@ def _parse_commit(row: Row, table: str) -> PipelineCommit | None:
         table_id=int(values["table_id"]),
         engine=row["engineInfo"] or "",
         unchanged=UnchangedDimension(**unchanged) if unchanged else None,
-        roles=int(values.get("roles", 0)),
+        roles_checksum=int(values.get("roles", 0)),
         records=values.get("records"),
         repairs=bool(values.get("repairs")),
         reserved_member=bool(values.get("reserved_member")),

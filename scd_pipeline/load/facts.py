@@ -59,7 +59,7 @@ class DimensionPlan(Protocol):
         """The declaration of the dimension."""
 
     @property
-    def actions(self) -> DataFrame:
+    def changed_rows(self) -> DataFrame:
         """The rows that change, with their row action (`history.actions.row_actions`)."""
 
     @property
@@ -110,11 +110,11 @@ class PinnedDimension:
         if not plan.has_actions:
             return self
         key, keys = self.dimension.surrogate_key, [col(name) for name in self.dimension.key_names]
-        rows = plan.actions.where(F.col(ACTION) != REMOVE).drop(ACTION, IS_LAST)
+        rows = plan.changed_rows.where(F.col(ACTION) != REMOVE).drop(ACTION, IS_LAST)
         if self.rows is not None:
-            others = self.rows.join(plan.actions.select(col(key)), key, "left_anti")
+            others = self.rows.join(plan.changed_rows.select(col(key)), key, "left_anti")
             rows = others.unionByName(rows, allowMissingColumns=True)
-        return replace(self, rows=rows, planned=plan.actions.select(*keys).distinct())
+        return replace(self, rows=rows, planned=plan.changed_rows.select(*keys).distinct())
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
@@ -172,7 +172,7 @@ class FactKeys:
         return [dimension.log.stored_records for dimension in self.pinned.values()]
 
     @property
-    def roles(self) -> int:
+    def roles_checksum(self) -> int:
         """The checksum of the roles."""
         return roles_checksum(self.fact)
 
@@ -251,7 +251,7 @@ def rows_with_current_keys(
 
 def _is_rekeyed_whole(fact: Fact, pinned: Mapping[str, PinnedDimension], last: PipelineCommit) -> bool:
     """Return whether the next load re-keys every row: the roles have changed, or a dimension was recreated."""
-    has_other_roles = last.roles not in (0, roles_checksum(fact))
+    has_other_roles = last.roles_checksum not in (0, roles_checksum(fact))
     return has_other_roles or any(dimension.is_recreated(last) for dimension in pinned.values())
 
 

@@ -45,10 +45,10 @@ class LoadPlan:
         results: The result of each delivery.
         batches: The batches to append to the log.
         change_records: The change records to append to the log.
-        actions: The rows of the table that change, with their row action.
-        rows: The number of these rows by row action.
+        changed_rows: The rows of the table that change, with their row action.
+        row_counts: The number of these rows by row action.
         high_water_marks: How far the plan has applied other tables than the log.
-        roles: The checksum of the roles of a fact.
+        roles_checksum: The checksum of the roles of a fact.
         unknown_members: For a fact, the number of rows to write with the key of the unknown member, by role.
         delivered: The conformed rows of all deliveries that were read, also of rejected ones; of a narrowed snapshot
             only those that may change something, and bad rows.
@@ -68,11 +68,11 @@ class LoadPlan:
     results: tuple[BatchResult, ...]
     batches: tuple[Batch, ...]
     change_records: DataFrame
-    actions: DataFrame
+    changed_rows: DataFrame
     delivered: DataFrame
-    rows: Mapping[str, int] = field(default_factory=dict)
+    row_counts: Mapping[str, int] = field(default_factory=dict)
     high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
-    roles: int = 0
+    roles_checksum: int = 0
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     step_records: StepRecords | None = None
     record_limit: int = 0
@@ -92,14 +92,14 @@ class LoadPlan:
     @property
     def has_actions(self) -> bool:
         """Whether any row of the table changes."""
-        return any(self.rows.values())
+        return any(self.row_counts.values())
 
     @property
     def has_newer_upstream(self) -> bool:
         """Whether stored rows were compared with newer versions of other tables than at the last commit."""
         last = self.dimension_commit
         is_newer = any(last.high_water_marks.get(name) != mark for name, mark in self.high_water_marks.items())
-        return last.number > 0 and (is_newer or last.roles != self.roles)
+        return last.number > 0 and (is_newer or last.roles_checksum != self.roles_checksum)
 
     def writable_log(self, warehouse: Warehouse) -> ChangeLog:
         """Return the change log for writing."""
@@ -120,7 +120,7 @@ class LoadPlan:
         """Return the plan as text: schema steps, the result of each delivery, and the number of row actions."""
         lines = [f"Plan for {self.dimension.name}", *[f"  {step}" for step in self.schema_steps]]
         lines += [f"  {result}" for result in self.results]
-        counts = ", ".join(f"{count} to {action}" for action, count in self.rows.items() if count)
+        counts = ", ".join(f"{count} to {action}" for action, count in self.row_counts.items() if count)
         unknown = unknown_members_summary(self.unknown_members)
         lines.append(f"  rows of {self.dimension.name}: {counts or 'no changes'}{unknown and f'; {unknown}'}")
         return "\n".join(lines)
@@ -129,7 +129,7 @@ class LoadPlan:
         """Return some of the rows that change, with their row action, without personal attributes (S31)."""
         personal = [a for a in self.dimension.attributes if a.personal]
         hidden = [name for a in personal for name in (a.name, a.current_column, a.previous_column) if name]
-        return self.actions.drop(IS_LAST, *hidden).limit(limit)
+        return self.changed_rows.drop(IS_LAST, *hidden).limit(limit)
 
     def bad_rows(self) -> DataFrame:
         """Return the bad rows of all deliveries that were read, also of rejected ones.
@@ -200,11 +200,11 @@ def build_plan(
         results=intake.results,
         batches=intake.batches_to_append,
         change_records=rows_to_append(comparison.records, intake),
-        actions=actions.rows,
+        changed_rows=actions.rows,
         delivered=intake.rows,
-        rows=actions.counts,
+        row_counts=actions.counts,
         high_water_marks=extension.high_water_marks if extension else {},
-        roles=extension.roles if extension else 0,
+        roles_checksum=extension.roles_checksum if extension else 0,
         unknown_members=actions.unknown_members,
         step_records=_step_records(state, comparison, actions),
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),

@@ -63,7 +63,7 @@ class Extension(Protocol):
         """The number of change records that each of those tables comes from; None if unknown."""
 
     @property
-    def roles(self) -> int:
+    def roles_checksum(self) -> int:
         """The checksum of the roles of a fact."""
 
     @property

@@ -319,7 +319,7 @@ def ingest_and_apply(
             return LoadResult(
                 dimension.name,
                 first.load_plan.results,
-                dict(load_plan.rows),
+                dict(load_plan.row_counts),
                 commit.newest,
                 log.newest,
                 time.monotonic() - start,
@@ -396,7 +396,7 @@ def commit_table(
         return replace(last, newest=0) if load_plan.batches and not last.exists else last
     commit = last.next(
         high_water_marks={**log_mark(log, log.number), **load_plan.high_water_marks},
-        roles=load_plan.roles,
+        roles_checksum=load_plan.roles_checksum,
         batches=log.batches,
         run_id=load_plan.run_id,
     )
@@ -404,18 +404,20 @@ def commit_table(
         done = _write_actions(warehouse, load_plan, commit, log.engine if load_plan.batches else "")
     else:
         done = warehouse.writable(name).commit_empty(commit)
-    rows = counted(sum(load_plan.rows.values()), "row")
+    rows = counted(sum(load_plan.row_counts.values()), "row")
     progress(f"{name}: wrote commit {commit.number} ({rows})")
     return done
 
 
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
-    actions = {action for action, count in load_plan.rows.items() if count}
+    actions = {action for action, count in load_plan.row_counts.items() if count}
     if load_plan.dimension.history_table:
         last, history = load_plan.dimension_commit, load_plan.history_commit
-        return write_versions(warehouse, table, load_plan.actions, actions, load_plan.dimension, commit, last, history)
-    rows = to_stored_columns(load_plan.actions, load_plan.dimension)
+        return write_versions(
+            warehouse, table, load_plan.changed_rows, actions, load_plan.dimension, commit, last, history
+        )
+    rows = to_stored_columns(load_plan.changed_rows, load_plan.dimension)
     if actions == {OPEN}:
         # No stored row has one of these keys, so that nothing has to be looked up.
         return table.append(rows.drop(ACTION), commit)

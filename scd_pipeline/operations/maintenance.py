@@ -214,4 +214,6 @@ def _repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: 
         return commit.next(high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id)
     log = warehouse.table(name.removesuffix(HISTORY_SUFFIX) + LOG_SUFFIX).last_commit_or_zero()
     mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
-    return commit.next(high_water_marks={**commit.high_water_marks, **mark}, roles=commit.roles, run_id=run_id)
+    return commit.next(
+        high_water_marks={**commit.high_water_marks, **mark}, roles_checksum=commit.roles_checksum, run_id=run_id
+    )

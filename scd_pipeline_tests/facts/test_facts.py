@@ -112,10 +112,10 @@ def test_a_plan_of_a_fact_has_the_keys_of_the_planned_dimension(played: Warehous
     """A late version moves the keys of play 2 in both roles; r is unknown."""
     dimension = plan(played, PLAYER, [players("2", LATE)])
     planned = plan(played, PLAY, delivered, dimensions={"dim_player": dimension})
-    keys = _keys_by_play(planned.actions)
+    keys = _keys_by_play(planned.changed_rows)
     load(played, PLAYER, [players("2", LATE)])
     result = load(played, PLAY, delivered)
-    assert (planned.rows, planned.unknown_members) == (result.rows, result.unknown_members)
+    assert (planned.row_counts, planned.unknown_members) == (result.rows, result.unknown_members)
     assert result.rows == {"overwrite": 1, **({"open": 2} if delivered else {})}
     stored = _keys_by_play(played.table("fct_play").read())
     assert keys == {play: stored[play] for play in keys}

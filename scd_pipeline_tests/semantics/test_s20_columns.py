@@ -249,7 +249,7 @@ def test_change_records_of_an_undeclared_attribute_are_reported(own_tables: OwnT
     before, after = (year.dimension for year in YEARS[1:3])
     own_tables.load(before, snapshots(EACH_YEAR[1], source="pos")).raise_if_rejected()
     shutil.rmtree(own_tables.warehouse.table(before.name).path or "")
-    assert plan(own_tables.warehouse, by_files(after), []).rows == {"open": 1}
+    assert plan(own_tables.warehouse, by_files(after), []).row_counts == {"open": 1}
     unnamed = replace(after, attributes={"place": Attribute(2), "cost": Attribute(6, "int")})
     with pytest.raises(DeclarationError) as error:
         plan(own_tables.warehouse, by_files(unnamed), [])

@@ -129,7 +129,7 @@ def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch:
 
     monkeypatch.setattr(load_plan, "accept", after_another_writer)
     outdated_plan = plan(loaded, CUSTOMER, [late])
-    assert_same_rows(outdated_plan.actions.toArrow().to_pylist(), expected_plan.actions.toArrow().to_pylist())
+    assert_same_rows(outdated_plan.changed_rows.toArrow().to_pylist(), expected_plan.changed_rows.toArrow().to_pylist())
     assert [batch.delivery for batch in log.batches()] == ["2024-01-01"]
     assert log.rows().count() == 1
     with pytest.raises(ConflictError, match="WRITE_CONFLICT"):

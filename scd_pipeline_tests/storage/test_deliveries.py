@@ -34,7 +34,7 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     assert [(d.name, d.table_version) for d in deliveries] == [("0", 0), ("1", 1)]
     load_plan = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
     assert [batch.outcome for batch in load_plan.results] == ["accepted", "accepted"]
-    rows = load_plan.actions.orderBy("version").select("city", "current_flag").collect()
+    rows = load_plan.changed_rows.orderBy("version").select("city", "current_flag").collect()
     assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
 
 
@@ -241,7 +241,7 @@ def test_the_options_of_a_channel_and_of_its_columns_are_applied(
     (tmp_path / f"items_2024-02-01.{kind}").write_text("\n".join(lines), encoding="utf-8")
     dimension = load_dimension(tmp_path / "dim_item.yaml")
     load_plan = plan(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark, base=tmp_path))
-    rows = load_plan.actions.select("id", "label", "size", "effective_from").toArrow().to_pylist()
+    rows = load_plan.changed_rows.select("id", "label", "size", "effective_from").toArrow().to_pylist()
     assert_same_rows(
         """
         | id  | label  | size | effective_from      |

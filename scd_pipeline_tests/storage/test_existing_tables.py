@@ -179,7 +179,7 @@ def test_a_session_in_another_time_zone_is_rejected(spark: SparkSession, warehou
 def test_plan_writes_nothing(spark: SparkSession, warehouse: Path) -> None:
     opened = Warehouse(spark, warehouse)
     load_plan = plan(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])
-    assert load_plan.rows == {"open": 2}
+    assert load_plan.row_counts == {"open": 2}
     assert "create dim_customer" in load_plan.explain()
     assert not any(warehouse.iterdir())
     ingest_and_apply(opened, CUSTOMER, [snapshot(1, {"a": "Rome", "b": "Oslo"})])

@@ -28,7 +28,7 @@ def test_a_load_of_a_hundred_attributes_can_be_planned(spark: SparkSession, ware
     dimension = Dimension("dim_wide", "id", ATTRIBUTES, Source("crm", feed=FEED))
     planned = plan(Warehouse(spark, warehouse), dimension, [delivery("1", 1, "old"), delivery("2", 2, "new")])
     assert [result.outcome for result in planned.results] == ["accepted", "accepted"]
-    assert planned.rows == {"open": 2}
+    assert planned.row_counts == {"open": 2}
 
 
 @pytest.mark.slow

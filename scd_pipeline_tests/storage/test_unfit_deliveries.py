@@ -107,7 +107,7 @@ def test_a_file_with_unreadable_rows_does_not_block_the_others(spark: SparkSessi
     flagged, broken = rejected(load_plan)
     assert flagged.details == {"error": "CAST_INVALID_INPUT"}, "the value is not reported"
     assert "c_2024-01-03.csv.gz" in broken.problem
-    rows = load_plan.actions.orderBy("version").select("city").collect()
+    rows = load_plan.changed_rows.orderBy("version").select("city").collect()
     assert [row["city"] for row in rows] == ["Rome", "Oslo"]
 
 
@@ -199,7 +199,7 @@ def test_an_invalid_frame_does_not_block_the_others(spark: SparkSession, tmp_pat
         "twice": ("DUPLICATE_COLUMN", {"columns": "mail and mail"}),
         "mixed": ("COLUMN_TYPE", {"reason": "the values of column mail have several types (ArrowInvalid)"}),
     }
-    assert load_plan.actions.select("id", "n").collect() == [("a", "7")]
+    assert load_plan.changed_rows.select("id", "n").collect() == [("a", "7")]
 
 
 def test_unsigned_integers_are_converted_to_the_next_wider_type() -> None:
@@ -284,7 +284,7 @@ def test_a_snapshot_at_the_open_end_does_not_block_the_others(spark: SparkSessio
     (late,) = rejected(load_plan)
     assert (late.delivery, late.code) == ("late", "AT_OPEN_END")
     assert late.details["at"] == late.details["open_end"] == "2999-12-31 00:00:00"
-    assert load_plan.actions.select("city", "current_flag").collect() == [("Rome", True)]
+    assert load_plan.changed_rows.select("city", "current_flag").collect() == [("Rome", True)]
 
 
 @pytest.mark.rule("S30", "S34")
@@ -348,7 +348,7 @@ def test_a_nested_value_that_does_not_cast_makes_a_bad_row(spark: SparkSession, 
         [{"id": row["id"], "day": row["day"]} for row in bad_rows],
     )
     assert f"sizes: cannot cast '{{}}' to {sizes}" in [row["reason"] for row in bad_rows]
-    versions = load_plan.actions.selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
+    versions = load_plan.changed_rows.selectExpr("id", "to_json(sizes) sizes").toArrow().to_pylist()
     assert sorted((row["id"], row["sizes"]) for row in versions) == [
         ("empty", "[{}]"),
         ("full", '[{"of":{"small":1,"large":null}},null]'),
@@ -363,7 +363,7 @@ def test_a_column_may_have_a_name_that_begins_with_an_underscore(spark: SparkSes
     dimension = Dimension("dim_c", "id", {"mark": 2}, source)
     frame = pa.table({"_batch": ["a"], "_hash": ["4711"], "_kind": ["U"]})
     load_plan = planned(spark, tmp_path, dimension, [Delivery("crm", "d1", at=utc(2024, 1, 1), frame=frame)])
-    assert load_plan.actions.select("id", "mark").collect() == [("a", "4711")]
+    assert load_plan.changed_rows.select("id", "mark").collect() == [("a", "4711")]
 
 
 @pytest.mark.rule("S26")
@@ -388,7 +388,7 @@ def test_an_object_of_a_json_file_can_be_a_map_or_a_text(spark: SparkSession, tm
     deliveries = [Delivery("crm", "d1", at=at, path=str(path)), Delivery("crm", "d2", at=at, frame=frame)]
     load_plan = planned(spark, tmp_path, dimension, deliveries)
     assert [b.bad_rows for b in load_plan.results] == [3, 1]
-    rows = load_plan.actions.orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
+    rows = load_plan.changed_rows.orderBy("id").selectExpr("id", "to_json(sizes)", "note").collect()
     assert rows == [
         ("a", '{"1":0.5,"2":7.0}', '{"x":"1"}'),
         ("b", "{}", '{"y":"1"}'),
@@ -436,7 +436,7 @@ def test_a_line_that_does_not_fit_the_columns_is_a_bad_row(spark: SparkSession, 
     log = load_plan.change_records.where("_kind = 'bad'").orderBy("_effective_at", "_bad_row")
     reason, lines = BROKEN[kind]
     assert log.select("id", "_bad_reason", "_bad_row").collect() == [(None, reason, line) for line in lines]
-    rows = load_plan.actions.where("current_flag").orderBy("id").select("id", "city").collect()
+    rows = load_plan.changed_rows.where("current_flag").orderBy("id").select("id", "city").collect()
     assert rows == [("a", "Oslo"), ("b", "Kiel"), ("d", "Bonn")]
 
 
@@ -524,7 +524,7 @@ def test_a_path_is_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
     for chosen in (deliveries[:1], deliveries):
         load_plan = planned(spark, tmp_path, dimension, chosen)
         assert not rejected(load_plan)
-        rows = load_plan.actions.select("id", "city").collect()
+        rows = load_plan.changed_rows.select("id", "city").collect()
         assert sorted(tuple(row) for row in rows) == [(str(n), "Graz") for n in range(1, len(chosen) + 1)]
 
 
@@ -558,7 +558,7 @@ def test_each_pattern_is_read_by_itself(spark: SparkSession, tmp_path: Path, for
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot(format=format)))
     load_plan = planned(spark, tmp_path, dimension, [_pattern(tmp_path, month, format) for month in (1, 2)])
     assert [(batch.outcome, batch.rows) for batch in load_plan.results] == [("accepted", 2), ("accepted", 2)]
-    cities = load_plan.actions.orderBy("id", "effective_from").select("city").collect()
+    cities = load_plan.changed_rows.orderBy("id", "effective_from").select("city").collect()
     assert [row["city"] for row in cities] == ["Graz 1", "Graz 2", "Linz 1", "Linz 2"]
 
 

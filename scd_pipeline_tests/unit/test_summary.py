@@ -31,7 +31,7 @@ def test_a_dimension_has_no_count_of_unknown_members() -> None:
 
 
 def test_a_plan_counts_them_too() -> None:
-    unused = dict.fromkeys(("log", "dimension_commit", "history_commit", "change_records", "actions", "delivered"))
+    unused = dict.fromkeys(("log", "dimension_commit", "history_commit", "change_records", "changed_rows", "delivered"))
     load_plan = LoadPlan(
         dimension=PLAY.as_dimension(),
         run_id="",
@@ -39,7 +39,7 @@ def test_a_plan_counts_them_too() -> None:
         schema_steps=(),
         results=(),
         batches=(),
-        rows={"open": 6},
+        row_counts={"open": 6},
         unknown_members={"player": 2, "partner": 0},
         **unused,
     )
