@@ -15,8 +15,8 @@ from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import load as load_table
+from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.reading import create_views
 
 _EXAMPLES = 8
@@ -59,7 +59,7 @@ def dimension_assets(
         result = load_table(warehouse, dimension, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
         audit = result.audit
         assert audit is not None, "the load of a dimension records its audit"
-        if has_facts and (added := add_reserved_member(warehouse, dimension, run_id=run_id)):
+        if has_facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id)):
             result = replace(result, table_version=added.newest)
         create_views(warehouse, [dimension.name], failed=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}

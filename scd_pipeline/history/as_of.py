@@ -72,7 +72,7 @@ def key_of_version(version: str) -> Column:
 
 
 def version_windows(versions: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return key and window of each version, in the columns that `is_in_force` uses; without reserved members."""
+    """Return key and window of each version, in the columns that `is_in_force` uses; without the unknown member."""
     without_reserved = versions.where(col(dimension.surrogate_key) != UNKNOWN_KEY)
     return without_reserved.select(
         col(dimension.surrogate_key).alias(WINDOW_KEY),

@@ -3,7 +3,7 @@
 A load is a chain of steps; each uses the value of the preceding step and returns a new value:
 
 1. Before a plan: rebuild a lost key list (`keys.restore_keys`); for a fact, add the unknown member to its
-   dimensions.
+   dimensions (`unknown_member.add_unknown_member`).
 2. Plan (`load_plan.build_plan`): read the stored state, read the deliveries, accept or reject each batch, compute
    change records and row actions; write nothing.
 3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
@@ -37,13 +37,14 @@ from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, StepRecords, record_from, step_changes
-from scd_pipeline.load.facts import add_reserved_member, fact_keys
+from scd_pipeline.load.facts import fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
 from scd_pipeline.load.rapid_changes import rapid_change_warnings
 from scd_pipeline.load.retry import Progress, Retry, ignore_progress, with_retries
 from scd_pipeline.load.rows import Extension
 from scd_pipeline.load.session_settings import RunningLoad, running_load
+from scd_pipeline.load.unknown_member import add_unknown_member
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,7 @@ def _load_fact(
 ) -> LoadResult:
     """Ingest and apply, with the surrogate keys of the fact's dimensions, each of which has an unknown member."""
     for dimension in fact.dimensions:
-        add_reserved_member(warehouse, dimension, run_id=run_id, retry=retry)
+        add_unknown_member(warehouse, dimension, run_id=run_id, retry=retry)
     return ingest_and_apply(
         warehouse,
         fact.as_dimension(),

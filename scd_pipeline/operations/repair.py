@@ -43,11 +43,11 @@ from scd_pipeline.history.schema import dimension_columns, stored_schema
 from scd_pipeline.history.timeline import build_timeline
 from scd_pipeline.history.transitions import CHANGED_COLUMNS
 from scd_pipeline.load.audit import open_audit
-from scd_pipeline.load.facts import unknown_member
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
 from scd_pipeline.load.run import record
 from scd_pipeline.load.schema_steps import execute_steps, schema_steps
+from scd_pipeline.load.unknown_member import unknown_member
 
 _IN_TABLE, _IS_STALE, _STORED = "_table", "_is_stale", "_stored_"
 
@@ -177,7 +177,7 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
         rows = _stored_rows(existing[name].rows, log.dimension)
         expected_rows = without_common_values(expected.where(condition), log.dimension)
         if name == dimension.name:
-            expected_rows = expected_rows.unionByName(_reserved_rows(warehouse, rows, log.dimension))
+            expected_rows = expected_rows.unionByName(_unknown_member_rows(warehouse, rows, log.dimension))
         differing = differing_pairs(rows, expected_rows, log.dimension, is_stale=F.col(_IS_STALE))
         pairs.append(differing.withColumn(_IN_TABLE, F.lit(name)))
     tables = {name: warehouse.table(name).identifier for name in names}
@@ -211,7 +211,7 @@ def _stored_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
     return converted.select(*[F.expr(value).alias(name) for name, value in declared], is_stale.alias(_IS_STALE))
 
 
-def _reserved_rows(warehouse: Warehouse, rows: DataFrame, dimension: Dimension) -> DataFrame:
+def _unknown_member_rows(warehouse: Warehouse, rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the row of the unknown member as it should be, if the rows have one (S23); the log does not have it."""
     key = dimension.surrogate_key
     has_no_business_key = all_of([col(name).isNull() for name in dimension.key_names])

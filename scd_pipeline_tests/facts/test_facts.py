@@ -16,8 +16,8 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import InvariantViolated, UsageError
 from scd_pipeline.history.as_of import key_of_version
 from scd_pipeline.load import facts as load_facts
-from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import ingest_and_apply, load, plan, record
+from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline.operations.check import check_fact
 from scd_pipeline_tests.facts.players import (
     COUNTRY,
@@ -281,7 +281,7 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
 @rule("S20", "S23")
 def test_the_unknown_member_is_written_although_a_declared_column_is_missing(recorded: Warehouse) -> None:
     """It has the columns of the table, to which the dimension's next delivery adds those declared since."""
-    add_reserved_member(recorded, PLAYER_SINCE)
+    add_unknown_member(recorded, PLAYER_SINCE)
     members = recorded.table("dim_player").read().where("player_key = -1").select("version", "tier")
     assert [tuple(row) for row in members.collect()] == [(0, None)]
 

@@ -21,8 +21,8 @@ from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, 
 from scd_pipeline.deliveries.discovery import data_version, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.load.facts import add_reserved_member
 from scd_pipeline.load.run import ingest_and_apply
+from scd_pipeline.load.unknown_member import add_unknown_member
 from scd_pipeline_tests.orchestration.code_locations import definitions, warehouse_resource
 from scd_pipeline_tests.semantics.specification import requirement
 
@@ -332,7 +332,7 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
         instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
         done = dg.materialize([customer_assets], resources=resources, instance=instance, partition_key=EVERYTHING)
     assert opened.table("dim_customer").read().where("customer_key = -1").count() == 1
-    assert add_reserved_member(opened, customer) is None
+    assert add_unknown_member(opened, customer) is None
     assert metadata_by_asset(done)["dim_customer"]["delta_version"] == opened.table("dim_customer").last_commit().newest
 
 
