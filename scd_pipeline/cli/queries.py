@@ -58,12 +58,12 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
     with settings.open(declared=names) as warehouse:
         if not query:
-            print("\n".join(reading.views(warehouse, facts)) or f"no table is in {warehouse.location} yet")
+            print("\n".join(reading.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")
             return
         reading.register(warehouse, facts=facts, query=query)
-        with query_errors(lambda: reading.views(warehouse, facts), check=True):
+        with query_errors(lambda: reading.view_names(warehouse, facts), check=True):
             expect_query(warehouse.spark, query)
-        with query_errors(lambda: reading.views(warehouse, facts)):
+        with query_errors(lambda: reading.view_names(warehouse, facts)):
             _write(warehouse.spark.sql(query), output)
 
 
@@ -247,7 +247,7 @@ def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
     try:
         yield
     except SetupError as error:
-        tables = reading.views(warehouse) if warehouse.is_listed else []
+        tables = reading.view_names(warehouse) if warehouse.is_listed else []
         near = [] if name in tables else get_close_matches(name, tables, n=1)
         if not near:
             raise

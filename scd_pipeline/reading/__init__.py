@@ -23,7 +23,7 @@ from scd_pipeline.reading.dimension import (
     table_shape,
 )
 from scd_pipeline.reading.joins import as_of_join, overlap, with_dimensions
-from scd_pipeline.reading.views import create_views, register, views
+from scd_pipeline.reading.views import create_views, register, view_names
 
 __all__ = [
     "BATCHES_SUFFIX",
@@ -41,6 +41,6 @@ __all__ = [
     "quarantine",
     "register",
     "table_shape",
-    "views",
+    "view_names",
     "with_dimensions",
 ]

@@ -272,15 +272,20 @@ def _log(warehouse: Warehouse, name: str) -> DataFrame:
     return existing_rows(warehouse, name + LOG_SUFFIX, name)
 
 
-def existing_rows(warehouse: Warehouse, name: str, dimension: str) -> DataFrame:
-    """Return the rows of a table that belongs to a dimension or a fact.
+def existing_rows(warehouse: Warehouse, name: str, location: str) -> DataFrame:
+    """Return the rows of a table.
+
+    Args:
+        warehouse: The warehouse.
+        name: The name of the table.
+        location: The dimension or the fact to which it belongs, for the message of the error.
 
     Raises:
         SetupError: The table does not exist.
     """
     table = warehouse.table(name)
     if not table.exists():
-        raise SetupError("TABLE_NOT_LOADED", dimension, table=name, warehouse=warehouse.location)
+        raise SetupError("TABLE_NOT_LOADED", location, table=name, warehouse=warehouse.location)
     return table.read()
 
 

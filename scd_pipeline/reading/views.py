@@ -54,7 +54,7 @@ class View:
             spark.sql(f"CREATE OR REPLACE {scope}VIEW {name} AS {self.text}")
 
 
-def views(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
+def view_names(warehouse: Warehouse, facts: Sequence[Fact] = ()) -> list[str]:
     """Return the names that `register` can create: the tables, and the views of each dimension and fact."""
     tables = warehouse.tables()
     return _names(tables, _ready_views(warehouse, tables, facts))
@@ -74,7 +74,7 @@ def register(
 
     Args:
         warehouse: The warehouse.
-        names: The names to create, out of `views`; by default all.
+        names: The names to create, out of `view_names`; by default all.
         facts: The declarations of the facts whose `<fact>_joined` view is created.
         query: Without `names`, create only the views that occur in this query.
 

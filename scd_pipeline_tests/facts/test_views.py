@@ -73,7 +73,7 @@ def rows(frame: DataFrame, names: list[str]) -> list[tuple[object, ...]]:
 
 
 def test_each_query_has_a_view(store: Warehouse) -> None:
-    names = reading.views(store, [PLAY])
+    names = reading.view_names(store, [PLAY])
     assert [name for name in names if name in VIEWS] == VIEWS
     assert set(names) - set(VIEWS) == {
         *(f"{table}{suffix}" for table in ("dim_club", "dim_player") for suffix in ("", "_audit", "_keys")),
@@ -190,7 +190,7 @@ def test_every_session_has_the_views_of_a_shared_catalog(store: Warehouse) -> No
     for name in created:
         query = f"{name}(TIMESTAMP '2019-07-01')" if name.endswith("_as_of") else name
         assert store.spark.sql(f"SELECT * FROM {store.schema}.{query}").columns
-    assert [name for name in reading.views(store, [PLAY]) if name in VIEWS] == VIEWS
+    assert [name for name in reading.view_names(store, [PLAY]) if name in VIEWS] == VIEWS
 
 
 def test_the_views_of_a_loaded_table_are_recreated(store: Warehouse) -> None:

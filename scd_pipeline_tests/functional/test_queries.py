@@ -137,7 +137,7 @@ def test_every_table_has_a_view(store: Warehouse) -> None:
     query_views = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force"]
     query_views += ["dim_plain_as_of", "dim_plain_current", "dim_plain_in_force"]
     table_views = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in (*counts, "_changes")]
-    assert reading.views(store) == sorted([*table_views, *query_views])
+    assert reading.view_names(store) == sorted([*table_views, *query_views])
     assert reading.register(store) == sorted([*table_views, *query_views])
     for part, (customer_count, plain_count) in counts.items():
         assert store.spark.table(f"dim_customer{part}").count() == customer_count
@@ -162,7 +162,7 @@ def test_a_missing_table_is_an_error_that_names_the_loaded_dimensions(store: War
 
 
 def test_an_empty_warehouse_has_no_tables(spark: SparkSession, warehouse: Path) -> None:
-    assert reading.views(Warehouse(spark, warehouse)) == []
+    assert reading.view_names(Warehouse(spark, warehouse)) == []
     with pytest.raises(SetupError, match="DIMENSION_NOT_LOADED"):
         reading.history(Warehouse(spark, warehouse / "not_there"), "dim_x")
 
