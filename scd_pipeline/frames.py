@@ -20,7 +20,7 @@ from pyspark.sql.utils import is_remote
 _BROADCAST_ROWS = 2_000_000
 _NUMBER_GROUPS = 4096
 """The number of lists into which numbers are divided; for a billion numbers, each has two megabytes."""
-_LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+_CHECKPOINT_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 
 
 def local_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
@@ -141,9 +141,9 @@ def repeated_numbers(numbers: DataFrame) -> DataFrame:
     return groups.where(F.size("all") > F.size(F.array_distinct("all"))).select(F.col("all")[0].alias("n"))
 
 
-def is_lost(error: BaseException) -> bool:
+def is_checkpoint_lost(error: BaseException) -> bool:
     """Return whether a query failed because the executor that had the rows of a checkpoint was lost."""
-    return _LOST_ROWS in str(error)
+    return _CHECKPOINT_LOST in str(error)
 
 
 def with_broadcast(frame: DataFrame, row_limit: int) -> DataFrame:

@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline.delta.repair import repair_instructions
+from scd_pipeline.delta.repair_instructions import repair_instructions
 from scd_pipeline.delta_operations import CHANGES_NO_ROW
 from scd_pipeline.errors import ForeignCommitError, PipelineCommitMissing
 from scd_pipeline.instants import from_micros

@@ -39,7 +39,7 @@ _MISSING = (
     "is not a Delta table",
 )
 # Delta refuses a version that another writer has replaced once its files' retention has passed.
-_SUPERSEDED = "DELTA_UNSUPPORTED_TIME_TRAVEL"
+_VERSION_EXPIRED = "DELTA_UNSUPPORTED_TIME_TRAVEL"
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -432,9 +432,9 @@ def is_conflict(error: BaseException) -> bool:
     return any(message_part in text for message_part in _CONFLICTS)
 
 
-def is_superseded(error: BaseException) -> bool:
+def is_version_expired(error: BaseException) -> bool:
     """Return whether Delta refused to read a version because another writer has replaced it long enough ago."""
-    return _SUPERSEDED in str(error)
+    return _VERSION_EXPIRED in str(error)
 
 
 def _is_missing(error: BaseException) -> bool:

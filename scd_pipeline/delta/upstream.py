@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit, foreign_commit_error
-from scd_pipeline.delta.repair import log_repair_instructions
+from scd_pipeline.delta.repair_instructions import log_repair_instructions
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 
 
@@ -31,17 +31,17 @@ def damage(log: PipelineCommit, downstream: Sequence[PipelineCommit]) -> list[Lo
         log: The last commit of the log, number 0 if the log does not exist.
         downstream: The last commits of the tables that apply it, read before the log.
     """
-    errors: list[LoadError] = [*foreign_problems([log, *downstream])]
-    errors += [problem for commit in downstream if (problem := log_problem(commit, log)) is not None]
+    errors: list[LoadError] = [*foreign_commit_errors([log, *downstream])]
+    errors += [error for commit in downstream if (error := log_error(commit, log)) is not None]
     return errors
 
 
-def foreign_problems(commits: Sequence[PipelineCommit]) -> list[ForeignCommitError]:
+def foreign_commit_errors(commits: Sequence[PipelineCommit]) -> list[ForeignCommitError]:
     """Return an error for each table that another program changed after its last pipeline commit."""
     return [foreign_commit_error(commit, commit.foreign) for commit in commits if commit.foreign is not None]
 
 
-def log_problem(downstream: PipelineCommit, log: PipelineCommit) -> HighWaterMarkError | None:
+def log_error(downstream: PipelineCommit, log: PipelineCommit) -> HighWaterMarkError | None:
     """Return the error if a table has applied commits that its change log does not have."""
     mark, location = downstream.applied(log.table), f"table {downstream.table}"
     details = {

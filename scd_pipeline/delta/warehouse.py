@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration.tables import KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
-from scd_pipeline.delta.table import Table, is_conflict, is_superseded
+from scd_pipeline.delta.table import Table, is_conflict, is_version_expired
 from scd_pipeline.errors import SetupError, first_line
-from scd_pipeline.frames import is_lost
+from scd_pipeline.frames import is_checkpoint_lost
 from scd_pipeline.history.keys import KeyHash, hash_64
 
 
@@ -75,7 +75,7 @@ class Warehouse:
         try:
             return load_capabilities(self.spark, self._at_path(CAPABILITIES), f"{self.path}/_scratch")
         except (PySparkException, Py4JJavaError) as error:
-            if is_conflict(error) or is_superseded(error) or is_lost(error):
+            if is_conflict(error) or is_version_expired(error) or is_checkpoint_lost(error):
                 raise  # a further attempt may succeed
             raise SetupError("STORAGE_NOT_WRITABLE", f"warehouse {self.path}", reason=first_line(error)) from error
 

@@ -18,7 +18,7 @@ from scd_pipeline.delta.audit_table import with_change_types
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, FORMAT, require_own_tables
 from scd_pipeline.delta.table import Table
-from scd_pipeline.delta.upstream import foreign_problems, is_other_table, raise_first
+from scd_pipeline.delta.upstream import foreign_commit_errors, is_other_table, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import col
@@ -46,7 +46,7 @@ class RecordedCommits:
 
     def damage(self) -> list[LoadError]:
         """Return the damage of the list of keys; none if it is sound."""
-        foreign = foreign_problems([self.keys])
+        foreign = foreign_commit_errors([self.keys])
         if foreign or not self.has_lost_keys():
             return [*foreign]
         return [HighWaterMarkError("KEYS_LOST", f"table {self.keys.table}", audit=self.audit.table)]
@@ -69,7 +69,7 @@ def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progre
     audit, keys = warehouse.table(recorded.audit.table), warehouse.table(recorded.keys.table)
     if any(commit.foreign is not None and commit.number == 0 for commit in (recorded.audit, recorded.keys)):
         require_own_tables(audit, keys)
-    raise_first(foreign_problems([recorded.audit, recorded.keys]))
+    raise_first(foreign_commit_errors([recorded.audit, recorded.keys]))
     if not recorded.has_lost_keys():
         return recorded
     stored = keys.read(recorded.keys.newest) if recorded.keys.exists else None

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from scd_pipeline.delta.table import is_superseded
+from scd_pipeline.delta.table import is_version_expired
 from scd_pipeline.errors import ConflictError, RetriesExhausted, first_line
-from scd_pipeline.frames import is_lost
+from scd_pipeline.frames import is_checkpoint_lost
 
 Progress = Callable[[str], None]
 Result = TypeVar("Result")
@@ -69,6 +69,6 @@ def with_retries(table: str, attempt: Callable[[int], Result], retry: Retry, pro
 
 def _transient_cause(error: Exception) -> str:
     """Return why a new attempt may succeed; empty if nothing suggests that it does."""
-    if isinstance(error, ConflictError) or is_superseded(error):
+    if isinstance(error, ConflictError) or is_version_expired(error):
         return "write conflict"
-    return "computed rows lost with their executor" if is_lost(error) else ""
+    return "computed rows lost with their executor" if is_checkpoint_lost(error) else ""

@@ -1,1 +1,1 @@
-"""Operations other than loads: checks, status and maintenance of the tables."""
+"""Operations other than loads: check, status, maintenance, repair and checklist of existing tables."""

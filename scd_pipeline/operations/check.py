@@ -18,7 +18,7 @@ from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
-from scd_pipeline.delta.repair import REBUILT_BY
+from scd_pipeline.delta.repair_instructions import REBUILT_BY
 from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTY, to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.table import TableVersion

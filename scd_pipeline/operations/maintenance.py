@@ -19,7 +19,7 @@ from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
 from scd_pipeline.delta.schema import require_own_tables
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
-from scd_pipeline.delta.upstream import foreign_problems, log_mark, raise_first, table_mark
+from scd_pipeline.delta.upstream import foreign_commit_errors, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
 from scd_pipeline.load.log import log_high_water_mark
@@ -89,7 +89,7 @@ def maintain(
         raise UsageError("RETENTION_TOO_SHORT", ", ".join(tables), hours=retention_hours, least=LEAST_HOURS)
     require_own_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
-    raise_first(foreign_problems(commits))
+    raise_first(foreign_commit_errors(commits))
     existing = [commit.table for commit in commits if commit.exists]
     if retention_hours is not None:
         for name in existing:

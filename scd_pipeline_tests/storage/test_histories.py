@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scd_pipeline.delta.commits import METADATA_KEY, HighWaterMark, PipelineCommit, _foreign_after
-from scd_pipeline.delta.repair import repair_instructions
-from scd_pipeline.delta.upstream import log_problem
+from scd_pipeline.delta.repair_instructions import repair_instructions
+from scd_pipeline.delta.upstream import log_error
 
 PIPELINE = "PIPELINE"
 
@@ -68,7 +68,7 @@ def test_a_log_without_its_applied_commits_is_a_problem(
 ) -> None:
     """By numbers, and by the identity of the log where both are known."""
     log = PipelineCommit("dim_x_changes", number, newest=number, table_id=log_id)
-    error = log_problem(PipelineCommit("dim_x", 3, {log.table: HighWaterMark(applied, applied_id)}), log)
+    error = log_error(PipelineCommit("dim_x", 3, {log.table: HighWaterMark(applied, applied_id)}), log)
     assert (None if error is None else error.code) == code
     assert error is None or (error.location, error.details["applied"]) == ("table dim_x", 5)
 
