@@ -20,7 +20,7 @@ from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import counted
-from scd_pipeline.declaration.table_properties import LEAST_HOURS, LOG_RETENTION
+from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.operations.maintenance import maintain
 
 _BACKFILL_TAG = "dagster/backfill"
@@ -32,7 +32,7 @@ class MaintenanceConfig(dg.Config):
 
     retention_hours: int | None = Field(
         default=None,
-        description=f"Hours for which VACUUM retains files that no longer belong to a table, at least {LEAST_HOURS} "
+        description=f"Hours for which VACUUM retains files that no longer belong to a table, at least {MIN_HOURS} "
         f"and at most those of its `{LOG_RETENTION}`. Default: the retention that each table has set.",
     )
     compacted: list[str] | None = Field(

@@ -11,9 +11,9 @@ V_ORDER = "delta.parquet.vorder.enabled"
 """A property of tables in Microsoft Fabric. Delta Lake does not know it; a table stores it, without an effect."""
 
 FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
-LEAST_HOURS = 168
+MIN_HOURS = 168
 """The shortest retention of files: readers of the last week may still need them."""
-LEAST_RETENTION_HOURS: Mapping[str, int] = {FILE_RETENTION: LEAST_HOURS, LOG_RETENTION: 720}
+MIN_RETENTION_HOURS: Mapping[str, int] = {FILE_RETENTION: MIN_HOURS, LOG_RETENTION: 720}
 """The shortest retention by property. A load reads the last pipeline commit in the history of the table, and
 maintenance repeats this commit before 30 days have passed."""
 
@@ -61,7 +61,7 @@ def log_retention_hours(properties: Mapping[str, str]) -> int:
     """
     by_name = {name.casefold(): value for name, value in properties.items()}
     interval = by_name.get(LOG_RETENTION.casefold())
-    return LEAST_RETENTION_HOURS[LOG_RETENTION] if interval is None else interval_hours(interval)
+    return MIN_RETENTION_HOURS[LOG_RETENTION] if interval is None else interval_hours(interval)
 
 
 def interval_hours(interval: str) -> int:

@@ -26,7 +26,7 @@ from scd_pipeline.instants import from_micros
 
 METADATA_KEY = "scd_pipeline"
 _FORMAT = 1
-_LISTED_BATCHES = 100
+_MAX_LISTED_BATCHES = 100
 _PAGES = (3, 50, 1000, 1_000_000)
 """The numbers of history rows to read, one after the other until they reach back far enough."""
 _RESTORE = "RESTORE"
@@ -185,7 +185,7 @@ class PipelineCommit:
             "commit": self.number,
             "high_water_marks": {name: asdict(mark) for name, mark in self.high_water_marks.items()},
             "token": self.token,
-            "batches": list(self.batches[:_LISTED_BATCHES]),
+            "batches": list(self.batches[:_MAX_LISTED_BATCHES]),
             "run_id": self.run_id,
         }
         if self.unchanged is not None:

@@ -40,7 +40,7 @@ _CURRENT = "_current"
 _CAN_REPEAT = "_can_repeat"
 _HAS_SEVERAL = "_has_several"
 _DELIVERED_ROWS = "_delivered_rows"
-_MOST_SCOPE_VALUES = 1000
+_MAX_SCOPE_VALUES = 1000
 """The largest number of scope values that a query has as literals."""
 NARROWED_FROM = 20_000
 """The number of stored and delivered records from which a load is narrowed.
@@ -77,7 +77,7 @@ def can_narrow(batches: BatchChanges, in_effect: Sequence[Batch], dimension: Dim
         and _shows_existence(dimension)
         and not any(attribute.untracked == "at_open" for attribute in dimension.attributes)
         and not _shows_other_sources(snapshots, [b for b in in_effect if b.source != source])
-        and sum(len(b.scope or ()) for b in snapshots) <= _MOST_SCOPE_VALUES
+        and sum(len(b.scope or ()) for b in snapshots) <= _MAX_SCOPE_VALUES
         and _are_newest(snapshots, [b for b in in_effect if b.source == source])
     )
 

@@ -25,7 +25,7 @@ from scd_pipeline.history.snapshots import BatchChanges
 from scd_pipeline.load.log import records_in_batches, records_in_effect
 from scd_pipeline.load.state import StoredState
 
-_OBSERVED_BATCHES = 4
+_MAX_OBSERVED_BATCHES = 4
 """The largest number of batches that are counted by the query that computes their records; each needs six counts."""
 _RECORDS, _APPENDED = "_records", "_appended"
 _COMPARISON_COLUMNS = (
@@ -185,7 +185,7 @@ def _with_counts(
         The records, the counts of each batch by its id, the number of all records, and of those to append.
     """
     names = [field.name for field in fields(ChangeCounts)]
-    if len(batches) > _OBSERVED_BATCHES or any(batch.row_times or batch.bad_rows for batch in batches):
+    if len(batches) > _MAX_OBSERVED_BATCHES or any(batch.row_times or batch.bad_rows for batch in batches):
         records = checkpoint(records)
         rows = _counts_of_entities(records, batches, dimension).collect()
         by_batch = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}

@@ -15,7 +15,7 @@ from scd_pipeline.errors import LoadWarning
 from scd_pipeline.history.batch import Batch, batches_in_effect
 from scd_pipeline.history.snapshots import business_times
 
-_DEFAULT_LIMIT, _LEAST_ENTITIES = 0.5, 20
+_DEFAULT_LIMIT, _MIN_ENTITIES = 0.5, 20
 """The limit if none is declared, and the number of existing entities from which it applies."""
 _LAST = datetime.max.replace(tzinfo=timezone.utc)
 
@@ -86,5 +86,5 @@ def _limit(dimension: Dimension) -> float:
 
 
 def _exceeds_limit(dimension: Dimension, versions: int, existing: int) -> bool:
-    least = _LEAST_ENTITIES if dimension.rapid_change_limit is None else 1
+    least = _MIN_ENTITIES if dimension.rapid_change_limit is None else 1
     return existing >= least and versions > _limit(dimension) * existing

@@ -42,7 +42,7 @@ from scd_pipeline.load.state import StoredState
 
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """The invariants whose violation another `key_salt` resolves."""
-_SHOWN_VIOLATIONS = 20
+_MAX_SHOWN_VIOLATIONS = 20
 _VIOLATIONS, _ASSIGNED = "violations", "assigned"
 """The names of what is counted: violations, and the surrogate keys that were assigned before."""
 
@@ -306,7 +306,7 @@ def _check(
         return int(counts.get(_ASSIGNED, 0))
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
-    broken = union_all([violations(after, dimension), *others]).limit(_SHOWN_VIOLATIONS).collect()
+    broken = union_all([violations(after, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
     if any(row[RULE] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)

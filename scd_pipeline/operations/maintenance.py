@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.table_properties import (
     FILE_RETENTION,
-    LEAST_HOURS,
     LOG_RETENTION,
+    MIN_HOURS,
     interval_hours,
     log_retention_hours,
 )
@@ -85,8 +85,8 @@ def maintain(
         SetupError: A table was not created by this package.
         ForeignCommitError: Another program changed a table.
     """
-    if retention_hours is not None and retention_hours < LEAST_HOURS:
-        raise UsageError("RETENTION_TOO_SHORT", ", ".join(tables), hours=retention_hours, least=LEAST_HOURS)
+    if retention_hours is not None and retention_hours < MIN_HOURS:
+        raise UsageError("RETENTION_TOO_SHORT", ", ".join(tables), hours=retention_hours, least=MIN_HOURS)
     require_own_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_commit_errors(commits))
@@ -152,8 +152,8 @@ def _files(warehouse: Warehouse, name: str) -> tuple[int, int]:
 def _vacuum(warehouse: Warehouse, name: str, retention_hours: int | None) -> None:
     table = warehouse.writable(name)
     properties = table.properties()
-    current = interval_hours(properties.get(FILE_RETENTION, _interval(LEAST_HOURS)))
-    hours = max(current, LEAST_HOURS) if retention_hours is None else retention_hours
+    current = interval_hours(properties.get(FILE_RETENTION, _interval(MIN_HOURS)))
+    hours = max(current, MIN_HOURS) if retention_hours is None else retention_hours
     if current != hours:
         # VACUUM uses the setting of the table instead of its own argument. Delta compares it with the retention of the
         # history in the same statement, or with the default.

@@ -29,8 +29,8 @@ from scd_pipeline_tests.servers import several_partitions
 Records = list[dict[str, Any]]
 _Item = TypeVar("_Item")
 
-_FIRST_DAY, _MOST_CASES = dt.date(2020, 1, 1), 500
-_MOST_LOADS = 3
+_FIRST_DAY, _MAX_CASES = dt.date(2020, 1, 1), 500
+_MAX_LOADS = 3
 """A case with more deliveries has the others in its last load: a load of all cases of a declaration is expensive."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -49,8 +49,8 @@ def delivery_name(name: str, number: int) -> str:
     """The name of a delivery of a case: unique among the cases, and in the same order within the case."""
     if _DATE.fullmatch(name):
         days = (dt.date.fromisoformat(name) - _FIRST_DAY).days
-        return str(dt.date(1, 1, 1) + dt.timedelta(days * _MOST_CASES + number))
-    return str(int(name) * _MOST_CASES + number) if name.isdecimal() else f"{name}-{number}"
+        return str(dt.date(1, 1, 1) + dt.timedelta(days * _MAX_CASES + number))
+    return str(int(name) * _MAX_CASES + number) if name.isdecimal() else f"{name}-{number}"
 
 
 def physical_columns(batch: DeliveredBatch, dimension: Dimension) -> list[str]:
@@ -100,7 +100,7 @@ def _scope(batch: DeliveredBatch, dimension: Dimension, number: int | None) -> S
 
 def _split_into_loads(case: Case, queue: Sequence[_Item]) -> list[Sequence[_Item]]:
     """One load for each delivery of a case; the last load has several if all are accepted in any order."""
-    most = _MOST_LOADS if case.accepts_all else len(queue)
+    most = _MAX_LOADS if case.accepts_all else len(queue)
     single, others = queue[: most - 1], queue[most - 1 :]
     return [[item] for item in single] + ([others] if others else [])
 

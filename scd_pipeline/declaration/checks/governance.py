@@ -11,8 +11,8 @@ from scd_pipeline.declaration.governance import SIGN_OFF_ROLES, ExpectedValue, S
 from scd_pipeline.declaration.names import did_you_mean, display
 from scd_pipeline.declaration.table_properties import (
     FILE_RETENTION,
-    LEAST_RETENTION_HOURS,
     LOG_RETENTION,
+    MIN_RETENTION_HOURS,
     interval_hours,
     log_retention_hours,
     reserved_reason,
@@ -69,14 +69,14 @@ def _check_file_retention(errors: ErrorCollector, field: str, value: str, proper
     """Check that files are not retained longer than the history of the table, which Delta rejects."""
     texts = {name: text for name, text in properties.items() if isinstance(name, str) and isinstance(text, str)}
     hours = interval_hours(value)
-    log_hours = max(log_retention_hours(texts), LEAST_RETENTION_HOURS[LOG_RETENTION])
+    log_hours = max(log_retention_hours(texts), MIN_RETENTION_HOURS[LOG_RETENTION])
     if hours > log_hours:
         problem = f"{display(value)} is longer than the {log_hours} hours of `{LOG_RETENTION}`, which Delta rejects"
         errors.add("OUT_OF_RANGE", field, problem, f"declare `{LOG_RETENTION}: interval {hours} hours`, or more")
 
 
 def _check_retention(errors: ErrorCollector, field: str, name: str, value: str) -> None:
-    least = next((hours for other, hours in LEAST_RETENTION_HOURS.items() if other.casefold() == name.casefold()), 0)
+    least = next((hours for other, hours in MIN_RETENTION_HOURS.items() if other.casefold() == name.casefold()), 0)
     if interval_hours(value) < least:
         problem = f"{display(value)} is not a retention of {least} hours or more, which loads and readers need"
         errors.add("OUT_OF_RANGE", field, problem, f"write `interval {least} hours`, or more hours, days or weeks")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scd_pipeline.declaration.names import listed
-from scd_pipeline.declaration.table_properties import FILE_RETENTION, LEAST_HOURS, V_ORDER, interval_hours
+from scd_pipeline.declaration.table_properties import FILE_RETENTION, MIN_HOURS, V_ORDER, interval_hours
 from scd_pipeline.operations.checklist.items import (
     Item,
     Result,
@@ -20,8 +20,8 @@ from scd_pipeline.operations.z_order import z_order_columns
 
 LARGE_TABLE_ROWS = 1_000_000
 """With fewer rows than this, the files of a partition would be too small."""
-_WEEK_HOURS = 7 * 24 + 1
-"""A week, in which the clocks may change."""
+_MAX_WEEKLY_GAP_HOURS = 7 * 24 + 1
+"""A week and an hour, because clocks may change in it."""
 
 
 def _clustering(state: DimensionState) -> Result:
@@ -43,7 +43,7 @@ def _optimize(state: DimensionState) -> Result:
         return code_location_missing(state)
     op = _maintenance_op(state)
     schedules = state.schedules_of_op(op)
-    weekly = [schedule for schedule in schedules if schedule.gap_hours <= _WEEK_HOURS]
+    weekly = [schedule for schedule in schedules if schedule.gap_hours <= _MAX_WEEKLY_GAP_HOURS]
     if weekly:
         return passed(str(weekly[0]))
     others = f"only {listed(map(str, schedules))}" if schedules else "no schedule"
@@ -54,9 +54,9 @@ def _vacuum(state: DimensionState) -> Result:
     location, op = state.code_location, _maintenance_op(state)
     if location is None:
         return code_location_missing(state)
-    short = [name for name, table in state.tables.items() if interval_hours(_retention(table.properties)) < LEAST_HOURS]
+    short = [name for name, table in state.tables.items() if interval_hours(_retention(table.properties)) < MIN_HOURS]
     if short:
-        return failed(f"table property {FILE_RETENTION} of {listed(short)} is less than {LEAST_HOURS} hours; raise it")
+        return failed(f"table property {FILE_RETENTION} of {listed(short)} is less than {MIN_HOURS} hours; raise it")
     schedules = state.schedules_of_op(op)
     if not schedules:
         return failed(f"{location.name}: no schedule for op {op}; schedule its job")
@@ -104,7 +104,7 @@ def _maintenance_op(state: DimensionState) -> str:
 
 
 def _retention(properties: Mapping[str, str]) -> str:
-    return properties.get(FILE_RETENTION, f"interval {LEAST_HOURS} hours")
+    return properties.get(FILE_RETENTION, f"interval {MIN_HOURS} hours")
 
 
 ITEMS = (

@@ -20,8 +20,8 @@ from scd_pipeline.operations.checklist.items import (
 from scd_pipeline.operations.checklist.pages import LATE_FACTS, PAGES
 from scd_pipeline.operations.checklist.state import DimensionState
 
-_DAY_HOURS = 25
-"""A day, in which the clocks may change."""
+_MAX_DAILY_GAP_HOURS = 25
+"""A day and an hour, because clocks may change in it."""
 
 
 def _duplicates(state: DimensionState) -> Result:
@@ -51,7 +51,7 @@ def _daily_check(state: DimensionState, check: str) -> Result:
     if state.code_location is None:
         return code_location_missing(state)
     schedules = state.schedules_of_check(check)
-    daily = [schedule for schedule in schedules if schedule.gap_hours <= _DAY_HOURS]
+    daily = [schedule for schedule in schedules if schedule.gap_hours <= _MAX_DAILY_GAP_HOURS]
     if daily:
         return passed(f"check {check}; {daily[0]}")
     others = f"only {listed(map(str, schedules))}" if schedules else "no schedule"
