@@ -7,10 +7,11 @@ the audit as known at a time shows the rows that readers could see then. The nex
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -95,6 +96,10 @@ class TransitionCounts:
         )
 
 
+_Counts: TypeAlias = tuple[str, str | None, TransitionCounts]
+"""A delivery, an attribute whose new values opened versions (None for all changes), and the counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditResult:
     """The effect of a recording.
@@ -157,8 +162,8 @@ class StepRecords:
         is_newest: Whether every recorded transition is before `since`.
         entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
         one_record: Whether every entity has exactly one record in effect.
-        new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the list of
-            keys has; None if they follow from the rows of the step.
+        new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the key list
+            has; None if they follow from the rows of the step.
         new_key_count: The number of `new_keys`.
     """
 
@@ -219,10 +224,10 @@ def record_from(
     recorded: RecordedCommits,
     loaded: LoadedStep | None,
 ) -> AuditResult:
-    """Record from the last commits of the audit and the list of keys.
+    """Record from the last commits of the audit and the key list.
 
     Args:
-        recorded: The last commits of the audit and of the list of keys.
+        recorded: The last commits of the audit and of the key list.
         loaded: The step of a load that has just committed, if any.
     """
     table, log_table = (warehouse.table(name) for name in (dimension.name, dimension.name + LOG_SUFFIX))
@@ -240,45 +245,105 @@ def record_from(
     else:
         steps, dimension = _steps_of_log(warehouse, dimension, last, commit, log_commit)
     audit, keys = open_audit(warehouse, dimension, last), open_keys(warehouse, dimension, recorded.keys)
-    # A table that was created just now has no row to read at its first version.
-    last, last_keys = (replace(commit, newest=max(commit.newest, 0)) for commit in (last, recorded.keys))
-    by_delivery: defaultdict[str, TransitionCounts] = defaultdict(TransitionCounts)
-    opened_versions: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    by_attribute = loaded is not None and any(loaded.existing_entities.values())
+    recording = _Recording(warehouse, dimension, run_id, commit, log_commit, audit, keys, loaded)
+    last_audit, last_keys = _from_version_0(last), _from_version_0(recorded.keys)
+    counts: list[_Counts] = []
     for step, records in steps:
-        rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
-        if rows is None:
-            rows = step_changes(warehouse, audit.read(last.newest), dimension, step.log_commit, records)
-        opened = 0
-        for delivery, attribute, counts in _count_changes(rows, dimension, by_attribute=by_attribute):
-            if attribute is not None:
-                opened_versions[delivery][attribute] += counts.opened
-                continue
-            by_delivery[delivery] += counts
-            opened += counts.opened
-        # The keys of transitions that were recorded before are in the list, whose commit precedes that of the audit.
-        if opened:
-            new, count = records.new_keys, records.new_key_count
-            if new is None:
-                assigned = _opened_keys(rows, dimension)
-                assigned = assigned if records.one_record else assigned.distinct()
-                new, count = keys_to_append(keys, last_keys, assigned, opened, dimension)
-            last_keys = append_keys(keys, last_keys, new, dimension, run_id, count=count)
-        marks = {
-            **log_mark(log_commit, step.log_commit),
-            dimension.name: HighWaterMark(step.dimension_commit, commit.table_id, step.version),
-            **table_mark(last_keys),
-        }
-        last = audit.append(_at_step(rows, dimension, step), last.next(high_water_marks=marks, run_id=run_id))
-    result = AuditResult(dimension.name, dict(by_delivery), last.newest, dict(opened_versions))
+        last_audit, last_keys, step_counts = recording.record_step(step, records, last_audit, last_keys)
+        counts += step_counts
+    result = _audit_result(dimension, last_audit.newest, counts)
     progress(f"{audit.name}: appended {counted(result.counts.transitions.total(), 'row')}")
     return result
 
 
-def _count_changes(
-    rows: DataFrame, dimension: Dimension, *, by_attribute: bool
-) -> Iterator[tuple[str, str | None, TransitionCounts]]:
-    """Count audit rows, and yield delivery, attribute and counts.
+def _from_version_0(commit: PipelineCommit) -> PipelineCommit:
+    """Return the last commit of a table that exists by now; one that was just created has no row at its version 0."""
+    return replace(commit, newest=max(commit.newest, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """What all steps of a recording have in common.
+
+    Attributes:
+        warehouse: The warehouse.
+        dimension: The declaration, with every name that its attributes ever had.
+        run_id: The id of the run.
+        commit: The last commit of the dimension.
+        log_commit: The last commit of the log.
+        audit: The audit.
+        keys: The key list.
+        loaded: The step of a load that has just committed, if any.
+    """
+
+    warehouse: Warehouse
+    dimension: Dimension
+    run_id: str
+    commit: PipelineCommit
+    log_commit: PipelineCommit
+    audit: Table
+    keys: Table
+    loaded: LoadedStep | None
+
+    def record_step(
+        self, step: Step, records: StepRecords, last_audit: PipelineCommit, last_keys: PipelineCommit
+    ) -> tuple[PipelineCommit, PipelineCommit, list[_Counts]]:
+        """Append the rows of a step to the audit, and before them its keys to the key list.
+
+        Args:
+            step: The step.
+            records: What its rows are computed from.
+            last_audit: The last commit of the audit.
+            last_keys: The last commit of the key list.
+
+        Returns:
+            The last commits of the audit and the key list after the step, and the counts of its rows.
+        """
+        loaded, dimension = self.loaded, self.dimension
+        rows = _computed_changes(loaded) if loaded is not None and loaded.records is records else None
+        if rows is None:
+            stored = self.audit.read(last_audit.newest)
+            rows = step_changes(self.warehouse, stored, dimension, step.log_commit, records)
+        by_attribute = loaded is not None and any(loaded.existing_entities.values())
+        counts = _count_changes(rows, dimension, by_attribute=by_attribute)
+        opened = sum(added.opened for _, attribute, added in counts if attribute is None)
+        last_keys = self._append_keys(rows, records, last_keys, opened) if opened else last_keys
+        marks = {
+            **log_mark(self.log_commit, step.log_commit),
+            dimension.name: HighWaterMark(step.dimension_commit, self.commit.table_id, step.version),
+            **table_mark(last_keys),
+        }
+        following = last_audit.next(high_water_marks=marks, run_id=self.run_id)
+        return self.audit.append(_at_step(rows, dimension, step), following), last_keys, counts
+
+    def _append_keys(
+        self, rows: DataFrame, records: StepRecords, last_keys: PipelineCommit, opened: int
+    ) -> PipelineCommit:
+        """Append the keys of the opened versions that the key list lacks, and return its last commit.
+
+        The keys of transitions that were recorded before are in it, because its commit precedes that of the audit.
+        """
+        new, count = records.new_keys, records.new_key_count
+        if new is None:
+            assigned = _opened_keys(rows, self.dimension)
+            assigned = assigned if records.one_record else assigned.distinct()
+            new, count = keys_to_append(self.keys, last_keys, assigned, opened, self.dimension)
+        return append_keys(self.keys, last_keys, new, self.dimension, self.run_id, count=count)
+
+
+def _audit_result(dimension: Dimension, table_version: int, counts: Sequence[_Counts]) -> AuditResult:
+    by_delivery: defaultdict[str, TransitionCounts] = defaultdict(TransitionCounts)
+    versions_by_attribute: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for delivery, attribute, added in counts:
+        if attribute is None:
+            by_delivery[delivery] += added
+        else:
+            versions_by_attribute[delivery][attribute] += added.opened
+    return AuditResult(dimension.name, dict(by_delivery), table_version, dict(versions_by_attribute))
+
+
+def _count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool) -> list[_Counts]:
+    """Count audit rows, and return delivery, attribute and counts.
 
     Args:
         rows: The rows.
@@ -295,10 +360,12 @@ def _count_changes(
     has_version_before = col(old_key).isNotNull().alias("has_version_before")
     counted_rows = rows.select(SOURCE_BATCH, attribute.alias("attribute"), CHANGE_TYPE, has_version_before)
     groups = counted_rows.groupBy(*counted_rows.columns).count()
+    counts: list[_Counts] = []
     for delivery, name, change_type, follows_version, count in groups.collect():
         opened = count if change_type in opening_change_types(dimension) else 0
         closed = count if follows_version and change_type in (INSERT, UPDATE, LOGICAL_DELETE) else 0
-        yield delivery, name, TransitionCounts(Counter({change_type: count}), opened, closed)
+        counts.append((delivery, name, TransitionCounts(Counter({change_type: count}), opened, closed)))
+    return counts
 
 
 def _computed_changes(loaded: LoadedStep) -> DataFrame | None:

@@ -1,6 +1,6 @@
-"""The list of a dimension's surrogate keys: every key that was ever assigned, with its version (S14).
+"""The key list of a dimension: every surrogate key that was ever assigned, with its version (S14).
 
-The audit records up to which commit it has used the list. A list that lost commits is rebuilt from the audit.
+The audit records up to which commit it has used the key list. A key list that lost commits is rebuilt from the audit.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from scd_pipeline.load.retry import Progress
 
 @dataclass(frozen=True, slots=True)
 class RecordedCommits:
-    """The last commits of a dimension's audit and of its list of keys; number 0 for a table that does not exist."""
+    """The last commits of a dimension's audit and of its key list; number 0 for a table that does not exist."""
 
     audit: PipelineCommit
     keys: PipelineCommit
 
     @property
     def applied_keys(self) -> HighWaterMark:
-        """The high-water mark of the list of keys in the audit."""
+        """The high-water mark of the key list in the audit."""
         return self.audit.applied(self.keys.table)
 
     def has_lost_keys(self) -> bool:
-        """Return whether the list of keys lacks commits that the audit has used."""
+        """Return whether the key list lacks commits that the audit has used."""
         applied = self.applied_keys
         return self.keys.number < applied.commit or is_other_table(applied.table_id, self.keys.table_id)
 
     def damage(self) -> list[LoadError]:
-        """Return the damage of the list of keys; none if it is sound."""
+        """Return the damage of the key list; none if it is sound."""
         foreign = foreign_commit_errors([self.keys])
         if foreign or not self.has_lost_keys():
             return [*foreign]
@@ -53,13 +53,13 @@ class RecordedCommits:
 
 
 def recorded_commits(warehouse: Warehouse, dimension: Dimension) -> RecordedCommits:
-    """Return the last commits of the audit and of the list of keys; the audit is read first, as it is downstream."""
+    """Return the last commits of the audit and of the key list; the audit is read first, as it is downstream."""
     audit, keys = (warehouse.table(dimension.name + suffix) for suffix in (AUDIT_SUFFIX, KEYS_SUFFIX))
     return RecordedCommits(audit.last_commit_or_zero(), keys.last_commit_or_zero())
 
 
 def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progress: Progress) -> RecordedCommits:
-    """Rebuild surrogate keys that the list has lost, if any, and return the last commits of audit and list.
+    """Rebuild surrogate keys that the key list has lost, if any, and return the last commits of audit and key list.
 
     Raises:
         SetupError: One of the tables was not created by this package.
@@ -80,11 +80,11 @@ def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progre
 
 
 def missing_keys(warehouse: Warehouse, dimension: Dimension, audit: DataFrame, keys: DataFrame | None) -> DataFrame:
-    """Return the surrogate keys that the audit records as assigned and that the list lacks.
+    """Return the surrogate keys that the audit records as assigned and that the key list lacks.
 
     Args:
         audit: The rows of the audit.
-        keys: The rows of the list, None if it does not exist.
+        keys: The rows of the key list, None if it does not exist.
 
     Returns:
         The columns of `keys_schema`, one row for each key.
@@ -107,12 +107,12 @@ def _append_missing(
 def keys_to_append(
     keys: Table, last: PipelineCommit, assigned: DataFrame, row_limit: int, dimension: Dimension
 ) -> tuple[DataFrame, int]:
-    """Return the assigned keys that the list lacks, and an upper bound of their number that is 0 if there are none.
+    """Return the assigned keys that the key list lacks, and an upper bound of their number that is 0 if there are none.
 
-    The cost is a scan of one column of a list that has commits.
+    The cost is a scan of one column of a key list that has commits.
 
     Args:
-        keys: The list of keys.
+        keys: The key list.
         last: Its last commit.
         assigned: The columns of `keys_schema`, one row for each key.
         row_limit: An upper bound of the number of its rows.
@@ -130,7 +130,7 @@ def keys_to_append(
 def append_keys(
     keys: Table, last: PipelineCommit, new: DataFrame, dimension: Dimension, run_id: str, *, count: int
 ) -> PipelineCommit:
-    """Append keys that the list lacks, and return its last commit.
+    """Append keys that the key list lacks, and return its last commit.
 
     This precedes the commit of the audit, so that a step of a killed run is repeated (S14).
 
@@ -144,7 +144,7 @@ def append_keys(
 
 
 def open_keys(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit) -> Table:
-    """Return the list of keys, created if it does not exist."""
+    """Return the key list, created if it does not exist."""
     keys = warehouse.writable(dimension.name + KEYS_SUFFIX)
     if not last.exists:
         columns = [(name, ddl, False) for name, ddl in keys_schema(dimension)]

@@ -91,8 +91,8 @@ class RowActions:
 
     `unknown_members` is the number of the written ones with the key of the unknown member, by role of a fact. `records`
     are the change records in effect of the affected entities; None if the log affects none. `new_keys` are the opened
-    versions that the list of surrogate keys lacks, with its columns; None if the list was not read. `new_key_count` is
-    their number.
+    versions that the key list lacks, with its columns; None if the key list was not read. `new_key_count` is their
+    number.
     """
 
     rows: DataFrame
@@ -206,7 +206,7 @@ def _records_of(state: StoredState, comparison: Comparison, keys: DataFrame) -> 
 
 
 def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return surrogate key, business key and `effective_from` of rows of the table, the columns of the list of keys."""
+    """Return surrogate key, business key and `effective_from` of rows of the table, the columns of the key list."""
     if not dimension.has_windows:
         rows = rows.withColumn(EFFECTIVE_FROM, beginning())
     return rows.select(*[col(name) for name, _ in keys_schema(dimension)])
@@ -219,7 +219,7 @@ def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame, 
         The columns of `_versions`; None if the table does not exist.
 
     Raises:
-        HighWaterMarkError: The list of keys is lost.
+        HighWaterMarkError: The key list is lost.
     """
     if state.rows is None:
         return None

@@ -174,7 +174,7 @@ def _load_dimension(
     examples: int,
     running: RunningLoad,
 ) -> LoadResult:
-    """Ingest, apply and record. A lost list of surrogate keys is rebuilt first, from the audit."""
+    """Ingest, apply and record. A lost key list is rebuilt first, from the audit."""
     keys_name = dimension.name + KEYS_SUFFIX
     recorded = with_retries(
         keys_name, lambda number: restore_keys(warehouse, dimension, run_id, progress), retry, progress
@@ -204,7 +204,7 @@ def record(
     retry: Retry | None = None,
     progress: Progress = ignore_progress,
 ) -> AuditResult:
-    """Bring the audit and the list of surrogate keys of a dimension up to date; do nothing if they are.
+    """Bring the audit and the key list of a dimension up to date; do nothing if they are.
 
     Raises:
         RetriesExhausted: Every attempt met a write conflict or lost an executor.

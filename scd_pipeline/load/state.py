@@ -41,7 +41,7 @@ class StoredState:
         batches: Every batch of the log.
         applied: The last log commit that the table has applied.
         properties: The properties of the table; none if it does not exist.
-        keys_are_listed: Whether the list of surrogate keys is known to have the key of every row of the table.
+        keys_are_listed: Whether the key list is known to have the key of every row of the table.
     """
 
     dimension: Dimension
@@ -113,7 +113,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
 
 
 def _keys_are_listed(log: PipelineCommit, name: str, downstream: Sequence[PipelineCommit]) -> bool:
-    """Return whether the audit, whose commits follow those of the list of keys, has applied the whole log."""
+    """Return whether the audit, whose commits follow those of the key list, has applied the whole log."""
     return any(
         commit.table == name + AUDIT_SUFFIX and commit.applied(log.table).commit == log.number > 0
         for commit in downstream

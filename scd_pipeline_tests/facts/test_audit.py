@@ -105,7 +105,7 @@ def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Wareho
 @requirement("F55")
 @rule("S22")
 def test_the_past_is_rebuilt_from_the_audit_alone(recorded: Warehouse) -> None:
-    """The other tables are missing: the dimension, its change log and its list of keys."""
+    """The other tables are missing: the dimension, its change log and its key list."""
     expected = recorded.table(PLAYER.name).read().toArrow().to_pylist()
     moment = recorded.table(f"{PLAYER.name}_audit").last_commit().at
     assert moment is not None

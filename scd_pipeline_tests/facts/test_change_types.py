@@ -1,4 +1,4 @@
-"""An audit whose change types have other labels rebuilds the same dimension and the same list of keys."""
+"""An audit whose change types have other labels rebuilds the same dimension and the same key list."""
 
 from __future__ import annotations
 
