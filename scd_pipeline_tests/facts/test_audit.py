@@ -88,7 +88,7 @@ def test_a_change_that_leaves_no_row_in_the_dimension_is_recorded(opened: Wareho
     changes = "| p | 2019-05-01 |  | Bronze | x | 1990 | NULL |\n| p | 2019-05-02 |  | Bronze | a | 1990 | NULL |"
     ingest_and_apply(opened, PLAYER, [players("3", f"{head}\n{changes}")])
     record(opened, PLAYER)
-    assert record(opened, PLAYER).rows == {}
+    assert record(opened, PLAYER).counts.transitions == {}
     assert_same_rows(
         """
         | change_type | change_ts  | columns         | old    | new           | batch |
@@ -124,7 +124,7 @@ def test_the_order_of_declared_attributes_has_no_effect(recorded: Warehouse) -> 
     turned = Dimension(PLAYER.name, {"player_id": "string"}, attributes, PLAYER.sources)
     head = "| player_id | at         | op | tier   | email | born | by   |"
     ingest_and_apply(recorded, turned, [players("2", f"{head}\n| p | 2020-01-01 |  | Gold | c | 1990 | NULL |")])
-    assert record(recorded, turned).rows == {"OVERWRITE": 1}
+    assert record(recorded, turned).counts.transitions == {"OVERWRITE": 1}
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_the_audit_continues_after_the_dimension_is_recreated(recorded: Warehous
     shutil.rmtree(Path(recorded.path) / PLAYER.name)
     ingest_and_apply(recorded, PLAYER, [players("3", f"{head}\n| p | 2020-02-01 |  | Gold | b | 1990 | NULL |")])
     result = record(recorded, PLAYER)
-    assert result.rows == {"UPDATE": 1}
+    assert result.counts.transitions == {"UPDATE": 1}
     keys = recorded.table("dim_player_keys").read().select("player_key")
     assert recorded.table(PLAYER.name).read().join(keys, "player_key", "left_anti").isEmpty()
 

@@ -59,7 +59,7 @@ def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
         assert_each_withdrawn_once(transitions)
         assert_current_transitions_follow_from_the_log(opened)
         repeated = record(opened.warehouse, opened.dimension)
-        assert (repeated.table_version, repeated.rows) == (recorded.table_version, {})
+        assert (repeated.table_version, repeated.counts.transitions) == (recorded.table_version, {})
 
 
 def assert_each_withdrawn_once(transitions: list[Record]) -> None:
