@@ -38,10 +38,18 @@ _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A query as SQL. With parameters it is a table function. `name` has no schema."""
+    """A query as SQL.
+
+    Attributes:
+        name: The name, without a schema.
+        text: The query.
+        tables: The dimensions and facts that it reads.
+        parameters: The parameters of a table function; empty for a view.
+    """
 
     name: str
     text: str
+    tables: tuple[str, ...]
     parameters: str = ""
 
     def create(self, spark: SparkSession, schema: str | None = None) -> None:
@@ -114,7 +122,7 @@ def create_views(
 
     Args:
         warehouse: The warehouse. In a folder no views are created, because no other session could find them.
-        names: The dimensions and facts; by default all.
+        names: Only views that read one of these dimensions and facts are created; by default all.
         facts: The declarations of the facts whose `<fact>_joined` view is created.
         failed: Called with a message for each view that cannot be created. After a load, which has committed, a failed
             view is not an error.
@@ -135,7 +143,7 @@ def create_views(
         ready = _ready_views(warehouse, warehouse.tables(), facts)
     created = []
     for view in ready:
-        if requested is not None and not any(name in view.name for name in requested):
+        if requested is not None and set(requested).isdisjoint(view.tables):
             continue
         with _report_failure(view.name, failed):
             view.create(warehouse.spark, warehouse.schema)
@@ -209,12 +217,13 @@ def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
     if shape.has_deleted_versions:
         exists = f"NOT {computed_columns(shape.generated, columns, 'v.')[IS_DELETED]}"
         current, now, then = (f"{condition} AND {exists}" for condition in (current, now, then))
-    every_version = View(shape.name + VERSIONS_SUFFIX, _versions(source, shape, columns, "true"))
+    tables = (shape.name,)
+    every_version = View(shape.name + VERSIONS_SUFFIX, _versions(source, shape, columns, "true"), tables)
     return [
         *([every_version] if shape.history_table else []),
-        View(f"{shape.name}_current", _versions(table.identifier, shape, columns, current)),
-        View(f"{shape.name}_in_force", _versions(source, shape, columns, now)),
-        View(as_of, _versions(source, shape, columns, then), "`at` TIMESTAMP"),
+        View(f"{shape.name}_current", _versions(table.identifier, shape, columns, current), tables),
+        View(f"{shape.name}_in_force", _versions(source, shape, columns, now), tables),
+        View(as_of, _versions(source, shape, columns, then), tables, "`at` TIMESTAMP"),
     ]
 
 
@@ -260,7 +269,8 @@ def _joined(warehouse: Warehouse, fact: Fact) -> View:
         versions = _versions_by_assigned_key(warehouse, table_shape(warehouse, role.dimension), existing)
         joins += f" LEFT JOIN ({versions}) AS {quote_name(version)} ON {quote_name(version)}.`_assigned_key` = {stored}"
     select_list = ", ".join(f"{value} AS {quote_name(name)}" for name, value in columns.items())
-    return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}")
+    tables = (fact.name, *(dimension.name for dimension in fact.dimensions))
+    return View(f"{fact.name}_joined", f"SELECT {select_list} FROM {table.identifier} AS f{joins}", tables)
 
 
 def _versions_by_assigned_key(warehouse: Warehouse, shape: TableShape, columns: Collection[str]) -> str:
@@ -309,4 +319,4 @@ def _overlap(warehouse: Warehouse, left: TableShape, right: TableShape) -> View:
         f"JOIN {_source(warehouse, right)} AS r "
         f"ON {same_key} AND {left_start} < {right_end} AND {right_start} < {left_end}"
     )
-    return View(f"{left.name}_with_{right.name}", text)
+    return View(f"{left.name}_with_{right.name}", text, (left.name, right.name))
