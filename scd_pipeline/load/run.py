@@ -35,6 +35,7 @@ from scd_pipeline.delta.upstream import log_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
+from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, StepRecords, record_from, step_changes
 from scd_pipeline.load.facts import fact_keys
@@ -413,12 +414,12 @@ def commit_table(
 def _write_actions(warehouse: Warehouse, load_plan: LoadPlan, commit: PipelineCommit, engine: str) -> PipelineCommit:
     table, key = warehouse.writable_by(load_plan.dimension.name, engine), load_plan.dimension.surrogate_key
     actions = {action for action, count in load_plan.row_counts.items() if count}
+    # Spark estimates their size by the join that computed them, and would shuffle the table to look them up in it.
+    changed_rows = with_broadcast(load_plan.changed_rows, sum(load_plan.row_counts.values()))
     if load_plan.dimension.history_table:
         last, history = load_plan.dimension_commit, load_plan.history_commit
-        return write_versions(
-            warehouse, table, load_plan.changed_rows, actions, load_plan.dimension, commit, last, history
-        )
-    rows = to_stored_columns(load_plan.changed_rows, load_plan.dimension)
+        return write_versions(warehouse, table, changed_rows, actions, load_plan.dimension, commit, last, history)
+    rows = to_stored_columns(changed_rows, load_plan.dimension)
     if actions == {OPEN}:
         # No stored row has one of these keys, so that nothing has to be looked up.
         return table.append(rows.drop(ACTION), commit)

@@ -51,7 +51,9 @@ def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = (
     def load(_: Any, dimension: Dimension, deliveries: Sequence[Delivery], **__: Any) -> LoadResult:
         batches = tuple(outcome(delivery) for delivery in deliveries)
         accepted = [batch for batch in batches if batch.outcome == "accepted"]
-        counts = {"/".join(batch.delivery_key): TransitionCounts(Counter({"INSERT": 1}), opened=1) for batch in accepted}
+        counts = {
+            "/".join(batch.delivery_key): TransitionCounts(Counter({"INSERT": 1}), opened=1) for batch in accepted
+        }
         audit = AuditResult(dimension.name, counts, 1)
         return LoadResult(dimension.name, batches, {"open": len(accepted)}, 1, 1, 0.1, audit=audit)
 
