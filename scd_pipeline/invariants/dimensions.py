@@ -21,6 +21,8 @@ from scd_pipeline.invariants import properties
 from scd_pipeline.invariants.properties import PROPERTIES, Property
 
 RULE, KEY = "rule", "key"
+IS_SAME_VERSION = "_is_same_version"
+_OPENED_PREFIX = "_new_"
 _PREVIOUS_END, _NUMBER, _CURRENT_COUNT, _KEY_COUNT = "_previous_end", "_number", "_current_count", "_key_count"
 
 
@@ -133,16 +135,32 @@ def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> Da
     Returns:
         `rule`, and `key`, which names both versions.
     """
-    names = [*dimension.key_names, *([EFFECTIVE_FROM] if dimension.has_windows else [])]
-    surrogate, new = col(dimension.surrogate_key), "_new_"
-    pairs = stored.select(surrogate, *[col(name) for name in names]).join(
-        opened.select(surrogate, *[col(name).alias(new + name) for name in names]), dimension.surrogate_key
-    )
-    is_same = all_of([col(name).eqNullSafe(col(new + name)) for name in names])
+    new = _OPENED_PREFIX
 
     def version(prefix: str) -> Column:
         start = [F.lit(" from "), col(prefix + EFFECTIVE_FROM).cast("string")] if dimension.has_windows else []
         return F.concat(readable_key(dimension.key_names, prefix), *start)
 
     text = F.concat(version(""), F.lit(" and "), version(new))
-    return pairs.where(~is_same).select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE), text.alias(KEY))
+    different = same_keys(opened, stored, dimension).where(~F.col(IS_SAME_VERSION))
+    return different.select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE), text.alias(KEY))
+
+
+def same_keys(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return each stored row whose surrogate key a row to open has, with both versions.
+
+    Args:
+        opened: The rows to open.
+        stored: The existing rows.
+        dimension: The declaration.
+
+    Returns:
+        `_is_same_version`, and the columns that identify a version, those of the row to open with a prefix.
+    """
+    names = [*dimension.key_names, *([EFFECTIVE_FROM] if dimension.has_windows else [])]
+    surrogate = col(dimension.surrogate_key)
+    pairs = stored.select(surrogate, *[col(name) for name in names]).join(
+        opened.select(surrogate, *[col(name).alias(_OPENED_PREFIX + name) for name in names]), dimension.surrogate_key
+    )
+    is_same = all_of([col(name).eqNullSafe(col(_OPENED_PREFIX + name)) for name in names])
+    return pairs.withColumn(IS_SAME_VERSION, is_same)

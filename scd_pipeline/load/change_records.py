@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from pyspark.sql import Column, DataFrame
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.narrowed import AppliedState
 from scd_pipeline.deliveries.result import ChangeCounts
 from scd_pipeline.delta.schema import to_declared_columns
@@ -65,15 +66,20 @@ class Comparison:
         return records_in_batches(self.log_rows, _removed_record_ids(self.intake))
 
 
-def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeResult) -> Comparison:
+def compare_with_log(
+    warehouse: Warehouse, state: StoredState, intake: IntakeResult, expect_shuffled: Callable[[int], None]
+) -> Comparison:
     """Return the change records to append, and the intake with its counts, without guarded snapshots (S27).
 
     Batches are compared in the order of their positions. A rejected batch changes what the later ones are compared
     with, so the others are compared again without it.
+
+    Args:
+        expect_shuffled: Called with an upper bound of the records of the entities that may change, if it is known.
     """
     while intake.accepted or intake.removed:
         one_record = _has_one_record_per_entity(state, intake)
-        records, log_rows = _compare_once(warehouse, state, intake, one_record=one_record)
+        records, log_rows = _compare_once(warehouse, state, intake, expect_shuffled, one_record=one_record)
         records, counts, record_count, appended = _with_counts(
             records, intake.accepted, state.dimension, one_record=one_record
         )
@@ -86,13 +92,14 @@ def compare_with_log(warehouse: Warehouse, state: StoredState, intake: IntakeRes
     return Comparison(intake, None, state.log.rows())
 
 
-def applied_state(state: StoredState) -> AppliedState | None:
+def applied_state(state: StoredState, deliveries: Sequence[Delivery]) -> AppliedState | None:
     """Return what a snapshot can be compared with while it is read.
 
-    None if no source has snapshots, if the table does not exist or lacks log commits, or if comparing all records
+    None if no snapshot is delivered, if the table does not exist or lacks log commits, or if comparing all records
     costs less.
     """
-    if not any(source.snapshot for source in state.dimension.sources):
+    has_snapshots = any(source.snapshot for source in state.dimension.sources)
+    if not has_snapshots or all(delivery.channel == "feed" for delivery in deliveries):
         return None
     if state.own_rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
         return None
@@ -101,7 +108,12 @@ def applied_state(state: StoredState) -> AppliedState | None:
 
 
 def _compare_once(
-    warehouse: Warehouse, state: StoredState, intake: IntakeResult, *, one_record: bool
+    warehouse: Warehouse,
+    state: StoredState,
+    intake: IntakeResult,
+    expect_shuffled: Callable[[int], None],
+    *,
+    one_record: bool,
 ) -> tuple[DataFrame, DataFrame]:
     """Return the change records to append, not computed yet, and the rows of the log of the compared entities."""
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
@@ -117,7 +129,11 @@ def _compare_once(
     entities = _entities_that_may_change(state, intake, batches, in_effect, delivered)
     if entities is not None:
         names = list(state.dimension.key_names)
-        log_rows = checkpoint(log_rows.join(entities, names, "left_semi"))
+        log_rows = log_rows.join(entities, names, "left_semi")
+        log_rows, counts = checkpoint_with_counts(log_rows, {_RECORDS: F.count(F.lit(1))})
+        if not state.has_pending_commits:
+            delivered_limit = intake.narrowed.row_limit if intake.narrowed is not None else intake.row_count
+            expect_shuffled(counts[_RECORDS] + delivered_limit)
         if batches.new_snapshots and intake.narrowed is None:
             delivered = delivered.join(entities, names, "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
@@ -263,9 +279,10 @@ def _is_appended() -> Column:
 
 def rows_to_append(records: DataFrame | None, intake: IntakeResult) -> DataFrame:
     """Return the rows that the log gets in addition to its batches: change records, and bad rows without a key."""
-    unreadable = intake.rows_without_key()
     if records is None:
-        return unreadable
+        return intake.rows_without_key()
     columns = [col(name) for name in records.columns if name not in _COMPARISON_COLUMNS]
     stored = records.where(_is_appended()).select(*columns)
-    return stored.unionByName(unreadable.select(*columns))
+    if not any(batch.bad_rows for batch in intake.batches_to_append):
+        return stored
+    return stored.unionByName(intake.rows_without_key().select(*columns))

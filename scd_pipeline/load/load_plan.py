@@ -173,7 +173,8 @@ def build_plan(
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
     if running is not None:
-        running.expect_records(None)  # a further attempt may read another state, and rejected deliveries again
+        # A further attempt may read another state, and rejected deliveries again.
+        running.expect_records(read=None, shuffled=None)
     state = read_state(warehouse, dimension, downstream)
     intake = accept(
         warehouse.spark,
@@ -182,13 +183,19 @@ def build_plan(
         state.batches,
         run_id=run_id,
         progress=progress,
-        applied=applied_state(state),
+        applied=applied_state(state, deliveries),
     )
-    if running is not None:
-        running.expect_records(_record_limit(state, intake, extension))
-    comparison = compare_with_log(warehouse, state, intake)
+    read_limit = _record_limit(state, intake, extension)
+
+    def expect_shuffled(limit: int | None) -> None:
+        if running is not None:
+            running.expect_records(read=read_limit, shuffled=read_limit if extension else limit)
+
+    expect_shuffled(read_limit)
+    comparison = compare_with_log(warehouse, state, intake, expect_shuffled)
     actions = plan_row_actions(warehouse, state, comparison, extension)
     intake = comparison.intake
+    change_records = rows_to_append(comparison.records, intake)
     return LoadPlan(
         dimension=state.dimension,
         run_id=run_id,
@@ -199,14 +206,14 @@ def build_plan(
         schema_steps=tuple(schema_steps(state.dimension, state.log, state.columns, state.columns_of_history)),
         results=intake.results,
         batches=intake.batches_to_append,
-        change_records=rows_to_append(comparison.records, intake),
+        change_records=change_records,
         changed_rows=actions.rows,
         delivered=intake.rows,
         row_counts=actions.counts,
         high_water_marks=extension.high_water_marks if extension else {},
         roles_checksum=extension.roles_checksum if extension else 0,
         unknown_members=actions.unknown_members,
-        step_records=_step_records(state, comparison, actions),
+        step_records=_step_records(state, comparison, actions, change_records),
         record_limit=comparison.appended + sum(batch.bad_rows for batch in intake.batches_to_append),
         properties=state.properties,
         existing_entities=existing_entities(state.batches, intake.batches_to_append, state.dimension),
@@ -221,15 +228,19 @@ def _record_limit(state: StoredState, intake: IntakeResult, extension: Extension
     return max(size or 0 for size in sizes) + intake.row_count
 
 
-def _step_records(state: StoredState, comparison: Comparison, actions: RowActions) -> StepRecords | None:
+def _step_records(
+    state: StoredState, comparison: Comparison, actions: RowActions, appended: DataFrame
+) -> StepRecords | None:
     intake, records = comparison.intake, comparison.records
     if records is None or actions.records is None or state.has_pending_commits or not intake.batches_to_append:
         return None
-    appended = rows_to_append(records, intake)
-    removed = comparison.removed_records()
+    changed = appended
+    if intake.removed:
+        removed = comparison.removed_records()
+        changed = appended.unionByName(removed.select(*[col(name) for name in appended.columns]))
     since = earliest_change([*intake.batches_to_append, *intake.removed], state.dimension)
     return StepRecords(
-        changed=appended.unionByName(removed.select(*[col(name) for name in appended.columns])),
+        changed=changed,
         in_effect=actions.records,
         row_timed=intake.is_row_timed,
         since=since,

@@ -33,7 +33,15 @@ from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.last_versions import with_last_flag
 from scd_pipeline.history.schema import beginning, dimension_schema
 from scd_pipeline.history.timeline import build_timeline
-from scd_pipeline.invariants.dimensions import KEY, RULE, collisions, unnamed_violations, violations
+from scd_pipeline.invariants.dimensions import (
+    IS_SAME_VERSION,
+    KEY,
+    RULE,
+    collisions,
+    same_keys,
+    unnamed_violations,
+    violations,
+)
 from scd_pipeline.invariants.properties import SURROGATE_KEYS_ARE_NOT_RESERVED, SURROGATE_KEYS_ARE_UNIQUE
 from scd_pipeline.load.change_records import Comparison
 from scd_pipeline.load.keys import keys_schema
@@ -43,8 +51,6 @@ from scd_pipeline.load.state import StoredState
 _COLLISIONS = (SURROGATE_KEYS_ARE_UNIQUE, SURROGATE_KEYS_ARE_NOT_RESERVED)
 """The invariants whose violation another `key_salt` resolves."""
 _MAX_SHOWN_VIOLATIONS = 20
-_VIOLATIONS, _ASSIGNED = "violations", "assigned"
-"""The names of what is counted: violations, and the surrogate keys that were assigned before."""
 
 
 Counting: TypeAlias = Callable[[DataFrame, Mapping[str, Column]], tuple[DataFrame, dict[str, int]]]
@@ -155,12 +161,12 @@ def plan_row_actions(
     after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
     opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
     opened = with_broadcast(opened, counts.get(OPEN, 0))
-    assigned = _assigned_keys(warehouse, state, stored, opened) if counts.get(OPEN) else None
+    assigned = _assigned_keys(warehouse, state, stored) if counts.get(OPEN) and state.rows is not None else None
     violating = extension.violations(extended, row_counts.unknown) if extension else None
     assigned_count = _check(after, opened, assigned, dimension, violating)
     new_keys = None
     if state.keys_are_listed and assigned is not None:
-        new_keys = opened.join(assigned, dimension.surrogate_key, "left_anti") if assigned_count else opened
+        new_keys = _new_keys(opened, assigned, dimension) if assigned_count else opened
     new_key_count = counts.get(OPEN, 0) - assigned_count
     return RowActions(actions, counts, row_counts.unknown_written, records, new_keys, new_key_count)
 
@@ -212,23 +218,18 @@ def _versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
     return rows.select(*[col(name) for name, _ in keys_schema(dimension)])
 
 
-def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame, opened: DataFrame) -> DataFrame | None:
-    """Return those surrogate keys of opened versions that are stored or were ever assigned, with their versions (S14).
+def _new_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return the opened versions whose surrogate keys were never assigned."""
+    key = dimension.surrogate_key
+    return opened.join(assigned.join(opened.select(col(key)), key, "left_semi"), key, "left_anti")
 
-    Returns:
-        The columns of `_versions`; None if the table does not exist.
+
+def _assigned_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
+    """Return every surrogate key that is stored or was ever assigned, with its version (`_versions`) (S14).
 
     Raises:
         HighWaterMarkError: The key list is lost.
     """
-    if state.rows is None:
-        return None
-    key = state.dimension.surrogate_key
-    return _all_keys(warehouse, state, stored).join(opened.select(col(key)), key, "left_semi")
-
-
-def _all_keys(warehouse: Warehouse, state: StoredState, stored: DataFrame) -> DataFrame:
-    """Return every surrogate key that is stored or was ever assigned, with its version (`_versions`)."""
     dimension = state.dimension
     keys = warehouse.table(dimension.name + KEYS_SUFFIX)
     columns = [col(name) for name, _ in keys_schema(dimension)]
@@ -285,25 +286,25 @@ def _check(
     Args:
         after: The recomputed rows, with their row action.
         opened: Those of them that open a version.
-        assigned: The surrogate keys of opened versions that were ever assigned, with their versions; None if none can
-            be assigned twice.
+        assigned: The surrogate keys that were ever assigned, with their versions; None if none can be assigned twice.
         dimension: The declaration.
         violating: Invariant and key of rows whose columns in addition to those of the log may not be written; None
             without such columns.
 
     Returns:
-        The number of rows in `assigned`.
+        The number of rows in `assigned` whose surrogate key an opened version has.
     """
     others = [] if violating is None else [violating]
+    unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(after, dimension), *others)]
+    counts = union_all(unnamed).agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
     if assigned is not None:
         others.append(collisions(opened, assigned, dimension))
-    unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(after, dimension), *others)]
-    counted = _with_count(union_all(unnamed), _VIOLATIONS)
-    if assigned is not None:
-        counted = counted.unionByName(_with_count(assigned, _ASSIGNED))
-    counts = {row["name"]: row["rows"] for row in counted.collect()}
-    if not counts[_VIOLATIONS]:
-        return int(counts.get(_ASSIGNED, 0))
+        is_collision, is_assigned = F.count_if(~F.col(IS_SAME_VERSION)), F.count(F.lit(1))
+        pairs = same_keys(opened, assigned, dimension)
+        counts = counts.union(pairs.agg(is_collision.alias("violations"), is_assigned.alias("assigned")))
+    violation_count, assigned_count = (sum(numbers) for numbers in zip(*counts.collect(), strict=True))
+    if not violation_count:
+        return int(assigned_count)
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
     broken = union_all([violations(after, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
@@ -311,8 +312,3 @@ def _check(
     if any(row[RULE] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)
     raise InvariantViolated("INVARIANT_VIOLATED", dimension.name, violations=summary)
-
-
-def _with_count(rows: DataFrame, name: str) -> DataFrame:
-    """Return a row with a name and the number of `rows`."""
-    return rows.agg(F.count(F.lit(1)).alias("rows")).select(F.lit(name).alias("name"), "rows")

@@ -337,7 +337,8 @@ def ingest_and_apply(
 
 def _audit_changes(warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: StepRecords) -> DataFrame:
     """Compute what the recording after a load appends to the audit."""
-    recorded = warehouse.table(audit.table).read(audit.newest) if audit.exists else None
+    needs_recorded = audit.exists and not records.is_newest
+    recorded = warehouse.table(audit.table).read(audit.newest) if needs_recorded else None
     return step_changes(warehouse, recorded, load_plan.dimension, load_plan.log_commit.number + 1, records)
 
 

@@ -1,8 +1,8 @@
 """The settings of Spark while it runs loads of few records.
 
 Spark compiles code for each query, and adapts the query to the sizes that it meets. For a few thousand rows this takes
-longer than the rows do. A load of few records therefore runs without code generation and adaptive execution, in one
-partition.
+longer than the rows do. A load of few records therefore runs without code generation, and one that sorts and joins few
+records without adaptive execution, in one or two partitions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-_PLANNED_ONCE = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
+_READ_IN_ONE_PARTITION = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 _NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-_SETTINGS = ((20_000, _PLANNED_ONCE), (2_000, _NOT_COMPILED))
-"""Settings for loads of fewer records than this number, which were measured to take less time with them."""
+_PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+_IN_ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}
+_BY_READ_RECORDS = ((20_000, _READ_IN_ONE_PARTITION), (2_000, _NOT_COMPILED))
+_BY_SHUFFLED_RECORDS = ((200_000, _PLANNED_ONCE), (20_000, _IN_ONE_PARTITION))
+"""Settings for loads of fewer records than a number, which were measured to take less time with them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -34,11 +35,18 @@ class RunningLoad:
 
     spark: SparkSession
     _session: _Session
-    record_limit: int | None = None
+    read_limit: int | None = None
+    shuffled_limit: int | None = None
 
-    def expect_records(self, limit: int | None) -> None:
-        """Declare that the load reads and writes at most so many records from now on; None if that is unknown."""
-        self._session.change(self, limit)
+    def expect_records(self, *, read: int | None, shuffled: int | None) -> None:
+        """Declare the work of the load from now on.
+
+        Args:
+            read: An upper bound of the records that it reads of a table or writes to it; None if it is unknown.
+            shuffled: An upper bound of the records that it sorts, groups, or joins without a broadcast; None if it is
+                unknown.
+        """
+        self._session.change(self, read, shuffled)
 
 
 @contextmanager
@@ -59,9 +67,10 @@ def running_load(spark: SparkSession) -> Iterator[RunningLoad]:
 
 @dataclass(slots=True)
 class _Session:
-    """The running loads of a session, and its own settings while others replace them."""
+    """The running loads of a session, the settings for them, and its own settings that these replace."""
 
     loads: list[RunningLoad] = field(default_factory=list)
+    chosen: dict[str, str] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -70,9 +79,9 @@ class _Session:
             self.loads.append(load)
             self._update(load.spark)
 
-    def change(self, load: RunningLoad, record_limit: int | None) -> None:
+    def change(self, load: RunningLoad, read_limit: int | None, shuffled_limit: int | None) -> None:
         with self.lock:
-            load.record_limit = record_limit
+            load.read_limit, load.shuffled_limit = read_limit, shuffled_limit
             self._update(load.spark)
 
     def leave(self, load: RunningLoad) -> None:
@@ -81,26 +90,30 @@ class _Session:
             self._update(load.spark)
 
     def _update(self, spark: SparkSession) -> None:
-        settings = _settings([load.record_limit for load in self.loads])
+        settings = _settings(self.loads)
         with suppress(Exception):  # of a server that is lost; the next load of the session tries again
             for name in self.replaced.keys() - settings.keys():
                 _restore(spark, name, self.replaced[name])
-                del self.replaced[name]
-        for name in settings.keys() - self.replaced.keys():
-            with suppress(PySparkException, Py4JError):  # a managed service may refuse a setting
-                before = spark.conf.get(name, None)
-                spark.conf.set(name, settings[name])
-                self.replaced[name] = before
+                del self.replaced[name], self.chosen[name]
+        for name, value in settings.items():
+            if self.chosen.get(name) != value:
+                with suppress(PySparkException, Py4JError):  # a managed service may refuse a setting
+                    before = self.replaced[name] if name in self.replaced else spark.conf.get(name, None)
+                    spark.conf.set(name, value)
+                    self.chosen[name], self.replaced[name] = value, before
 
 
-def _settings(record_limits: Sequence[int | None]) -> dict[str, str]:
-    """Return the settings for running loads of at most so many records each; none without loads, or if one is None."""
-    if not record_limits:
-        return {}
+def _settings(loads: Sequence[RunningLoad]) -> dict[str, str]:
+    """Return the settings for running loads, by the largest of them; none without loads."""
+    limits_and_settings = (
+        ([load.read_limit for load in loads], _BY_READ_RECORDS),
+        ([load.shuffled_limit for load in loads], _BY_SHUFFLED_RECORDS),
+    )
     chosen: dict[str, str] = {}
-    for few, settings in _SETTINGS:
-        if all(limit is not None and limit < few for limit in record_limits):
-            chosen |= settings
+    for limits, settings_by_size in limits_and_settings:
+        for few, settings in settings_by_size:
+            if limits and all(limit is not None and limit < few for limit in limits):
+                chosen |= settings
     return chosen
 
 
