@@ -23,7 +23,8 @@ import dagster as dg
 
 from scd_pipeline.environment import Environment
 
-_TIMEOUT_SECONDS = 10
+_TIMEOUT_SECONDS = 4
+"""Dagster ends a tick after a minute, in which up to five alerts are sent, each to two addresses by two ways."""
 
 
 @dataclass(frozen=True)

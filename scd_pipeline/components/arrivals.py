@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from scd_pipeline.components.dagster_internals import materialized_partitions_of_run
+from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import FILE
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.names import dagster_name, load_op_name
 from scd_pipeline.components.partitions import delivery_partitions
-from scd_pipeline.declaration import Dimension, Feed, Snapshot
+from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.tables import LOG_SUFFIX
-from scd_pipeline.deliveries.discovery import data_version, declaration_folder, discover_files, file_signatures
-from scd_pipeline.deliveries.files import last_changed, total_size
+from scd_pipeline.deliveries.discovery import data_version, discover_files, file_signatures
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
+from scd_pipeline.deliveries.table_states import table_states
 
 QUIET_SECONDS = 5.0
 """A file is complete if it has not changed for this time."""
 _RUN_KEY_TAG = "dagster/run_key"
-_TABLE_PREFIX = "table "
 _MAX_NAMES = 5
 
 
@@ -59,15 +56,19 @@ def arrival_sensor(
     )
     def load_arrivals(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         cursor = _Cursor.parse(context.cursor)
-        tick = _Tick(dimension, context.instance, cursor, clock(), quiet_seconds)
+        now = clock()
+        tick = _Tick(dimension, context.instance, cursor, now, quiet_seconds)
         if not tick.new:
             return dg.SensorResult(skip_reason=tick.skip_reason(), cursor=tick.next_cursor.text())
         files_to_load = tick.files_to_load()
+        selected = {**tick.complete_tables(), **files_to_load}
         digest = hashlib.sha256(json.dumps(sorted(tick.new.items())).encode()).hexdigest()[:16]
-        run_key = f"{dimension.name}:{digest}"
+        # Dagster starts no second run for a key, but the same deliveries may be requested again: after a failed run
+        # whose cursor was reset, or from a table that was created again with versions that it had.
+        run_key = f"{dimension.name}:{digest}:{int(now * 1000)}"
         request = dg.RunRequest(
             run_key,
-            run_config=load_run_config(dimension.name, dict(sorted(files_to_load.items()))),
+            run_config=load_run_config(dimension.name, dict(sorted(selected.items()))),
             tags={"scd/arrived": _listed(sorted(tick.new))},
             partition_key=EVERYTHING,
         )
@@ -88,16 +89,17 @@ class _Tick:
         self, dimension: Dimension, instance: dg.DagsterInstance, cursor: _Cursor, now: float, quiet_seconds: float
     ) -> None:
         self._dimension, self._instance, self._cursor = dimension, instance, cursor
-        tables = _table_states(dimension)
+        tables = table_states(dimension)
         digests = _bucket_digests(file_signatures(dimension))
         changed_buckets = {bucket for bucket, digest in digests.items() if cursor.done.get(bucket) != digest}
         self._new_files = self._not_recorded(changed_buckets)
-        new_tables = {name: state for name, (state, _) in tables.items() if cursor.tables.get(name) != state}
+        new_tables = {name: state.text for name, state in tables.items() if cursor.tables.get(name) != state.text}
         signatures = {**self._new_files, **new_tables}
         self._seen = {
             name: _Seen(signature, now).merged_with(cursor.waiting.get(name)) for name, signature in signatures.items()
         }
-        atomic = {name for name, (_, has_commits) in tables.items() if has_commits}
+        self._tables = tables
+        atomic = {name for name, state in tables.items() if state.is_delta}
         self._complete = {
             name
             for name, seen in self._seen.items()
@@ -112,6 +114,11 @@ class _Tick:
         """Return the signatures of the new files, and of those that the last requested run did not load."""
         new_files = {name: signature for name, signature in self.new.items() if name in self._new_files}
         return {**self._not_loaded_by(self._cursor.run_key), **new_files}
+
+    def complete_tables(self) -> dict[str, str]:
+        """Return the states of the tables that a run may read: not of those that are still being written."""
+        incomplete = self._seen.keys() - self._complete
+        return {name: state.text for name, state in self._tables.items() if name not in incomplete}
 
     def skip_reason(self) -> str:
         """Return why the tick requests no run."""
@@ -139,33 +146,38 @@ class _Tick:
         log = dg.AssetKey(self._dimension.name + LOG_SUFFIX)
         loaded = self._instance.get_materialized_partitions(log)
 
-        def recorded_signature(name: str) -> object:
+        def is_recorded(name: str, signature: str) -> bool:
             records = dg.AssetRecordsFilter(asset_key=log, asset_partitions=[name])
-            (event,) = self._instance.fetch_materializations(records, limit=1).records
-            value = event.asset_materialization.metadata.get(FILE) if event.asset_materialization else None
-            return value.value if value else None
+            fetch = [self._instance.fetch_materializations] if name in loaded else []
+            # A rejected delivery is recorded by an observation.
+            return any(
+                _file_signature(event) == signature
+                for fetch_events in (*fetch, self._instance.fetch_observations)
+                for event in fetch_events(records, limit=1).records
+            )
 
         return {
             name: signature
             for name, signature in self._available.items()
-            if (buckets is None or _bucket(name) in buckets)
-            and (name not in loaded or recorded_signature(name) != signature)
+            if (buckets is None or _bucket(name) in buckets) and not is_recorded(name, signature)
         }
 
     def _not_loaded_by(self, run_key: str) -> dict[str, str]:
-        """Return the files, with their signatures, that a requested run did not load: it failed, or is still queued."""
+        """Return the files, with their signatures, that a requested run neither loaded nor rejected.
+
+        It failed, it is still queued, or it did not find them. A rejected delivery is rejected again until it, the
+        declaration or the table changes.
+        """
         if not run_key:
             return {}
         runs = self._instance.get_runs(dg.RunsFilter(tags={_RUN_KEY_TAG: run_key}))  # retries of a run have its key
         if not runs:  # it was deleted, and what it was to load is unknown
             return self._not_recorded()
-        if any(run.is_success for run in runs):
-            return {}
         config: Any = runs[-1].run_config
         requested: dict[str, str] = config["ops"][load_op_name(self._dimension.name)]["config"]["files"]
-        loaded = {name for run in runs for name in materialized_partitions_of_run(self._instance, run.run_id)}
+        recorded = {name for run in runs for name in recorded_partitions_of_run(self._instance, run.run_id)}
         return {
-            name: signature for name, signature in requested.items() if name not in loaded and name in self._available
+            name: signature for name, signature in requested.items() if name not in recorded and name in self._available
         }
 
 
@@ -245,6 +257,13 @@ class _Cursor:
         return _Cursor(done, {**existing_tables, **requested_tables}, waiting, self.run_key)
 
 
+def _file_signature(event: dg.EventLogRecord) -> object:
+    """Return the signature of the file that a run has loaded or rejected, as its event records it."""
+    recorded = event.asset_materialization or event.asset_observation
+    value = recorded.metadata.get(FILE) if recorded else None
+    return value.value if value else None
+
+
 def _bucket(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:2]
 
@@ -260,30 +279,3 @@ def _bucket_digests(signatures: Mapping[str, str]) -> dict[str, str]:
 def _listed(names: Sequence[str]) -> str:
     others = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {others} more" if others > 0 else "")
-
-
-def _table_states(dimension: Dimension) -> dict[str, tuple[str, bool]]:
-    """Return the existing source tables: a text that differs after each change, and whether they have commits."""
-    folder = declaration_folder(dimension)
-    paths = [channel.path for source in dimension.sources for _, channel in source.channels if _is_table(channel)]
-    tables = {path: folder / path for path in paths if path and (folder / path).exists()}
-    states = {}
-    for path, table in tables.items():
-        with contextlib.suppress(FileNotFoundError):  # the table was removed since it was listed
-            states[f"{_TABLE_PREFIX}{path}"] = (_table_state(table), _delta_log(table).is_dir())
-    return states
-
-
-def _is_table(channel: Snapshot | Feed) -> bool:
-    return bool(channel.versions or channel.partition)
-
-
-def _delta_log(table: Path) -> Path:
-    return table / "_delta_log"
-
-
-def _table_state(table: Path) -> str:
-    """Return the last version of a Delta table in a local folder, or time and size of the files of another table."""
-    if (log := _delta_log(table)).is_dir():
-        return f"version {max((int(path.stem) for path in log.glob('*.json') if path.stem.isdecimal()), default=-1)}"
-    return f"{last_changed(table)}, {total_size(table)} bytes"

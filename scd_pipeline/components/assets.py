@@ -80,7 +80,7 @@ def dimension_assets(
             },
         )
 
-    return load_step(dimension, specs, load)
+    return load_step(dimension, dimension, specs, load)
 
 
 def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
@@ -124,7 +124,7 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
             details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": load_metadata.examples(result, shape)},
         )
 
-    return load_step(shape, specs, load)
+    return load_step(fact, shape, specs, load)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import dagster as dg
 from dagster._check import CheckError
 from dagster._core.definitions.reconstruct import repository_def_from_target_def
 from dagster._core.events import AssetMaterializationPlannedData
+from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter
 from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
 from dagster._utils.schedules import cron_string_iterator
 
@@ -44,10 +46,42 @@ def report_check(context: dg.AssetExecutionContext, evaluation: dg.AssetCheckEva
     context.instance.report_dagster_event(event, context.run.run_id)
 
 
-def materialized_partitions_of_run(instance: dg.DagsterInstance, run_id: str) -> Iterator[str | None]:
-    """Yield the partitions of the materializations that a run has recorded."""
-    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
+def recorded_partitions_of_run(instance: dg.DagsterInstance, run_id: str) -> Iterator[str | None]:
+    """Yield the partitions of the materializations and observations that a run has recorded."""
+    recorded = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION}
+    for entry in instance.all_logs(run_id, of_type=recorded):
         yield entry.get_dagster_event().partition
+
+
+class FinishedBackfill(NamedTuple):
+    """A backfill that is over, whether or not it succeeded.
+
+    Attributes:
+        id: Its id.
+        ended_at: When it ended, in seconds since 1970.
+        targets: The names of its assets, or that of its job.
+    """
+
+    id: str
+    ended_at: float
+    targets: frozenset[str]
+
+
+def finished_backfills(instance: dg.DagsterInstance, *, limit: int) -> list[FinishedBackfill]:
+    """Return the backfills that are over, of the last ones of an instance."""
+    filters = BulkActionsFilter(statuses=BULK_ACTION_TERMINAL_STATUSES)
+    return [
+        FinishedBackfill(
+            backfill.backfill_id,
+            backfill.backfill_end_timestamp or backfill.backfill_timestamp,
+            frozenset(
+                [backfill.job_name]
+                if backfill.job_name
+                else [key.to_user_string() for key in backfill.asset_selection or ()]
+            ),
+        )
+        for backfill in instance.get_backfills(filters=filters, limit=limit)
+    ]
 
 
 def load_repository(module: str, folder: Path) -> dg.RepositoryDefinition:

@@ -11,6 +11,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import data_version, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING, matching_partition_keys, partition_key
 from scd_pipeline.deliveries.result import BatchResult
+from scd_pipeline.deliveries.table_states import TableState, table_name, table_states
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.log import open_log
 
@@ -28,6 +29,8 @@ class DeliverySelection:
     added or removed since the partition was created."""
     unresolved: Mapping[str, Sequence[str]]
     """Requested partitions that represent no delivery or several, with the partition keys of these."""
+    missing_files: Sequence[str]
+    """Partition keys of requested files that do not exist."""
     loaded_before: Mapping[str, BatchResult]
     """Results of deliveries that the change log contains, by partition key. They may no longer be available."""
     is_everything: bool
@@ -60,7 +63,9 @@ def resolve_partitions(
         dimension: The dimension, or the dimension of the same shape as the fact.
         partitions: The requested partitions; none for a run of an asset without partitions.
         allow: Rules to override.
-        files: If given and all deliveries are requested, the only files to load: partition key to file signature.
+        files: If given and all deliveries are requested, the only files to load: partition key to file signature. A
+            table that is not a Delta table is loaded only if this has its name with its present state
+            (`table_states`).
     """
     available = {partition_key(d, dimension): d for d in select_deliveries(dimension, warehouse.spark, allow=allow)}
     names = sorted(set(partitions) - {EVERYTHING})
@@ -70,25 +75,32 @@ def resolve_partitions(
     matches = {name: matching_partition_keys(name, candidates, dimension) for name in names}
     keys = {name: matching[0] for name, matching in matches.items() if len(matching) == 1}
     is_everything = has_everything(partitions)
-    requested_keys = set(keys.values())
-    selected = {
-        key: delivery
-        for key, delivery in available.items()
-        if (_is_complete(key, delivery, files) if is_everything else key in requested_keys)
-    }
+    selected = {key: delivery for key, delivery in available.items() if key in set(keys.values())}
+    missing_files: list[str] = []
+    if is_everything:
+        states = table_states(dimension) if files is not None else {}
+        selected = {k: d for k, d in available.items() if files is None or _is_complete(k, d, files, states, dimension)}
+        missing_files = sorted(set(files or ()) - available.keys() - states.keys())
     return DeliverySelection(
         selected,
         available=len(available),
         keys=keys,
         unresolved={name: matching for name, matching in matches.items() if name not in keys},
+        missing_files=missing_files,
         loaded_before={key: result for key, (_, result) in logged.items()},
         is_everything=is_everything,
     )
 
 
-def _is_complete(key: str, delivery: Delivery, files: Mapping[str, str] | None) -> bool:
-    """Return whether a delivery is complete: a table always is, a file only if it is as the sensor saw it."""
-    return files is None or not _is_file(delivery) or (key in files and files[key] == data_version(delivery))
+def _is_complete(
+    key: str, delivery: Delivery, files: Mapping[str, str], states: Mapping[str, TableState], dimension: Dimension
+) -> bool:
+    """Return whether a delivery is as the sensor saw it; a partition or version of a Delta table always is complete."""
+    if _is_file(delivery):
+        return files.get(key) == data_version(delivery)
+    name = table_name(delivery, dimension)
+    state = states.get(name)  # none of a table that is not in a local folder
+    return state is None or state.is_delta or files.get(name) == state.text
 
 
 def _is_file(delivery: Delivery) -> bool:

@@ -26,13 +26,16 @@ from scd_pipeline.components.partition_events import (
 )
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.names import counted
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import ScdError
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.summary import load_summary
 
+_MAX_NAMES = 5
 LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
 """Loads deliveries; the other arguments are the run's id and a function that logs progress."""
 
@@ -47,14 +50,23 @@ class LoadConfig(dg.Config):
     files: dict[str, str] | None = Field(
         default=None,
         description="For a run of the partition `everything`, the only files to load: partition key to time and size, "
-        "as the arrival sensor saw them. A file that has changed since is loaded by a later run.",
+        "as the arrival sensor saw them, and the states of tables. A file that has changed since is loaded by a later "
+        "run.",
     )
 
 
-def load_step(dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTables) -> dg.AssetsDefinition:
+def load_step(
+    declared: Dimension | Fact, dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTables
+) -> dg.AssetsDefinition:
     """Return the one step that materializes the assets of a dimension or a fact.
 
     Any of the assets can be selected alone: the step loads and records all of them whichever are selected.
+
+    Args:
+        declared: The dimension or the fact.
+        dimension: The dimension, or the dimension of the same shape as the fact.
+        specs: The assets.
+        load: Loads deliveries.
     """
     names = [spec.key.to_user_string() for spec in specs]
 
@@ -71,7 +83,7 @@ def load_step(dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTab
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        yield from _load_and_record(context, dimension, config, warehouse, load)
+        yield from _load_and_record(context, declared, dimension, config, warehouse, load)
 
     return load_tables
 
@@ -100,6 +112,7 @@ class _PartitionedLoad:
 
 def _load_and_record(
     context: dg.AssetExecutionContext,
+    declared: Dimension | Fact,
     dimension: Dimension,
     config: LoadConfig,
     warehouse: WarehouseResource,
@@ -108,13 +121,15 @@ def _load_and_record(
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     has_partitions = context.has_partition_key or context.has_partition_key_range
     requested = set(context.partition_keys) if has_partitions else set()
-    loaded = _load(context, dimension, requested, config, warehouse, load)
+    loaded = _load(context, declared, dimension, requested, config, warehouse, load)
     batches, report = loaded.batches, loaded.report
     stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
     has_failed = bool(loaded.unresolved or rejected)
     logged: dict[str | None, BatchResult | None] = {key: stored[key] for key in stored.keys() & requested}
     if has_everything(requested):
+        # The arrival sensor compares the files that it requests with what is recorded of them.
+        logged |= {key: stored[key] for key in config.files or () if key in stored}
         logged |= not_materialized(context, dimension.name, stored)
     # Dagster records the partitions of a step that succeeds; this step records those of one that fails.
     yielded: dict[str | None, BatchResult | None] = {}
@@ -126,9 +141,9 @@ def _load_and_record(
         yield from record_materializations(
             context, report, suffix, logged=logged, yielded=yielded, file_signatures=loaded.file_signatures
         )
-    record_rejected(context, report, rejected, planned=requested)
+    record_rejected(context, report, rejected, planned=requested, file_signatures=loaded.file_signatures)
     if has_failed:
-        run_planned_checks(context, report)
+        run_planned_checks(context, declared, report.warehouse)
         raise load_failure(rejected, loaded.unresolved, others=len(batches) - len(rejected))
 
 
@@ -139,6 +154,7 @@ def _fails(batch: BatchResult, *, is_requested: bool) -> bool:
 
 def _load(
     context: dg.AssetExecutionContext,
+    declared: Dimension | Fact,
     dimension: Dimension,
     requested: set[str],
     config: LoadConfig,
@@ -153,11 +169,15 @@ def _load(
         context.log.info(f"{dimension.name}: opening the warehouse with {warehouse.spark_description}")
         opened = warehouse.open()
         context.log.info(f"{dimension.name}: connected to Spark {opened.spark.version}")
-        selection = resolve_partitions(opened, dimension, requested, allow=config.allow, files=config.files)
-        _log_selection(context, dimension, selection)
-        # Computed before the files are read: a file that is replaced meanwhile must not pass for the one that was read.
-        file_signatures = selection.file_signatures()
-        report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
+        try:
+            selection = resolve_partitions(opened, dimension, requested, allow=config.allow, files=config.files)
+            _log_selection(context, dimension, selection)
+            # Computed before the files are read: one that is replaced meanwhile is not the one that was read.
+            file_signatures = selection.file_signatures()
+            report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
+        except ScdError:
+            run_planned_checks(context, declared, opened)
+            raise
     context.log.info(load_summary(report.result))
     for warning in report.result.warnings:
         context.log.warning(str(warning))
@@ -168,3 +188,10 @@ def _load(
 def _log_selection(context: dg.AssetExecutionContext, dimension: Dimension, selection: DeliverySelection) -> None:
     count = f"{len(selection.deliveries)} of {selection.available} available deliveries"
     context.log.info(f"{dimension.name}: loading {count}")
+    if selection.missing_files:
+        names = ", ".join(selection.missing_files[:_MAX_NAMES])
+        context.log.warning(
+            f"{dimension.name}: {counted(len(selection.missing_files), 'requested file')} not at the paths of the "
+            f"sources: {names}; expected the run to see the folders that the sensor sees; the next run for arrivals "
+            "loads them if they exist then"
+        )

@@ -15,16 +15,18 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from scd_pipeline.components.dagster_internals import finished_backfills
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.maintenance import maintain
 
-_BACKFILL_TAG = "dagster/backfill"
-"""The tag that Dagster gives to the runs of a backfill."""
+_LAST_BACKFILLS = 100
+"""The number of backfills of the instance that one tick reads."""
 
 
 class MaintenanceConfig(dg.Config):
@@ -51,6 +53,8 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDef
     """
     name = _maintenance_name(dimension.name)
     description = f"Runs OPTIMIZE and VACUUM on {', '.join(dimension.table_names)}."
+    # An event of another table would add an asset to the catalog that no definition has.
+    assets = {dimension.name, dimension.name + LOG_SUFFIX, dimension.name + AUDIT_SUFFIX}
 
     @dg.op(name=name, pool=pool_name(dimension.name), description=description)
     def maintain_tables(
@@ -71,7 +75,8 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDef
             if config.compacted is not None and done.table not in config.compacted:
                 continue
             sizes = {"files_before": done.files_before, "files_after": done.files_after, "bytes": done.bytes_after}
-            context.log_event(dg.AssetObservation(asset_key=done.table, metadata=sizes))
+            if done.table in assets:
+                context.log_event(dg.AssetObservation(asset_key=done.table, metadata=sizes))
             context.log.info(f"{done.table}: compacted {counted(done.files_before, 'file')} into {done.files_after}")
 
     @dg.job(
@@ -112,22 +117,31 @@ def maintenance_schedules(
     ]
 
 
-def backfill_sensor(table: str, job: dg.JobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that compacts a table after each successful run of a backfill, which replaces many rows."""
-    asset, load_job = dg.AssetKey(table), f"{dagster_name(table)}_job"
+def backfill_sensor(dimension: Dimension, job: dg.JobDefinition) -> dg.SensorDefinition:
+    """Return the sensor that compacts a table once after each backfill, which replaces many rows.
 
-    @dg.run_status_sensor(
+    Backfills that ended before the first tick are ignored.
+    """
+    table = dimension.name
+    targets = {f"{dagster_name(table)}_job", *dimension.table_names}
+
+    @dg.sensor(
         name=f"{_maintenance_name(table)}_after_backfill",
-        run_status=dg.DagsterRunStatus.SUCCESS,
-        request_job=job,
+        job=job,
         minimum_interval_seconds=60,
-        description=f"Runs OPTIMIZE and VACUUM on {table} after a run of a backfill has loaded it.",
+        description=f"Runs OPTIMIZE and VACUUM on {table} after a backfill has loaded it.",
     )
-    def compact_after_backfill(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
-        run = context.dagster_run
-        if _BACKFILL_TAG not in run.tags or not (run.job_name == load_job or asset in (run.asset_selection or ())):
-            return dg.SkipReason(f"the run is not one of a backfill of {table}")
-        return dg.RunRequest(run.run_id, run_config=maintenance_run_config(table, [table]))
+    def compact_after_backfill(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        backfills = finished_backfills(context.instance, limit=_LAST_BACKFILLS)
+        last_end = max((backfill.ended_at for backfill in backfills), default=0.0)
+        before = float(context.cursor) if context.cursor else last_end
+        new = [each for each in backfills if each.ended_at > before and each.targets & targets]
+        cursor = repr(max(before, last_end))
+        if not new:
+            return dg.SensorResult(skip_reason=f"no backfill of {table} has ended", cursor=cursor)
+        key = ",".join(sorted(backfill.id for backfill in new))
+        request = dg.RunRequest(key, run_config=maintenance_run_config(table, [table]))
+        return dg.SensorResult(run_requests=[request], cursor=cursor)
 
     return compact_after_backfill
 

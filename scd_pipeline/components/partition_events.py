@@ -17,7 +17,6 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ScdError
 from scd_pipeline.invariants.properties import CHECKLIST_IS_COMPLETE
 from scd_pipeline.load.run import LoadResult
 from scd_pipeline.operations.check import CheckResult, check_dimension, check_fact
@@ -65,12 +64,6 @@ class LoadReport:
         """Return the effect of one delivery."""
         entities = "facts" if isinstance(self.declared, Fact) else "entities"
         return load_metadata.delivery_counts(batch, self.result.audit, entities=entities)
-
-    def check(self, names: Collection[str]) -> Sequence[CheckResult]:
-        """Run the checks of some names on the tables as they are now."""
-        if isinstance(self.declared, Fact):
-            return check_fact(self.warehouse, self.declared, names)
-        return check_dimension(self.warehouse, self.declared, names)
 
 
 def record_materializations(
@@ -129,6 +122,7 @@ def record_rejected(
     rejected: Mapping[str, BatchResult],
     *,
     planned: Collection[str],
+    file_signatures: Mapping[str, str],
 ) -> None:
     """Let Dagster show the partitions of rejected deliveries as failed, each with the reason.
 
@@ -137,10 +131,13 @@ def record_rejected(
         report: The load.
         rejected: The rejected deliveries by partition.
         planned: The partitions for which the run was launched. A run of all deliveries has planned none of theirs.
+        file_signatures: Time and size of each file that the load read, by partition.
     """
     context.instance.add_dynamic_partitions(partitions_name(report.table), sorted(rejected))
     for key, batch in sorted(rejected.items()):
         reason = {"outcome": "rejected", "code": batch.code, "problem": batch.problem, "fix": batch.fix}
+        if key in file_signatures:
+            reason[load_metadata.FILE] = file_signatures[key]
         for suffix in report.suffixes:
             asset = dg.AssetKey(report.table + suffix)
             if key not in planned or asset not in context.selected_asset_keys:
@@ -148,19 +145,27 @@ def record_rejected(
             context.log_event(dg.AssetObservation(asset, partition=key, metadata=reason))
 
 
-def run_planned_checks(context: dg.AssetExecutionContext, report: LoadReport) -> None:
+def run_planned_checks(context: dg.AssetExecutionContext, declared: Dimension | Fact, warehouse: Warehouse) -> None:
     """Run the table's checks that the run has planned: Dagster skips their own step if this step fails.
 
     Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
     which is no check of the stored table, is skipped.
     """
-    names = [name for name in planned_checks(context, dg.AssetKey(report.table)) if name != CHECKLIST_IS_COMPLETE]
+    planned = planned_checks(context, dg.AssetKey(declared.name))
+    names = [name for name in planned if name != CHECKLIST_IS_COMPLETE]
     if not names:
         return
     try:
-        results = {result.rule: result for result in report.check(names)}
-    except ScdError as error:
-        context.log.warning(f"{report.table}: the checks did not run: {error}")
+        results = {result.rule: result for result in _check(declared, warehouse, names)}
+    except Exception as error:  # the step fails anyway, for a reason that must not be replaced
+        context.log.warning(f"{declared.name}: the checks did not run: {error}")
         return
     for name in names:
-        report_check(context, as_evaluation(report.table, name, results.get(name)))
+        report_check(context, as_evaluation(declared.name, name, results.get(name)))
+
+
+def _check(declared: Dimension | Fact, warehouse: Warehouse, names: Collection[str]) -> Sequence[CheckResult]:
+    """Run the checks of some names on the tables as they are now."""
+    if isinstance(declared, Fact):
+        return check_fact(warehouse, declared, names)
+    return check_dimension(warehouse, declared, names)

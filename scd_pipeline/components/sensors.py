@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import dagster as dg
@@ -14,6 +16,9 @@ from scd_pipeline.components.names import dagster_name
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration import Fact
 from scd_pipeline.deliveries.partitions import EVERYTHING
+
+_RUN_KEY_TAG = "dagster/run_key"
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 300, 3600
 
 
 def partitions_sensor(name: str, tables: Sequence[str]) -> dg.SensorDefinition:
@@ -43,9 +48,12 @@ def partitions_sensor(name: str, tables: Sequence[str]) -> dg.SensorDefinition:
     return add_partitions
 
 
-def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
-    """Return the sensor that starts a run of a fact after one of its dimensions has changed, to re-key it (S24)."""
-    keys = [dg.AssetKey(dimension.name) for dimension in fact.dimensions]
+def rekey_sensor(fact: Fact, job: Any, *, clock: Callable[[], float] = time.time) -> dg.SensorDefinition:
+    """Return the sensor that starts a run of a fact after one of its dimensions has changed, to re-key it (S24).
+
+    A run that fails is requested again: after five minutes, then after twice as long each time, up to an hour.
+    """
+    keys = {dimension.name: dg.AssetKey(dimension.name) for dimension in fact.dimensions}
 
     @dg.sensor(
         name=f"{dagster_name(fact.name)}_follows",
@@ -57,45 +65,100 @@ def rekey_sensor(fact: Fact, job: Any) -> dg.SensorDefinition:
         ),
     )
     def rekey_fact(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        before = _parse_cursor(context.cursor)
-        now, has_changed = dict(before), False
-        for name, key in ((key.to_user_string(), key) for key in keys):
-            (event,) = context.instance.fetch_materializations(key, limit=1).records or (None,)
-            counts = _int_metadata(event.asset_materialization) if event else {}
-            if event is None or "delta_version" not in counts:
-                continue
-            # A table that was recreated may have the Delta version that the sensor saw before.
-            last = before.get(name, _Materialization())
-            now[name] = _Materialization(counts["delta_version"], event.storage_id)
-            is_new = now[name].storage_id != last.storage_id
-            has_row_changes = is_new and any(counts.get(rows) for rows in ROW_ACTION_COUNTS)
-            has_changed = has_changed or has_row_changes or now[name].delta_version != last.delta_version
-        if not has_changed:
-            return dg.SensorResult(skip_reason="no dimension has changed", cursor=json.dumps(now))
-        versions = ",".join(f"{name}@{seen.delta_version}#{seen.storage_id}" for name, seen in sorted(now.items()))
-        request = dg.RunRequest(
-            f"{fact.name}:{versions}", run_config=load_run_config(fact.name, {}), partition_key=EVERYTHING
-        )
+        cursor = _Cursor.parse(context.cursor)
+        latest = {name: _latest_materialization(context.instance, key) for name, key in keys.items()}
+        seen = {**cursor.seen, **{name: last for name, last in latest.items() if last is not None}}
+        now = clock()
+        if any(seen[name].changes_rows_after(cursor.seen.get(name)) for name in seen):
+            versions = ",".join(f"{name}@{last.delta_version}#{last.storage_id}" for name, last in sorted(seen.items()))
+            request = _Request(f"{fact.name}:{versions}:{int(now)}", 1)
+        elif cursor.request is not None and _has_failed(context.instance, cursor.request, now):
+            request = cursor.request._replace(attempt=cursor.request.attempt + 1)
+        else:
+            cursor = _Cursor(seen, cursor.request)
+            return dg.SensorResult(skip_reason="no dimension has changed", cursor=cursor.text())
         return dg.SensorResult(
-            run_requests=[request],
+            run_requests=[
+                dg.RunRequest(request.run_key, run_config=load_run_config(fact.name, {}), partition_key=EVERYTHING)
+            ],
             dynamic_partitions_requests=[delivery_partitions(fact.name).build_add_request([EVERYTHING])],
-            cursor=json.dumps(now),
+            cursor=_Cursor(seen, request).text(),
         )
 
     return rekey_fact
 
 
+def _latest_materialization(instance: dg.DagsterInstance, key: dg.AssetKey) -> _Materialization | None:
+    """Return the latest materialization of a dimension; None if it has none, or one without the version of a table."""
+    (event,) = instance.fetch_materializations(key, limit=1).records or (None,)
+    counts = _int_metadata(event.asset_materialization) if event else {}
+    if event is None or "delta_version" not in counts:
+        return None
+    has_row_changes = any(counts.get(rows) for rows in ROW_ACTION_COUNTS)
+    return _Materialization(counts["delta_version"], event.storage_id, has_row_changes)
+
+
+def _has_failed(instance: dg.DagsterInstance, request: _Request, now: float) -> bool:
+    """Return whether the last run of a request has failed, some minutes ago: more of them after each attempt."""
+    records = instance.get_run_records(dg.RunsFilter(tags={_RUN_KEY_TAG: request.run_key}), limit=1)
+    if not records or records[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
+        return False
+    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** (request.attempt - 1))
+    return bool(now - (records[0].end_time or 0.0) >= wait)
+
+
 class _Materialization(NamedTuple):
-    """The latest materialization of a dimension that the sensor has seen, as its cursor stores it."""
+    """A materialization of a dimension."""
 
-    delta_version: int = -1
-    storage_id: int = -1
+    delta_version: int
+    storage_id: int
     """The number of the event."""
+    has_row_changes: bool = False
+
+    def changes_rows_after(self, before: _Materialization | None) -> bool:
+        """Return whether the table has changed since another materialization.
+
+        A table that was recreated may have the Delta version that it had before.
+        """
+        if before is None:
+            return True
+        is_new = self.storage_id != before.storage_id
+        return (is_new and self.has_row_changes) or self.delta_version != before.delta_version
 
 
-def _parse_cursor(text: str | None) -> dict[str, _Materialization]:
-    """Return the materializations in the cursor of the sensor, by dimension; none if no cursor is stored."""
-    return {name: _Materialization(*fields) for name, fields in json.loads(text or "{}").items()}
+class _Request(NamedTuple):
+    """A request of the sensor, and how many runs were requested for it."""
+
+    first_key: str
+    attempt: int
+
+    @property
+    def run_key(self) -> str:
+        """The key of its last run: Dagster starts no second one for a key."""
+        return self.first_key if self.attempt == 1 else f"{self.first_key}:{self.attempt}"
+
+
+@dataclass(frozen=True)
+class _Cursor:
+    """The cursor of the sensor."""
+
+    seen: dict[str, _Materialization] = field(default_factory=dict)
+    """The latest materialization of each dimension that the sensor has seen."""
+    request: _Request | None = None
+    """The last request."""
+
+    @staticmethod
+    def parse(text: str | None) -> _Cursor:
+        """Return the stored cursor; an empty one if none is stored, or one of another release."""
+        stored = json.loads(text or "{}")
+        if stored.keys() != {"seen", "request"}:
+            return _Cursor()
+        seen = {name: _Materialization(*fields) for name, fields in stored["seen"].items()}
+        return _Cursor(seen, _Request(*stored["request"]) if stored["request"] else None)
+
+    def text(self) -> str:
+        """Return the cursor as Dagster stores it."""
+        return json.dumps({"seen": self.seen, "request": self.request})
 
 
 def _int_metadata(event: dg.AssetMaterialization | None) -> dict[str, int]:

@@ -28,7 +28,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 PLACEHOLDERS = {
     "date": r"\d{4}-\d{2}-\d{2}",
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
-    "delivery": r"[^/]+",
+    "delivery": r"[^/]*[^/\s][^/]*",
 }
 TIME_PLACEHOLDERS = ("date", "datetime")
 

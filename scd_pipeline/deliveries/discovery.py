@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.names import nearest
 from scd_pipeline.deliveries.delivery import PLACEHOLDERS, TIME_PLACEHOLDERS, Delivery, placeholder
-from scd_pipeline.deliveries.files import last_changed, signature, total_size
+from scd_pipeline.deliveries.files import as_text, last_changed, signature, total_size
 from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.paths import normalize_path
@@ -116,14 +116,15 @@ def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | N
             if channel.path is None:
                 continue
             path = _absolute_path(channel.path, base)
-            if not _is_table(channel):
+            if not is_table(channel):
                 deliveries += _file_deliveries(source.name, kind, path)
             elif spark is not None:
                 deliveries += discover_table(spark, source.name, channel, path)
     return sorted(deliveries, key=lambda d: (d.source, str(d.channel), rank(d.name)))
 
 
-def _is_table(channel: Snapshot | Feed) -> bool:
+def is_table(channel: Snapshot | Feed) -> bool:
+    """Return whether the deliveries of a channel are versions or partitions of a table."""
     return bool(channel.versions or channel.partition)
 
 
@@ -156,7 +157,7 @@ def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tu
     """Yield source, channel, name and path of each file, or folder of files, at the paths of the channels."""
     for source in dimension.sources:
         for kind, channel in source.channels:
-            if channel.path is not None and not _is_table(channel):
+            if channel.path is not None and not is_table(channel):
                 matches = _matching_paths(_absolute_path(channel.path, base))
                 yield from ((source.name, kind, name, path) for name, _, path in matches)
 
@@ -184,7 +185,7 @@ def _file_delivery(source: str, kind: str, name: str, kind_of_name: str, path: P
         channel=kind,
         at=_parse_time(text) if kind_of_name in TIME_PLACEHOLDERS else None,
         revision=last_changed(path),
-        path=str(path),
+        path=as_text(str(path)),
         sealed=True,
         is_latest=True,
     )
@@ -200,7 +201,7 @@ def _matching_paths(pattern: str) -> Iterator[tuple[str, str, Path]]:
     for path in sorted(folder.glob("/".join(["*"] * depth))):
         match = expression.fullmatch(str(path))
         if match and not path.name.startswith((".", "_")):
-            yield match["name"], kind_of_name, path
+            yield as_text(match["name"]), kind_of_name, path
 
 
 def _parse_time(name: str) -> datetime | None:

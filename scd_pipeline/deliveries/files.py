@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+def as_text(name: str) -> str:
+    """Return the name of a file as text: a byte that is not UTF-8, which no table can store, becomes an escape."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def last_changed(path: Path) -> int:
     """Return when a file, or anything in a folder, was last changed or placed there, in microseconds since 1970.
 

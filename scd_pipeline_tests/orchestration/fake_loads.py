@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,6 +81,7 @@ def run(
     instance: dg.DagsterInstance,
     *partitions: str,
     select: Sequence[str] = (),
+    run_config: Mapping[str, Any] | None = None,
 ) -> dg.ExecuteInProcessResult:
     """Materialize a partition or a range of partitions, of some assets or of all."""
     first, last = partitions[0], partitions[-1]
@@ -92,5 +93,6 @@ def run(
         partition_key=first if len(partitions) == 1 else None,
         tags=range_tags if len(partitions) > 1 else None,
         selection=dg.AssetSelection.assets(*select) if select else dg.AssetSelection.all(),
+        run_config=run_config,
         raise_on_error=False,
     )

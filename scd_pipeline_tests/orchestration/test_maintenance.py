@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
 from scd_pipeline.components import ScdDimension
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job
@@ -45,32 +46,44 @@ def test_the_component_has_options_for_both_schedules() -> None:
     assert (crons["dim_player"], crons["dim_player_audit"]) == ("0 1 * * *", "0 2 * * 6")
 
 
-def requested(*, job: str, tags: dict[str, str], assets: tuple[str, ...]) -> list[object]:
-    """Return the run configurations that the sensor of the players requests after a run of a job."""
-    selection = frozenset(map(dg.AssetKey, assets)) or None
-    run = dg.DagsterRun(job_name=job, run_id="run", tags=tags, asset_selection=selection)
-    event = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, job)
-    with dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_run_status_sensor_context("maintain_dim_player_after_backfill", event, instance, run)
-        result = backfill_sensor("dim_player", maintenance_job(PLAYER))(context)
-    return [result.run_config] if isinstance(result, dg.RunRequest) else []
+def backfill(number: int, *assets: str, ended_at: float, status: str = "COMPLETED_SUCCESS") -> PartitionBackfill:
+    """Return a backfill of some assets."""
+    return PartitionBackfill(
+        backfill_id=f"b{number}",
+        status=BulkActionStatus(status),
+        from_failure=False,
+        tags={},
+        backfill_timestamp=float(ended_at - 60),
+        backfill_end_timestamp=float(ended_at),
+        asset_selection=[dg.AssetKey(name) for name in assets],
+    )
 
 
 @requirement("F47")
-@pytest.mark.parametrize(
-    ("job", "tags", "assets", "is_requested"),
-    [
-        ("__ASSET_JOB", {"dagster/backfill": "b"}, ("dim_player", "dim_player_changes"), True),
-        ("dim_player_job", {"dagster/backfill": "b"}, (), True),
-        ("dim_player_job", {}, ("dim_player",), False),
-        ("__ASSET_JOB", {"dagster/backfill": "b"}, ("dim_country",), False),
-    ],
-)
-def test_a_table_is_compacted_after_a_run_of_its_backfill(
-    job: str, tags: dict[str, str], assets: tuple[str, ...], is_requested: bool
-) -> None:
-    config = {"ops": {"maintain_dim_player": {"config": {"compacted": ["dim_player"]}}}}
-    assert requested(job=job, tags=tags, assets=assets) == ([config] if is_requested else [])
+@pytest.mark.parametrize("name", PLAYER.table_names[:3])
+@pytest.mark.parametrize("status", ["COMPLETED_SUCCESS", "COMPLETED_FAILED", "CANCELED"])
+def test_a_table_is_compacted_once_after_a_backfill_of_any_of_its_assets(name: str, status: str) -> None:
+    """However many runs it had. A backfill of another table, and one from before the first tick, are ignored."""
+    sensor = backfill_sensor(PLAYER, maintenance_job(PLAYER))
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def tick(cursor: str | None) -> dg.SensorResult:
+            result = sensor(dg.build_sensor_context(instance=instance, cursor=cursor))
+            assert isinstance(result, dg.SensorResult)
+            return result
+
+        instance.add_backfill(backfill(1, name, ended_at=1000))
+        first = tick(None)
+        assert not first.run_requests
+        instance.add_backfill(backfill(2, "dim_country", ended_at=2000))
+        instance.add_backfill(backfill(3, name, ended_at=2000, status="REQUESTED"))
+        second = tick(first.cursor)
+        assert not second.run_requests
+        instance.add_backfill(backfill(4, name, ended_at=3000, status=status))
+        third = tick(second.cursor)
+        (request,) = third.run_requests or ()
+        assert request.run_config == {"ops": {"maintain_dim_player": {"config": {"compacted": ["dim_player"]}}}}
+        assert not tick(third.cursor).run_requests
 
 
 def test_only_a_table_with_windows_has_the_sensor() -> None:

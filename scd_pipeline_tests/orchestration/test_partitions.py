@@ -10,9 +10,12 @@ import dagster as dg
 import pytest
 
 from scd_pipeline.components import assets
+from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension, load_dimension
+from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.errors import ConflictError
 from scd_pipeline.operations.check import dimension_rules
 from scd_pipeline_tests.orchestration.fake_loads import fake_loads, run
 from scd_pipeline_tests.semantics.specification import requirement
@@ -139,6 +142,37 @@ def test_a_failed_run_still_runs_the_checks(
         **dict.fromkeys(names, "SUCCEEDED"),
         "one_current_version": "FAILED",
     }
+
+
+def test_a_load_that_an_error_ends_still_runs_the_checks(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check may name the cause, such as the commit of another program."""
+    fake_loads(monkeypatch)
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ConflictError("WRITE_CONFLICT", "table dim_customer", number=7, previous=6)
+
+    monkeypatch.setattr(assets, "load_table", fail)
+    assert not run(customer, instance, EVERYTHING).success
+    keys = [dg.AssetCheckKey(dg.AssetKey("dim_customer"), name) for name in dimension_rules(customer)]
+    executions = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert {record.status.value for record in executions.values()} == {"SUCCEEDED", "FAILED"}
+
+
+def test_an_unchanged_file_is_recorded_with_the_signature_that_the_sensor_saw(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Otherwise the sensor would request it for ever: its time of change differs, and its content does not."""
+    fake_loads(monkeypatch)
+    assert run(customer, instance, EVERYTHING).success
+    (tmp_path / f"customers_{DAYS[0]}.csv").chmod(0o600)
+    signatures = {d.name: data_version(d) for d in discover_files(customer)}
+    recorded = events(instance, "dim_customer_changes")[DAYS[0]]["file"]
+    assert recorded != signatures[DAYS[0]]
+    config = load_run_config("dim_customer", {DAYS[0]: signatures[DAYS[0]]})
+    assert run(customer, instance, EVERYTHING, run_config=config).success
+    assert events(instance, "dim_customer_changes")[DAYS[0]]["file"] == signatures[DAYS[0]]
 
 
 def test_the_headline_lists_the_first_reasons(

@@ -9,6 +9,7 @@ import os
 import shutil
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files
 from scd_pipeline.deliveries.partitions import EVERYTHING
+from scd_pipeline.deliveries.table_states import table_states
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import ConflictError
 from scd_pipeline.load.retry import Retry, ignore_progress, with_retries
@@ -120,14 +122,17 @@ def test_a_run_loads_only_complete_files(customer: Dimension, tmp_path: Path) ->
 def test_files_of_a_failed_run_are_part_of_the_next_run(
     customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They start no run alone. Files that a run materialized, or that a successful run requested, are loaded."""
+    """They start no run alone. A successful run may not have found a file; a rejected one is not requested again."""
     with dg.DagsterInstance.ephemeral() as instance:
 
-        def execute(request: dg.RunRequest, *materialized_partitions: str, fails: bool = False) -> None:
+        def execute(request: dg.RunRequest, *materialized: str, rejected: str = "", fails: bool = False) -> None:
             @dg.op(name="load_dim_customer", config_schema={"files": dict})
             def load_files() -> None:
-                for name in materialized_partitions:
-                    dg.OpExecutionContext.get().log_event(dg.AssetMaterialization("dim_customer", partition=name))
+                context = dg.OpExecutionContext.get()
+                for name in materialized:
+                    context.log_event(dg.AssetMaterialization("dim_customer", partition=name))
+                if rejected:
+                    context.log_event(dg.AssetObservation("dim_customer", partition=rejected))
                 if fails:
                     raise dg.Failure("the server is unavailable")
 
@@ -150,8 +155,21 @@ def test_files_of_a_failed_run_are_part_of_the_next_run(
         third = tick.request(4, folder=tmp_path)
         assert len(listings) <= 2, "each of the two ticks lists the files at most once"
         assert sorted(files_of(third)) == ["2024-01-02", "2024-01-03", "2024-01-04"]
-        execute(third)
-        assert sorted(files_of(tick.request(5, folder=tmp_path))) == ["2024-01-05"]
+        execute(third, "2024-01-02", "2024-01-03")
+        fourth = tick.request(5, folder=tmp_path)
+        assert sorted(files_of(fourth)) == ["2024-01-04", "2024-01-05"]
+        execute(fourth, "2024-01-04", rejected="2024-01-05", fails=True)
+        assert sorted(files_of(tick.request(6, folder=tmp_path))) == ["2024-01-06"]
+
+
+def test_files_are_requested_again_after_a_reset_of_the_cursor(customer: Dimension, tmp_path: Path) -> None:
+    """Dagster never starts a second run for a run key, so the key differs."""
+    tick = Ticks(customer)
+    first = tick.request(1, folder=tmp_path)
+    tick.cursor = None
+    second = tick.request(folder=tmp_path)
+    assert files_of(first) == files_of(second)
+    assert first.run_key != second.run_key
 
 
 def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +193,10 @@ def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch
 def test_a_run_omits_files_that_are_recorded_as_loaded(
     customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if they share a bucket of the cursor, and if one is removed. A file that was never recorded is included."""
+    """Also if they share a bucket of the cursor, and if one is removed. A file that was never recorded is included.
+
+    A rejected delivery is recorded by an observation.
+    """
     monkeypatch.setattr(arrivals, "_bucket", lambda _: "one")
     with dg.DagsterInstance.ephemeral() as instance:
         tick = Ticks(customer, instance)
@@ -183,9 +204,15 @@ def test_a_run_omits_files_that_are_recorded_as_loaded(
         for name in ("2024-01-01", "2024-01-02"):
             metadata = dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": files[name]})
             instance.report_runless_asset_event(metadata)
-        (tmp_path / "customers_2024-01-03.csv").unlink()
+        rejected = {"file": files["2024-01-03"]}
+        instance.report_runless_asset_event(
+            dg.AssetObservation("dim_customer_changes", partition="2024-01-03", metadata=rejected)
+        )
+        (tmp_path / "customers_2024-01-05.csv").write_text("id,city\n1,Graz\n")
         tick(30)
-        assert not tick(30).run_requests
+        (request,) = tick(30).run_requests or ()
+        assert sorted(files_of(request)) == ["2024-01-05"]
+        (tmp_path / "customers_2024-01-05.csv").unlink()
         (tmp_path / "customers_2024-01-02.csv").write_text("id,city\n1,Salzburg\n")
         assert sorted(files_of(tick.request(4, folder=tmp_path))) == ["2024-01-02", "2024-01-04"]
 
@@ -253,13 +280,59 @@ def test_a_missing_table_starts_no_run(path: str, tmp_path: Path) -> None:
     assert not tick(1).run_requests
     assert not tick(6).run_requests
     if path == "table":
-        log = tmp_path / "table" / "_delta_log"
-        for _ in range(2):
+        log, keys = tmp_path / "table" / "_delta_log", set()
+        for seconds in range(2):
             log.mkdir(parents=True)
             (log / f"{0:020}.json").touch()
-            assert len(tick(30).run_requests or ()) == 1
+            os.utime(log / f"{0:020}.json", (seconds, seconds))
+            (request,) = tick(30).run_requests or ()
+            keys.add(request.run_key)
             shutil.rmtree(tmp_path / "table")
             assert not tick(30).run_requests
+        assert len(keys) == 2, "Dagster starts no second run for a key"
+
+
+def test_a_table_that_is_created_again_between_two_ticks_is_new(tmp_path: Path) -> None:
+    channel = "{path: table, format: delta, partition: day}"
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('"customers_{date}.csv"', channel))
+    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    log = tmp_path / "table" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").touch()
+    assert len(tick(30).run_requests or ()) == 1
+    os.utime(log / f"{0:020}.json", (2_000_000_000, 2_000_000_000))
+    assert len(tick(30).run_requests or ()) == 1
+
+
+def test_a_run_reads_a_parquet_table_only_as_the_sensor_saw_it(tmp_path: Path) -> None:
+    """A partition that is being written while another delivery arrives is not loaded."""
+    sources = '{snapshot: {path: table, format: parquet, partition: day}, feed: "changes_{date}.csv"}'
+    text = DECLARATION.replace('{snapshot: "customers_{date}.csv"}', sources)
+    (tmp_path / "dim_customer.yaml").write_text(text)
+    part = tmp_path / "table" / "day=2024-01-01" / "part.parquet"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"1")
+    dimension = load_dimension(tmp_path / "dim_customer.yaml")
+    tick = Ticks(dimension)
+    tick(1)
+    (request,) = tick(6).run_requests or ()
+    assert files_of(request) == {"table table": table_states(dimension)["table table"].text}
+    (tmp_path / "changes_2024-01-02.csv").write_text("id,city\n1,Graz\n")
+    tick(1)
+    part.write_bytes(b"12")
+    (request,) = tick(6).run_requests or ()
+    assert set(files_of(request)) == {"crm.feed.2024-01-02"}
+
+
+def test_a_file_whose_name_is_not_text_stops_no_other(tmp_path: Path) -> None:
+    feed = '{feed: {path: "{delivery}.csv", effective_at: at}}'
+    (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('{snapshot: "customers_{date}.csv"}', feed))
+    for name in (b"one.csv", b"M\xfcller.csv", b" .csv"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("id,city,at\n1,Graz,2024-01-01\n")
+    tick = Ticks(load_dimension(tmp_path / "dim_customer.yaml"))
+    tick(1)
+    (request,) = tick(6).run_requests or ()
+    assert set(files_of(request)) == {"one", r"M\xfcller"}
 
 
 def test_a_file_may_have_any_name_that_its_path_allows(tmp_path: Path) -> None:
@@ -315,6 +388,50 @@ def test_a_changed_dimension_starts_a_run_of_its_fact(customer: Dimension) -> No
         recreated = tick(unchanged.cursor)
         keys = [request.run_key for result in (first, recreated) for request in result.run_requests or ()]
         assert len(set(keys)) == 2
+
+
+def test_a_failed_run_of_a_fact_is_requested_again_after_some_minutes(customer: Dimension) -> None:
+    """The rows of the fact have the keys of former versions until a run succeeds."""
+    fact = Fact(
+        "fct_sale", {"n": "int"}, "at", {"customer": Role(customer)}, Source("till", feed=Feed("sales_{date}.csv"))
+    )
+    now = [0.0]
+    sensor = rekey_sensor(fact, _nothing, clock=lambda: now[0])
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def finish(request: dg.RunRequest, *, fails: bool) -> None:
+            @dg.op
+            def load_facts() -> None:
+                if fails:
+                    raise dg.Failure("the server is unavailable")
+
+            @dg.job
+            def load_job() -> None:
+                load_facts()
+
+            tags = {"dagster/run_key": str(request.run_key)}
+            load_job.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+            now[0] = time.time()
+
+        def tick(cursor: str | None, seconds: float) -> tuple[list[dg.RunRequest], str | None]:
+            now[0] += seconds
+            result = sensor(dg.build_sensor_context(instance=instance, cursor=cursor))
+            assert isinstance(result, dg.SensorResult)
+            return list(result.run_requests or ()), result.cursor
+
+        metadata = {"delta_version": 3, "load/rows_opened": 2}
+        instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", metadata=metadata))
+        (first,), cursor = tick(None, 0)
+        finish(first, fails=True)
+        assert tick(cursor, 60)[0] == []
+        (second,), cursor = tick(cursor, 300)
+        assert first.run_key != second.run_key
+        assert tick(cursor, 300)[0] == [], "it has not run yet"
+        finish(second, fails=True)
+        assert tick(cursor, 360)[0] == [], "the wait grows"
+        (third,), cursor = tick(cursor, 300)
+        finish(third, fails=False)
+        assert tick(cursor, 10_000)[0] == []
 
 
 # -- alerts
