@@ -104,16 +104,25 @@ class Demonstration:
                 self.report(f"         {fault}: {FAULTS[fault]}")
         return arrivals, load_declarations(self.declarations)
 
-    def load_in_two_parts(self, pipeline: Pipeline, declared: Declarations, arrivals: Arrivals) -> None:
-        """Load the deliveries of the first part, and then those of the second."""
-        self.step("loading the deliveries that have arrived")
-        self._load(pipeline, declared)
-        self.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
-        self._load(pipeline, declared)
+    def load_in_two_parts(
+        self, pipeline: Pipeline, declared: Declarations, arrivals: Arrivals, *, first: Collection[str] = ()
+    ) -> None:
+        """Load the deliveries of the first part, and then those of the second.
 
-    def _load(self, pipeline: Pipeline, declared: Declarations) -> None:
-        """Load all new deliveries of the dimensions, and then of the facts."""
+        Args:
+            pipeline: The pipeline.
+            declared: The dimensions and facts.
+            arrivals: The deliveries.
+            first: The tables to load before the second part arrives; by default all. The others are loaded after it.
+        """
         tables: list[Dimension | Fact] = [*declared.dimensions, *declared.facts]
+        self.step("loading the deliveries that have arrived")
+        self._load(pipeline, [table for table in tables if not first or table.name in first])
+        self.step(f"{arrivals.receive_second_part()} more files arrive; loading them")
+        self._load(pipeline, tables)
+
+    def _load(self, pipeline: Pipeline, tables: Iterable[Dimension | Fact]) -> None:
+        """Load all new deliveries of some tables, dimensions before facts."""
         for declaration in tables:
             result = pipeline.load(declaration)
             self.step(f"{declaration.name:26} {_summary(result)}")

@@ -17,15 +17,16 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-_READ_IN_ONE_PARTITION = {
+_READ_FEW = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-_PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+_SHUFFLED_FEW = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 _IN_ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}
-_BY_READ_RECORDS = ((20_000, _READ_IN_ONE_PARTITION), (2_000, _NOT_COMPILED))
-_BY_SHUFFLED_RECORDS = ((200_000, _PLANNED_ONCE), (20_000, _IN_ONE_PARTITION))
+_BY_READ_RECORDS = ((20_000, _READ_FEW),)
+_BY_SHUFFLED_RECORDS = ((200_000, _SHUFFLED_FEW), (20_000, _IN_ONE_PARTITION))
 """Settings for loads of fewer records than a number, which were measured to take less time with them."""
 
 
