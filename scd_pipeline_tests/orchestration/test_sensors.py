@@ -324,7 +324,7 @@ def test_a_run_reads_a_parquet_table_only_as_the_sensor_saw_it(tmp_path: Path) -
     assert set(files_of(request)) == {"crm.feed.2024-01-02"}
 
 
-def test_a_file_whose_name_is_not_text_blocks_no_other_file(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_text_is_escaped(tmp_path: Path) -> None:
     feed = '{feed: {path: "{delivery}.csv", effective_at: at}}'
     (tmp_path / "dim_customer.yaml").write_text(DECLARATION.replace('{snapshot: "customers_{date}.csv"}', feed))
     for name in (b"one.csv", b"M\xfcller.csv", b" .csv"):
