@@ -7,6 +7,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from scd_pipeline import reading
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
@@ -64,6 +66,7 @@ def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Wareho
     assert [row["tier"] for row in past.collect()] == ["Bronze"]
 
 
+@pytest.mark.slow
 def test_a_repair_is_recorded_with_its_label_and_is_not_withdrawn(opened: Warehouse) -> None:
     """Also if two change types have exchanged their names: each is converted once."""
     exchanged = {"INSERT": "UPDATE", "UPDATE": "INSERT", "REPAIRED": "fixed"}

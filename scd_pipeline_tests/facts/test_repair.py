@@ -190,6 +190,7 @@ def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> 
     assert entry["new_values"] is None
 
 
+@pytest.mark.slow
 def test_both_tables_of_a_dimension_are_repaired(opened: Warehouse) -> None:
     player = replace(PLAYER, history_table=True)
     load(opened, player, [players("1", W)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scd_pipeline.declaration import Fact, Role
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
@@ -24,6 +26,7 @@ LATE = """
 """
 
 
+@pytest.mark.slow
 def test_a_fact_with_eight_roles_is_loaded_rekeyed_checked_and_read(recorded: Warehouse) -> None:
     columns, values = " | ".join(f"{role}_id" for role in ROLES), " | ".join("p" for _ in ROLES)
     load(recorded, FACT, [plays("1", f"| play | played_at | {columns} | coins |\n| 1 | 2019-03-05 | {values} | 1 |")])

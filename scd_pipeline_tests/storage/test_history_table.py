@@ -304,6 +304,7 @@ def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twic
     assert in_rome.table(HISTORY).read().count() == 1
 
 
+@pytest.mark.slow
 def test_a_writer_that_commits_between_the_two_commits_of_another_loses_nothing(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +386,7 @@ def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> 
     assert sorted(row["town"] for row in towns) == ["Bern", "Oslo", "Rome"]
 
 
+@pytest.mark.slow
 def test_facts_have_the_keys_of_closed_versions(opened: Warehouse) -> None:
     fact = Fact("fct_visit", {"visit": "int"}, "at", {"customer": Role(SPLIT, "id")}, Source("desk", feed=Feed()))
     load(opened, SPLIT, [snapshot(1, {"a": "Rome"}), feed("one", ("a", 2, "Oslo"))])

@@ -54,22 +54,43 @@ NORMAL, FEW = ("200", None), ("1", "false")
 def test_a_load_of_few_records_has_its_own_settings(session: Session) -> None:
     with running_load(spark(session)) as load:
         assert few(session) == NORMAL
-        load.expect_records(1_999)
+        load.expect_records(read=1_999, shuffled=1_999)
         assert few(session) == FEW
     assert session.conf == {PARTITIONS: "200"}
 
 
-def test_a_larger_load_is_compiled_but_not_adapted(session: Session) -> None:
+@pytest.mark.parametrize(
+    ("read", "shuffled", "settings"),
+    [
+        (19_999, 19_999, ("1", "false")),
+        (20_000, 19_999, ("1", None)),
+        (None, 20_000, ("2", None)),
+        (None, 199_999, ("2", None)),
+        (None, 200_000, NORMAL),
+        (None, None, NORMAL),
+    ],
+)
+def test_read_records_decide_on_code_and_shuffled_ones_on_partitions(
+    session: Session, read: int | None, shuffled: int | None, settings: tuple[str, str | None]
+) -> None:
     with running_load(spark(session)) as load:
-        for limit, settings in ((2_000, ("1", None)), (19_999, ("1", None)), (20_000, NORMAL), (None, NORMAL)):
-            load.expect_records(limit)
-            assert few(session) == settings
+        load.expect_records(read=read, shuffled=shuffled)
+        assert few(session) == settings
+    assert session.conf == {PARTITIONS: "200"}
+
+
+def test_settings_follow_what_is_known_of_the_load(session: Session) -> None:
+    """The number of the records that are shuffled is known only after the log was read."""
+    with running_load(spark(session)) as load:
+        for shuffled, partitions in ((None, "200"), (100_000, "2"), (100, "1"), (100_000, "2"), (None, "200")):
+            load.expect_records(read=None, shuffled=shuffled)
+            assert session.conf[PARTITIONS] == partitions
 
 
 def test_a_failed_load_restores_the_settings(session: Session) -> None:
     def fail() -> None:
         with running_load(spark(session)) as load:
-            load.expect_records(1_999)
+            load.expect_records(read=1_999, shuffled=1_999)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -79,10 +100,10 @@ def test_a_failed_load_restores_the_settings(session: Session) -> None:
 
 def test_another_load_of_the_session_has_the_settings_of_the_session(session: Session) -> None:
     with running_load(spark(session)) as first:
-        first.expect_records(0)
+        first.expect_records(read=0, shuffled=0)
         with running_load(spark(session)) as second:
             assert few(session) == NORMAL
-            second.expect_records(1_999)
+            second.expect_records(read=1_999, shuffled=1_999)
             assert few(session) == FEW
         assert few(session) == FEW
     assert few(session) == NORMAL
@@ -90,21 +111,21 @@ def test_another_load_of_the_session_has_the_settings_of_the_session(session: Se
 
 def test_loads_of_other_sessions_do_not_matter(session: Session) -> None:
     with running_load(spark(session)) as load, running_load(spark(Session())):
-        load.expect_records(1_999)
+        load.expect_records(read=1_999, shuffled=1_999)
         assert few(session) == FEW
 
 
 def test_a_setting_that_the_server_refuses_is_not_changed(session: Session) -> None:
     session.conf.refused = CODE
     with running_load(spark(session)) as load:
-        load.expect_records(1_999)
+        load.expect_records(read=1_999, shuffled=1_999)
         assert few(session) == ("1", None)
     assert session.conf == {PARTITIONS: "200"}
 
 
 def test_settings_that_cannot_be_restored_are_restored_by_the_next_load(session: Session) -> None:
     with running_load(spark(session)) as load:
-        load.expect_records(1_999)
+        load.expect_records(read=1_999, shuffled=1_999)
         session.conf.is_lost = True
     assert few(session) == FEW
     session.conf.is_lost = False
