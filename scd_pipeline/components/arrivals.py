@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ import dagster as dg
 from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import FILE
 from scd_pipeline.components.load_step import load_run_config
-from scd_pipeline.components.names import dagster_name, load_op_name
+from scd_pipeline.components.names import RUN_KEY_TAG, dagster_name, load_op_name
 from scd_pipeline.components.partitions import delivery_partitions
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.names import some_names
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.discovery import data_version, discover_files, file_signatures
 from scd_pipeline.deliveries.partitions import EVERYTHING, partition_key
@@ -25,8 +26,6 @@ from scd_pipeline.deliveries.table_states import table_states
 
 QUIET_SECONDS = 5.0
 """A file is complete if it has not changed for this time."""
-_RUN_KEY_TAG = "dagster/run_key"
-_MAX_NAMES = 5
 
 
 def arrival_sensor(
@@ -69,7 +68,7 @@ def arrival_sensor(
         request = dg.RunRequest(
             run_key,
             run_config=load_run_config(dimension.name, dict(sorted(selected.items()))),
-            tags={"scd/arrived": _listed(sorted(tick.new))},
+            tags={"scd/arrived": some_names(sorted(tick.new))},
             partition_key=EVERYTHING,
         )
         partitions = delivery_partitions(dimension.name)
@@ -124,7 +123,7 @@ class _Tick:
         """Return why the tick requests no run."""
         incomplete = sorted(set(self._seen) - set(self._complete))
         if incomplete:
-            return f"waiting for files that are still being written: {_listed(incomplete)}"
+            return f"waiting for files that are still being written: {some_names(incomplete)}"
         return "no new deliveries"
 
     @cached_property
@@ -170,7 +169,7 @@ class _Tick:
         """
         if not run_key:
             return {}
-        runs = self._instance.get_runs(dg.RunsFilter(tags={_RUN_KEY_TAG: run_key}))  # retries of a run have its key
+        runs = self._instance.get_runs(dg.RunsFilter(tags={RUN_KEY_TAG: run_key}))  # retries of a run have its key
         if not runs:  # it was deleted, and what it was to load is unknown
             return self._not_recorded()
         config: Any = runs[-1].run_config
@@ -274,8 +273,3 @@ def _bucket_digests(signatures: Mapping[str, str]) -> dict[str, str]:
     for name in sorted(signatures):
         buckets.setdefault(_bucket(name), []).append(f"{name}\n{signatures[name]}")
     return {bucket: hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12] for bucket, lines in buckets.items()}
-
-
-def _listed(names: Sequence[str]) -> str:
-    others = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {others} more" if others > 0 else "")

@@ -75,9 +75,10 @@ def resolve_partitions(
     matches = {name: matching_partition_keys(name, candidates, dimension) for name in names}
     keys = {name: matching[0] for name, matching in matches.items() if len(matching) == 1}
     is_everything = has_everything(partitions)
-    selected = {key: delivery for key, delivery in available.items() if key in set(keys.values())}
-    missing_files: list[str] = []
-    if is_everything:
+    requested_keys, missing_files = set(keys.values()), []
+    if not is_everything:
+        selected = {key: delivery for key, delivery in available.items() if key in requested_keys}
+    else:
         states = table_states(dimension) if files is not None else {}
         selected = {k: d for k, d in available.items() if files is None or _is_complete(k, d, files, states, dimension)}
         missing_files = sorted(set(files or ()) - available.keys() - states.keys())

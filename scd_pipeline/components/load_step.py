@@ -27,7 +27,7 @@ from scd_pipeline.components.partition_events import (
 from scd_pipeline.components.partitions import delivery_partitions, has_everything
 from scd_pipeline.components.resources import WarehouseResource
 from scd_pipeline.declaration import Dimension, Fact
-from scd_pipeline.declaration.names import counted
+from scd_pipeline.declaration.names import counted, some_names
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
@@ -35,7 +35,6 @@ from scd_pipeline.errors import ScdError
 from scd_pipeline.load.retry import Retry
 from scd_pipeline.operations.summary import load_summary
 
-_MAX_NAMES = 5
 LoadTables = Callable[[Warehouse, Sequence[Delivery], str, Callable[[str], None]], LoadReport]
 """Loads deliveries; the other arguments are the run's id and a function that logs progress."""
 
@@ -189,7 +188,7 @@ def _log_selection(context: dg.AssetExecutionContext, dimension: Dimension, sele
     count = f"{len(selection.deliveries)} of {selection.available} available deliveries"
     context.log.info(f"{dimension.name}: loading {count}")
     if selection.missing_files:
-        names = ", ".join(selection.missing_files[:_MAX_NAMES])
+        names = some_names(selection.missing_files)
         context.log.warning(
             f"{dimension.name}: {counted(len(selection.missing_files), 'requested file')} not at the paths of the "
             f"sources: {names}; expected the run to see the folders that the sensor sees; the next run for arrivals "

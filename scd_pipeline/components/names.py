@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+RUN_KEY_TAG = "dagster/run_key"
+"""The tag that Dagster gives to a run with the key of its request; retries of the run have it too."""
 ATTEMPTS_TAG = "scd_pipeline/load_attempts"
 """The tag of an op that loads a table: how often it attempts the load."""
 

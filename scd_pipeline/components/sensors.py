@@ -12,12 +12,11 @@ import dagster as dg
 
 from scd_pipeline.components.load_metadata import ROW_ACTION_COUNTS
 from scd_pipeline.components.load_step import load_run_config
-from scd_pipeline.components.names import dagster_name
+from scd_pipeline.components.names import RUN_KEY_TAG, dagster_name
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration import Fact
 from scd_pipeline.deliveries.partitions import EVERYTHING
 
-_RUN_KEY_TAG = "dagster/run_key"
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 300, 3600
 
 
@@ -100,7 +99,7 @@ def _latest_materialization(instance: dg.DagsterInstance, key: dg.AssetKey) -> _
 
 def _has_failed(instance: dg.DagsterInstance, request: _Request, now: float) -> bool:
     """Return whether the last run of a request has failed, some minutes ago: more of them after each attempt."""
-    records = instance.get_run_records(dg.RunsFilter(tags={_RUN_KEY_TAG: request.run_key}), limit=1)
+    records = instance.get_run_records(dg.RunsFilter(tags={RUN_KEY_TAG: request.run_key}), limit=1)
     if not records or records[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
         return False
     wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** (request.attempt - 1))

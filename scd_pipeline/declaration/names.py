@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scd_pipeline.declaration.tables import SUFFIXES
 
@@ -12,6 +12,7 @@ FORBIDDEN_BY_DELTA = " ,;{}()="
 """The characters that Delta forbids in the names of columns and of struct fields, in addition to control characters."""
 _FORBIDDEN = FORBIDDEN_BY_DELTA + "`."
 _FORBIDDEN_TEXT = " ".join(sorted(_FORBIDDEN.strip()))
+_MAX_NAMES = 5
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 COLUMN_NAME_RULE = (
@@ -67,6 +68,12 @@ def listed(options: Iterable[str]) -> str:
     """Return the options as text, such as `a, b and c`."""
     *head, last = list(options)
     return f"{', '.join(head)} and {last}" if head else last
+
+
+def some_names(names: Sequence[str]) -> str:
+    """Return the first names as text, and the number of the others."""
+    others = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {others} more" if others > 0 else "")
 
 
 def counted(count: int, noun: str) -> str:

@@ -175,6 +175,16 @@ def test_an_unchanged_file_is_recorded_with_the_signature_that_the_sensor_saw(
     assert events(instance, "dim_customer_changes")[DAYS[0]]["file"] == signatures[DAYS[0]]
 
 
+def test_a_requested_file_that_does_not_exist_is_a_warning(
+    customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run may see another folder than the sensor."""
+    fake_loads(monkeypatch)
+    done = run(customer, instance, EVERYTHING, run_config=load_run_config("dim_customer", {"2023-12-31": "15 bytes"}))
+    messages = [entry.user_message for entry in instance.all_logs(done.run_id)]
+    assert any("1 requested file not at the paths of the sources: 2023-12-31" in message for message in messages)
+
+
 def test_the_headline_lists_the_first_reasons(
     customer: Dimension, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
