@@ -52,6 +52,15 @@ CONDITIONS: Mapping[str, Condition] = {
         "then",
         "deliver it under its business time, or declare a later `open_end`",
     ),
+    "BEFORE_BEGIN": Condition(
+        "its time {at} is before the fixed beginning {begin}; expected this time or a later one, as no entity exists "
+        "before",
+        "deliver it under its business time, or declare an earlier `begin`",
+    ),
+    "SCOPE_TOO_LARGE": Condition(
+        "its scope has {count} values of {columns}; expected {limit} at most",
+        "declare columns with fewer values as the scope, or deliver the rows by a feed with `deletes`",
+    ),
     "REVISION_CONTENT": Condition(
         "revision {revision} of this delivery was accepted with other content, time or scope; expected the same",
         "deliver it under a higher revision, or withdraw the delivery first",
@@ -84,7 +93,8 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "COLUMN_MISSING": Condition(
         "columns are missing: {missing}; it has {existing}; expected every declared column",
-        "deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be missing",
+        "deliver the columns; declare `missing: not_provided` or `missing: null` for an attribute that may be missing, "
+        "and for a measure an `expression` such as NULL in `columns` of the source",
     ),
     "EXPRESSION_FAILED": Condition(
         "an expression of the declaration fails for a row ({error}); expected a result for every row",
@@ -207,7 +217,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "WINDOW_COLUMNS_MISSING": Condition(
         "it has no columns {columns}; expected business key, surrogate key, and the start and the end of a validity "
         "window, with the declared names; nothing was written",
-        "declare the names of its columns (`column_names`), or an attribute of type 2 or 6",
+        "declare the names of its columns (`surrogate_key`, `column_names`), or an attribute of type 2 or 6",
     ),
     "DELETION_VECTORS_OFF": Condition(
         "deletion vectors are off; expected them on, because replacing rows by key needs them; nothing was written",
@@ -431,7 +441,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "QUERY_FAILED": Condition("{message}", "correct the query or its input"),
     "SAMPLE_NOT_READABLE": Condition(
-        "{reason}; expected a CSV file with a header and at least one row", "correct the file"
+        "{reason}; expected a CSV file with a header and at least one row", "correct the file, or convert it to UTF-8"
     ),
     "TABLE_NOT_DECLARED": Condition(
         "no dimension, fact or file has this name; expected a table that is declared in {declarations}",

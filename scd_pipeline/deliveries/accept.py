@@ -43,6 +43,8 @@ from scd_pipeline.history.batch import (
 )
 
 _SHOWN_KEYS = 10
+_MAX_SCOPE_VALUES = 10_000
+"""Every load reads the scopes of all stored snapshots to the driver."""
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
 
@@ -216,7 +218,7 @@ def accept(
     progress: Callable[[str], None],
     applied: AppliedState | None = None,
 ) -> IntakeResult:
-    """Read the deliveries, and accept or reject each; a sealed one whose batch is stored is not read.
+    """Read the deliveries, and accept or reject each; a sealed one is not read if its batch, or its content, is stored.
 
     Args:
         stored: Every batch of the change log.
@@ -232,6 +234,7 @@ def accept(
     results = {**_reject_by_time(pending, dimension), **_stored_results(pending, stored)}
     pending = _count_duplicates(_raise_revisions(pending, stored))
     to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in results]
+    to_read = _with_changes_only(to_read, stored)
     withdrawn = [delivery for delivery in pending if delivery.batch.withdrawn]
     read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
     if read.readable:
@@ -249,6 +252,17 @@ def accept(
     )
 
 
+def pending_deliveries(dimension: Dimension, deliveries: Sequence[Delivery], stored: Sequence[Batch]) -> list[Delivery]:
+    """Return the deliveries of which the change log has no batch, and which are not known to be unchanged.
+
+    Raises:
+        SourceDataError: A delivery does not fit the declaration of its channel.
+    """
+    candidates = [PendingDelivery.create(number, delivery, dimension, "") for number, delivery in enumerate(deliveries)]
+    results, ids = _stored_results(candidates, stored), {batch.id for batch in stored}
+    return [each.delivery for each in candidates if each.number not in results and each.batch.id not in ids]
+
+
 def _read(
     spark: SparkSession,
     to_read: Sequence[PendingDelivery],
@@ -256,9 +270,36 @@ def _read(
     applied: AppliedState | None,
     dimension: Dimension,
 ) -> ReadResult:
-    opened = open_deliveries(spark, to_read, dimension)
-    narrowed = compute_narrowed(opened, stored, applied, dimension) if applied is not None else None
-    return narrowed or compute_deliveries(spark, opened, dimension)
+    while True:
+        opened = open_deliveries(spark, to_read, dimension)
+        narrowed = compute_narrowed(opened, stored, applied, dimension) if applied is not None else None
+        read = narrowed or compute_deliveries(spark, opened, dimension)
+        whole = _versions_to_read_whole(to_read, read)
+        if not whole:
+            return read
+        to_read = [replace(each, changes_only=each.changes_only and each.number not in whole) for each in to_read]
+
+
+def _with_changes_only(to_read: Sequence[PendingDelivery], stored: Sequence[Batch]) -> list[PendingDelivery]:
+    """Let a version of a table be read as changes if the version before is stored, or read too."""
+    loaded = {batch.delivery_key for batch in (*stored, *(each.batch for each in to_read))}
+    return [replace(each, changes_only=_version_before(each) in loaded) for each in to_read]
+
+
+def _version_before(delivery: PendingDelivery) -> DeliveryKey | None:
+    version, batch = delivery.delivery.changes_since, delivery.batch
+    return None if version is None else (batch.source, batch.channel, str(version))
+
+
+def _versions_to_read_whole(to_read: Sequence[PendingDelivery], read: ReadResult) -> set[int]:
+    """Return the versions, by number, whose changes cannot be read, or do not follow a version that could be read.
+
+    Delta may not have recorded the changes of a version, or cannot read them since a column was removed.
+    """
+    missing = {number for number, result in read.rejected.items() if result.outcome == "missing"}
+    gaps = {each.batch.delivery_key for each in to_read if each.number in missing}
+    changes = [each for each in to_read if each.changes_only]
+    return {each.number for each in changes if each.number in read.rejected or _version_before(each) in gaps}
 
 
 def _regions(measured: Sequence[PendingDelivery], stored: Sequence[Batch]) -> Mapping[DeliveryKey, object]:
@@ -278,22 +319,26 @@ def _reject_by_time(pending: Sequence[PendingDelivery], dimension: Dimension) ->
 
 
 def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRejected | None:
-    """Return the rejection of a delivery without a time (S4), or of a snapshot at or after the open end (S29).
+    """Return the rejection of a delivery without a time (S4), or of a snapshot outside of the dimension's time (S29).
 
     A row of such a time is a bad row, but a snapshot would retire the entities that it omits at that time.
     """
     batch = delivery.batch
     if problem := delivery.delivery.missing_time(dimension):
         return BatchRejected("NO_TIME", batch.id, reason=problem)
-    if batch.at is None or batch.at < dimension.open_end_time or not batch.is_snapshot or batch.withdrawn:
+    if batch.at is None or not batch.is_snapshot or batch.withdrawn:
         return None
-    return BatchRejected(
-        "AT_OPEN_END", batch.id, at=f"{batch.at:%Y-%m-%d %H:%M:%S}", open_end=dimension.computed_open_end
-    )
+    at = f"{batch.at:%Y-%m-%d %H:%M:%S}"
+    if batch.at >= dimension.open_end_time:
+        return BatchRejected("AT_OPEN_END", batch.id, at=at, open_end=dimension.computed_open_end)
+    begin = dimension.begin
+    if begin and batch.row_times and batch.at < begin.at_time:
+        return BatchRejected("BEFORE_BEGIN", batch.id, at=at, begin=begin.at)
+    return None
 
 
 def _stored_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) -> dict[int, BatchResult]:
-    """Return the results of deliveries that need no reading: a stored batch, or one older than its withdrawal."""
+    """Return the results of deliveries that need no reading: a stored batch, or one older than a stored revision."""
     by_id, current_by_key = {batch.id: batch for batch in stored}, current_revisions(list(stored))
     results = {}
     for delivery in pending:
@@ -304,9 +349,28 @@ def _stored_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch])
         if existing is not None:
             is_same = existing.records_batch_id == current.records_batch_id
             results[delivery.number] = delivery.result("unchanged" if is_same else "superseded")
-        elif delivery.delivery.is_latest and current.withdrawn and _is_lower(delivery.batch, current):
+        elif _is_older_than_withdrawal(delivery, current):
             results[delivery.number] = delivery.result("superseded", _lower_revision(delivery, current))
+        elif _is_unchanged_since(delivery, current):
+            results[delivery.number] = delivery.result("unchanged")
     return results
+
+
+def _last_change(delivery: PendingDelivery) -> str:
+    """Return the revision in which the content last changed, as far as the delivery says."""
+    since = delivery.delivery.unchanged_since
+    return delivery.batch.revision if since is None else revision_token(since)
+
+
+def _is_older_than_withdrawal(delivery: PendingDelivery, current: Batch) -> bool:
+    is_older = rank(_last_change(delivery)) < rank(current.revision)
+    return delivery.delivery.is_latest and current.withdrawn and is_older
+
+
+def _is_unchanged_since(delivery: PendingDelivery, current: Batch) -> bool:
+    """Return whether the current revision is one of those between the last change and the present."""
+    is_between = rank(_last_change(delivery)) <= rank(current.revision) <= rank(delivery.batch.revision)
+    return delivery.delivery.unchanged_since is not None and not current.withdrawn and is_between
 
 
 def _is_lower(batch: Batch, than: Batch) -> bool:
@@ -314,20 +378,31 @@ def _is_lower(batch: Batch, than: Batch) -> bool:
 
 
 def _raise_revisions(pending: Sequence[PendingDelivery], stored: Sequence[Batch]) -> list[PendingDelivery]:
-    """Give deliveries whose source has only the latest content a revision above the current one (S34).
-
-    Their own revision may be lower, as after a move to a host whose clock is behind. The raised revision is used only
-    if the content differs from that of the current one; else the log gets the own revision, so that the delivery is not
-    read again.
-    """
+    """Give deliveries a revision above the current one if their own does not order them (S34)."""
     current_by_key = current_revisions(list(stored))
     raised = []
     for delivery in pending:
         current = current_by_key.get(delivery.batch.delivery_key)
-        if delivery.delivery.is_latest and current is not None and _is_lower(delivery.batch, current):
-            delivery = replace(delivery, batch=replace(delivery.batch, revision=next_revision(current.revision)))
+        if current is not None:
+            revision = _raised_revision(delivery, current)
+            delivery = replace(delivery, batch=replace(delivery.batch, revision=revision))
         raised.append(delivery)
     return raised
+
+
+def _raised_revision(delivery: PendingDelivery, current: Batch) -> str:
+    """Return the revision of a delivery, given the current one.
+
+    A withdrawal without a revision follows the current one. The revision of a delivery whose source has only the latest
+    content may not be higher, as after a move to a host whose clock is behind: the raised one is used only if the
+    content differs from that of the current one; else the log gets the own revision, so that the delivery is not read
+    again.
+    """
+    following = next_revision(current.revision)
+    if delivery.batch.withdrawn and delivery.delivery.revision == 0:
+        return current.revision if current.withdrawn else following
+    is_raised = delivery.delivery.is_latest and rank(delivery.batch.revision) <= rank(current.revision)
+    return following if is_raised else delivery.batch.revision
 
 
 def _count_duplicates(pending: Sequence[PendingDelivery]) -> list[PendingDelivery]:
@@ -542,11 +617,11 @@ def _decide(
     is_same = current is not None and _content(batch) in _unchanged_contents(delivery, current, stored)
     if current is not None and rank(batch.revision) == rank(current.revision):
         return delivery.result("unchanged") if is_same else delivery.result("rejected", _other_content(delivery))
+    if is_same:  # accepted content is not judged again, by other limits or rules
+        return delivery.result("unchanged")
     if rejection is not None:
         return delivery.result("rejected", rejection)
-    if delivery.duplicate:
-        return delivery.result("rejected", _other_content(delivery))
-    return delivery.result("unchanged" if is_same else "accepted")
+    return delivery.result("rejected", _other_content(delivery)) if delivery.duplicate else delivery.result("accepted")
 
 
 def _unchanged_contents(delivery: PendingDelivery, current: Batch, stored: Sequence[Batch]) -> list[tuple[object, ...]]:
@@ -565,7 +640,7 @@ def _content(batch: Batch) -> tuple[object, ...]:
 
 def _lower_revision(delivery: PendingDelivery, current: Batch) -> BatchRejected:
     state = "withdrew the delivery" if current.withdrawn else "has other content and is current"
-    revisions = {"revision": delivery.batch.revision, "current": current.revision}
+    revisions = {"revision": _last_change(delivery), "current": current.revision}
     return BatchRejected("LOWER_REVISION", delivery.batch.id, **revisions, state=state)
 
 
@@ -579,6 +654,9 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
     rejection = intake.rejections.get(batch.id)
     if rejection is not None:
         return rejection
+    if batch.scope is not None and len(batch.scope) > _MAX_SCOPE_VALUES:
+        details = {"count": len(batch.scope), "columns": ", ".join(batch.scope_columns), "limit": _MAX_SCOPE_VALUES}
+        return BatchRejected("SCOPE_TOO_LARGE", batch.id, **details)
     if keys := intake.unordered.get(delivery.row_tag):
         return BatchRejected("UNORDERED_CHANGES", batch.id, keys=keys)
     limit = intake.dimension.source(batch.source).bad_row_limit

@@ -49,12 +49,16 @@ class Delivery:
     - `scope`: the values of the channel's scope columns that a snapshot covers; an empty one covers no entity
     - `actor`, `reason`, `correlation_id`: who changed the rows, why, and an id of the change, for the audit (S21)
     - `allow`: the rules to override: "bad_rows", "retire_guard"
-    - `withdrawn`: undoes the delivery
+    - `withdrawn`: undoes the delivery; without a revision, whatever its current one is
     - `sealed`: not read again once it was accepted, because its revision identifies its content, as the modification
       time of a file does
     - `is_latest`: the source has only the latest content of the delivery, as a file or a partition does; content that
       differs from the current revision is a higher one, whatever its time
+    - `unchanged_since`: the revision since which the source has not changed the content; a delivery of which this
+      revision or a higher one was accepted is not read
     - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows
+    - `changes_since`: the version before `table_version`; if that one is loaded, only the rows that were changed since
+      are read, by the table's change data feed
 
     Raises:
         SourceDataError: A field has a value that cannot be used.
@@ -77,8 +81,10 @@ class Delivery:
     withdrawn: bool = False
     partition: str | None = None
     table_version: int | None = None
+    changes_since: int | None = None
     sealed: bool = False
     is_latest: bool = False
+    unchanged_since: str | int | datetime | None = None
 
     def __post_init__(self) -> None:
         """Store each field in one form.
@@ -92,6 +98,7 @@ class Delivery:
             self,
             at=to_time(location, self.at),
             revision=to_revision(location, self.revision),
+            unchanged_since=None if self.unchanged_since is None else to_revision(location, self.unchanged_since),
             path=to_path(location, self.path),
             allow=to_names(location, self.allow),
         )

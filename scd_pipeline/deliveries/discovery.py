@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
@@ -22,9 +22,8 @@ from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.paths import normalize_path
 from scd_pipeline.deliveries.readers import partition_column
-from scd_pipeline.delta_operations import CHANGES_NO_ROW
+from scd_pipeline.deliveries.source_commits import changing_rows, commits, has_change_data_feed, partition_changes
 from scd_pipeline.errors import SourceDataError, UsageError, first_line
-from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.batch import rank
 from scd_pipeline.instants import from_micros, to_utc
 
@@ -221,9 +220,11 @@ def discover_table(spark: SparkSession, source: str, channel: Snapshot | Feed, p
     """Return one delivery for each version, or for each partition, of the table at `path`.
 
     The name of a version is its number, its time that of its commit; commits that change no row, such as OPTIMIZE, are
-    skipped. The name of a partition is its value, its time the date that the value represents. Its revision is the
-    version of the table; loading the same content again has no effect. The revision of a partition of Parquet files is
-    the last time of change of its files, and it is read by each load. Rows whose value is NULL are a partition
+    skipped. In a feed it is only the rows that the commit changed, if the table has a change data feed.
+
+    The name of a partition is its value, its time the date that the value represents. Its revision is the time of the
+    last commit of the table, and it is not read again until a commit changes it. The revision of a partition of Parquet
+    files is the last time of change of its files, and it is read by each load. Rows whose value is NULL are a partition
     without a time.
 
     Returns:
@@ -253,8 +254,10 @@ def _exists(spark: SparkSession, path: str) -> bool:
 
 
 def _versions(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
-    commits = _data_commits(spark, path)
-    rows = commits.select("version", F.unix_micros("timestamp").alias("at")).orderBy("version").collect()
+    changing = changing_rows(commits(spark, path)).select("version", F.unix_micros("timestamp").alias("at"))
+    rows = changing.orderBy("version").collect()
+    has_changes = isinstance(channel, Feed) and bool(rows) and has_change_data_feed(spark, path)
+    versions_before = [None, *(row["version"] for row in rows)]
     return [
         Delivery(
             source,
@@ -263,45 +266,51 @@ def _versions(spark: SparkSession, source: str, channel: Snapshot | Feed, path: 
             at=from_micros(row["at"]),
             path=path,
             table_version=row["version"],
+            changes_since=before if has_changes else None,
             sealed=True,
         )
-        for row in rows
+        for before, row in zip(versions_before, rows, strict=False)
     ]
 
 
 def _partitions(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
     is_delta = channel.format == "delta"
-    revisions = _delta_revisions(spark, channel, path) if is_delta else _file_revisions(spark, channel, path)
+    states = _delta_states(spark, channel, path) if is_delta else _file_states(spark, channel, path)
     return [
         Delivery(
             source,
             name,
             channel.kind,
             at=_parse_time(name),
-            revision=revision,
+            revision=state.revision,
+            unchanged_since=state.unchanged_since,
             path=path,
             partition=name,
             sealed=is_delta,
             is_latest=True,
         )
-        for name, revision in sorted(revisions.items())
+        for name, state in sorted(states.items())
     ]
 
 
-def _data_commits(spark: SparkSession, path: str) -> DataFrame:
-    """Return the commits of a Delta table that change its rows."""
-    history = spark.sql(f"DESCRIBE HISTORY delta.{quote_name(path)}")
-    return history.where(~F.col("operation").isin(sorted(CHANGES_NO_ROW)))
+@dataclass(frozen=True, slots=True)
+class _PartitionState:
+    """The revision of a partition, and the one since which it is unchanged, as in `Delivery`."""
+
+    revision: int
+    unchanged_since: int | None = None
 
 
-def _delta_revisions(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, int]:
-    """Return the partitions of a Delta table, each with the version of the table's last change of rows."""
-    version = _data_commits(spark, path).agg(F.max("version")).collect()[0][0] or 0
-    names = spark.read.format("delta").load(path).select(partition_column(channel)).distinct()
-    return {row[0]: version for row in names.collect()}
+def _delta_states(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, _PartitionState]:
+    """Return the partitions of a Delta table, each with the time of the table's last change of rows as revision."""
+    table = spark.read.format("delta").load(path)
+    names = [row[0] for row in table.select(partition_column(channel)).distinct().collect()]
+    column = next(field for field in table.schema.fields if field.name.lower() == str(channel.partition).lower())
+    changes = partition_changes(spark, path, column)
+    return {name: _PartitionState(changes.newest, changes.changed_at(name)) for name in names}
 
 
-def _file_revisions(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, int]:
+def _file_states(spark: SparkSession, channel: Snapshot | Feed, path: str) -> dict[str, _PartitionState]:
     """Return the partitions of a table of files, each with its last time of change.
 
     That is `last_changed` of its folders if they exist on this machine, otherwise the modification time of its files.
@@ -315,4 +324,4 @@ def _file_revisions(spark: SparkSession, channel: Snapshot | Feed, path: str) ->
         local = Path(normalize_path(unquote(uri)))
         time = last_changed(local) if local.is_dir() else modified_at
         times[name] = max(times.get(name, 0), time)
-    return times
+    return {name: _PartitionState(time) for name, time in times.items()}

@@ -26,6 +26,7 @@ class PendingDelivery:
         bad_reason: The reason of one of its bad rows.
         nulled_values: The number of values that are NULL because they do not cast.
         duplicate: How many earlier deliveries of the load have the same batch id.
+        changes_only: Whether only the rows are read that its version of a table changed.
     """
 
     number: int
@@ -37,6 +38,7 @@ class PendingDelivery:
     bad_reason: str = ""
     nulled_values: int = 0
     duplicate: int = 0
+    changes_only: bool = False
 
     @classmethod
     def create(cls, number: int, delivery: Delivery, dimension: Dimension, run_id: str) -> PendingDelivery:

@@ -458,7 +458,7 @@ def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     if first.delivery.frame is not None:
         return _to_spark_frame(spark, first.delivery.frame, is_in_order=is_in_order)
     if not _is_read_by_path(first):
-        return read_table(spark, first.channel, first.delivery)
+        return read_table(spark, first.channel, first.delivery, changes_only=first.changes_only)
     if is_in_order and Path(str(first.delivery.path)).is_dir():
         raise _Unreadable("NO_ROW_ORDER", input="a folder of files")
     paths = [str(delivery.delivery.path) for delivery in members]

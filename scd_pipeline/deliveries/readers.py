@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -67,16 +67,45 @@ def _readable_layout(layouts: Mapping[str, CsvLayout]) -> CsvLayout:
     return next(iter(layouts.values()))
 
 
-def read_table(spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery) -> DataFrame:
-    """Return one version or one partition of the table at the path of a delivery."""
-    reader = spark.read.format(str(channel.format)).options(**channel.reader_options)
-    if delivery.table_version is not None:
-        reader = reader.option("versionAsOf", str(delivery.table_version))
-    path = str(delivery.path or channel.path)
+def read_table(
+    spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery, *, changes_only: bool = False
+) -> DataFrame:
+    """Return one version or one partition of the table at the path of a delivery.
+
+    Args:
+        spark: The session.
+        channel: The channel, with its format and its options.
+        delivery: The delivery.
+        changes_only: Whether to return only the rows that the version inserted or updated.
+    """
+    path, version = str(delivery.path or channel.path), delivery.table_version
+    reader = _table_reader(spark, channel)
+    if version is not None:
+        reader = reader.option("versionAsOf", str(version))
     frame = reader.load(path) if channel.format == "delta" else load_folders(reader, [path])
+    if changes_only:
+        frame = _changed_rows(_table_reader(spark, channel), path, str(version), frame.columns)
     if channel.partition and delivery.partition is not None:
         frame = frame.where(partition_column(channel) == delivery.partition)
     return frame
+
+
+def _table_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:
+    return spark.read.format(str(channel.format)).options(**channel.reader_options)
+
+
+def _changed_rows(reader: DataFrameReader, path: str, version: str, names: Sequence[str]) -> DataFrame:
+    """Return the rows that a version of a Delta table inserted or updated, by its change data feed.
+
+    Args:
+        reader: A reader.
+        path: The path of the table.
+        version: The version.
+        names: The columns of the version: the feed has those of the newest one.
+    """
+    options = {"readChangeFeed": "true", "startingVersion": version, "endingVersion": version}
+    changes = reader.options(**options).load(path).where(F.col("_change_type").isin("insert", "update_postimage"))
+    return changes.select(*[col(name) for name in names])
 
 
 def partition_column(channel: Snapshot | Feed) -> Column:

@@ -48,6 +48,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.types import DataType
 from scd_pipeline.expressions import any_of, col, quote_name, to_comparable, with_columns
+from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.existence import (
     ASSERTED_BEFORE,
@@ -112,7 +113,7 @@ def records_to_store(
         return _without_implied(records, batches, dimension, windows)
     records = checkpoint(records)
     keys = checkpoint(_changed_keys(records, batches, dimension, windows))
-    records = records.join(F.broadcast(keys), [SOURCE, *dimension.key_names], "left_semi")
+    records = records.join(with_broadcast(keys, keys.count()), [SOURCE, *dimension.key_names], "left_semi")
     no_recheck = {name: F.lit(None).cast(ddl) for name, ddl in _RECHECK_COLUMNS.items()}
     rechecked = records.withColumns(no_recheck).unionByName(_rechecks(spark, records, affected, dimension))
     resolved = checkpoint(_resolve_rechecks(rechecked, batches, dimension, windows))

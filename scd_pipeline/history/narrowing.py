@@ -27,7 +27,7 @@ from scd_pipeline.columns import (
     attribute_types,
 )
 from scd_pipeline.declaration import Dimension, ScdType
-from scd_pipeline.expressions import any_of, col, key_text, sum_of, to_comparable
+from scd_pipeline.expressions import all_of, any_of, col, key_text, sum_of, to_comparable
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.differences import repeats_audit_texts
 from scd_pipeline.history.snapshots import BatchChanges, business_times, last_business_time
@@ -149,7 +149,8 @@ def current_rows(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """
     values = F.struct(*[col(name) for name in attribute_types(dimension)]).alias(_CURRENT)
     names = list(dimension.key_names)
-    return rows.where(_exists(dimension)).dropna(subset=names).select(*[col(name) for name in names], values)
+    has_key = all_of([col(name).isNotNull() for name in names])  # `dropna` would omit NaN too
+    return rows.where(_exists(dimension) & has_key).select(*[col(name) for name in names], values)
 
 
 def compare_with_current_rows(

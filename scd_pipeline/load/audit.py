@@ -200,14 +200,19 @@ class LoadedStep:
     existing_entities: Mapping[str, int] = field(default_factory=dict)
 
 
-def earliest_change(changed: Collection[Batch], dimension: Dimension) -> datetime | None:
-    """Return the time before which no transition differs if these batches are added or removed; None if unknown.
+def earliest_change(changed: Collection[Batch], batches: Collection[Batch]) -> datetime | None:
+    """Return the time before which no transition differs if batches are added or removed; None if unknown.
 
     A transition depends on no later record, apart from one thing: changes by a second source are transitions only if
     the entity exists at any time.
+
+    Args:
+        changed: The added and the removed batches.
+        batches: All batches of the log, whose sources may not be declared any more.
     """
     times = [time for batch in changed for time in business_times(batch)]
-    return min(times) if times and len(dimension.sources) == 1 else None
+    has_one_source = len({batch.source for batch in (*changed, *batches)}) == 1
+    return min(times) if times and has_one_source else None
 
 
 def is_newest(since: datetime | None, stored: Collection[Batch]) -> bool:
@@ -402,7 +407,7 @@ def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after:
         changed_records(log, batches, after=after, upto=upto),
         records_in_effect(log.rows(), delivered_until).where(F.col(COMMIT) <= upto).drop(COMMIT),
         any(batch.row_times for batch in delivered_until),
-        earliest_change(changed, log.dimension),
+        earliest_change(changed, delivered_until),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
@@ -28,7 +29,7 @@ from scd_pipeline.load.state import StoredState
 
 _MAX_OBSERVED_BATCHES = 4
 """The largest number of batches that are counted by the query that computes their records; each needs six counts."""
-_RECORDS, _APPENDED = "_records", "_appended"
+_RECORDS, _APPENDED, _REMOVED = "_records", "_appended", "_removed"
 _COMPARISON_COLUMNS = (
     ORIGIN,
     EXISTED_BEFORE,
@@ -79,14 +80,16 @@ def compare_with_log(
     """
     while intake.accepted or intake.removed:
         one_record = _has_one_record_per_entity(state, intake)
-        records, log_rows = _compare_once(warehouse, state, intake, expect_shuffled, one_record=one_record)
+        records, log_rows, removed_limit = _compare_once(
+            warehouse, state, intake, expect_shuffled, one_record=one_record
+        )
         records, counts, record_count, appended = _with_counts(
             records, intake.accepted, state.dimension, one_record=one_record
         )
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
-            limit = record_count + sum(batch.rows for batch in compared.removed)
+            limit = record_count + removed_limit
             return Comparison(compared, records, log_rows, limit, appended, one_record)
         intake = compared.without(rejections)
     return Comparison(intake, None, state.log.rows())
@@ -114,8 +117,11 @@ def _compare_once(
     expect_shuffled: Callable[[int], None],
     *,
     one_record: bool,
-) -> tuple[DataFrame, DataFrame]:
-    """Return the change records to append, not computed yet, and the rows of the log of the compared entities."""
+) -> tuple[DataFrame, DataFrame, int]:
+    """Return the change records to append, not computed yet, and the rows of the log of the compared entities.
+
+    The third value is an upper bound of the number of removed records.
+    """
     sources = sorted({batch.source for batch in (*intake.accepted, *intake.removed)})
     removed_ids, in_effect = _removed_record_ids(intake), batches_in_effect(list(state.batches))
     batches = BatchChanges(
@@ -127,10 +133,15 @@ def _compare_once(
     if delivered is None:
         delivered = log_rows.drop(COMMIT).limit(0)
     entities = _entities_that_may_change(state, intake, batches, in_effect, delivered)
+    removed_limit = _removed_limit(state, intake)
     if entities is not None:
         names = list(state.dimension.key_names)
         log_rows = log_rows.join(entities, names, "left_semi")
-        log_rows, counts = checkpoint_with_counts(log_rows, {_RECORDS: F.count(F.lit(1))})
+        is_removed = F.col(BATCH).isin(sorted(removed_ids)) if removed_ids else F.lit(False)
+        log_rows, counts = checkpoint_with_counts(
+            log_rows, {_RECORDS: F.count(F.lit(1)), _REMOVED: F.count_if(is_removed)}
+        )
+        removed_limit = counts[_REMOVED]
         if not state.has_pending_commits:
             delivered_limit = intake.narrowed.row_limit if intake.narrowed is not None else intake.row_count
             expect_shuffled(counts[_RECORDS] + delivered_limit)
@@ -140,7 +151,18 @@ def _compare_once(
     records = records_to_store(
         warehouse.spark, stored, delivered, batches, state.dimension, checkpoint, one_record=one_record
     )
-    return records, log_rows
+    return records, log_rows, removed_limit
+
+
+def _removed_limit(state: StoredState, intake: IntakeResult) -> int:
+    """Return an upper bound of the number of removed records, without reading them.
+
+    A snapshot also has records of the entities that it omits, whose number its batch does not have.
+    """
+    if not any(batch.is_snapshot for batch in intake.removed):
+        return sum(batch.rows for batch in intake.removed)
+    stored = state.log.commit.stored_records
+    return sys.maxsize if stored is None else stored
 
 
 def _removed_record_ids(intake: IntakeResult) -> set[str]:
@@ -182,7 +204,7 @@ def _entities_that_may_change(
     if not batches.new_snapshots:
         removed = records_in_batches(log_rows, _removed_record_ids(intake))
         entities = affected_keys(delivered, removed, dimension)
-        return with_broadcast(entities, intake.row_count + sum(batch.rows for batch in intake.removed))
+        return with_broadcast(entities, intake.row_count + _removed_limit(state, intake))
     if state.own_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None
     rows = to_declared_columns(state.own_rows, dimension)

@@ -238,7 +238,7 @@ def _step_records(
     if intake.removed:
         removed = comparison.removed_records()
         changed = appended.unionByName(removed.select(*[col(name) for name in appended.columns]))
-    since = earliest_change([*intake.batches_to_append, *intake.removed], state.dimension)
+    since = earliest_change([*intake.batches_to_append, *intake.removed], state.batches)
     return StepRecords(
         changed=changed,
         in_effect=actions.records,

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scd_pipeline import reading
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
+from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.audit_table import RecordedTransitions, audit_changes, audit_schema, recorded_rows
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
@@ -222,6 +223,29 @@ def test_a_failed_thread_does_not_fail_the_recording(opened: Warehouse, monkeypa
     result = load(opened, PLAYER, [players("1", W)])
     assert (len(attempts), len(transitions(opened))) == (1, 6)
     assert result.audit is not None and result.audit.counts.transitions.total() == 6
+
+
+@pytest.mark.slow
+@rule("S14", "S21")
+def test_changes_of_a_source_that_is_not_declared_any_more_are_recorded(opened: Warehouse) -> None:
+    """They become transitions when a delivery of another source lets the entity exist, whatever its time."""
+
+    def customers(source: str, name: str, **values: str) -> Delivery:
+        return Delivery(source, name, "feed", frame=[{"id": "a", **values}])
+
+    crm, web = (Source(name, feed=Feed(), existence=name == "crm" or None) for name in ("crm", "web"))
+    city, phone = Attribute(2, source="crm"), Attribute(1, source="web")
+    both = Dimension("dim_customer", "id", {"city": city, "phone": phone}, [crm, web])
+    alone = Dimension("dim_customer", "id", {"city": Attribute(2), "phone": Attribute(1)}, Source("crm", feed=Feed()))
+    load(opened, both, [customers("web", "2024-01-01", phone="1")])
+    load(opened, alone, [customers("crm", "2024-03-01", city="Rome", phone="2")])
+    names = ("change_type", "change_ts", "changed_columns", "new_values")
+    audits = []
+    for _ in range(2):
+        audits.append(sorted(str(row) for row in reading.audit(opened, "dim_customer").select(*names).collect()))
+        shutil.rmtree(Path(opened.path) / "dim_customer_audit", ignore_errors=True)
+        load(opened, alone)
+    assert audits[0] == audits[1] != []
 
 
 @pytest.mark.slow

@@ -106,7 +106,11 @@ LATER_PLAYS = """
 """
 
 
-@pytest.mark.parametrize("delivered", [[], [plays("2", LATER_PLAYS)]], ids=["stored facts", "new facts"])
+@pytest.mark.parametrize(
+    "delivered",
+    [pytest.param([], marks=pytest.mark.slow), [plays("2", LATER_PLAYS)]],
+    ids=["stored facts", "new facts"],
+)
 @rule("S24")
 def test_a_plan_of_a_fact_has_the_keys_of_the_planned_dimension(played: Warehouse, delivered: list[Delivery]) -> None:
     """A late version moves the keys of play 2 in both roles; r is unknown."""

@@ -358,7 +358,10 @@ RULES: dict[str, Rule] = {
             "depends on its content: the same content is a retry, whatever its time, even if the delivery was "
             "withdrawn. Other content is a higher revision, even if a clock that is behind gives it a lower time. A "
             "file that is older than the withdrawal of its delivery is not read.",
+            "A partition of a Delta table is read again after a commit that changed rows of it. If the table is not "
+            "partitioned by the column, that is any commit.",
             "The same content under a higher revision is recorded in the log, and changes no row of the dimension.",
+            "A withdrawal without a revision withdraws the current one.",
             "If a revision is rejected, the revision below it remains current.",
         ),
         missing="Corrections by hand, which override the sources, are not built yet.",
@@ -502,7 +505,8 @@ RULES: dict[str, Rule] = {
         (
             "`begin` moves the start of the first version only. `last_updated` still has the time of the change.",
             "The open end can be declared; the default is 9999-12-31 23:59:59.",
-            "A snapshot at or after the open end is rejected, as it would delete entities at that time.",
+            "A snapshot at or after the open end is rejected, as it would delete entities at that time. So is a "
+            "snapshot whose rows have times if its own time is before the fixed one.",
         ),
     ),
     "S30": Rule(

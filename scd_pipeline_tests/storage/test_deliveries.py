@@ -6,15 +6,21 @@ import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import IntegerType, StructField, TimestampType
 
-from scd_pipeline.declaration import Dimension, Feed, Snapshot, Source, load_dimension
+from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source, load_dimension
+from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
 from scd_pipeline.deliveries.discovery import discover
+from scd_pipeline.deliveries.source_commits import PartitionChanges, partition_changes
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.delta_operations import EARLIER_VERSIONS
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.load.run import ingest_and_apply, plan
 from scd_pipeline.operations.status import status
@@ -36,6 +42,77 @@ def test_each_version_of_a_table_is_a_delivery(spark: SparkSession, tmp_path: Pa
     assert [batch.outcome for batch in load_plan.results] == ["accepted", "accepted"]
     rows = load_plan.changed_rows.orderBy("version").select("city", "current_flag").collect()
     assert [tuple(row) for row in rows] == [("Rome", False), ("Oslo", True)]
+
+
+def test_a_version_is_loaded_although_the_retention_of_its_files_has_passed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """By default Delta refuses every version but the newest one, although it has the files."""
+    spark.conf.unset(EARLIER_VERSIONS)
+    path, opened = str(tmp_path / "customers"), Warehouse(spark, tmp_path / "warehouse")
+    for city in ("Rome", "Oslo"):
+        spark.sql(f"SELECT 'a' AS id, '{city}' AS city").write.format("delta").mode("overwrite").save(path)
+    retention = "'delta.deletedFileRetentionDuration' = 'interval 1 second'"
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({retention})")
+    time.sleep(1.5)
+    dimension = declared(path, versions=True)
+    done = ingest_and_apply(opened, dimension, discover(dimension, spark))
+    assert [batch.outcome for batch in done.batches] == ["accepted", "accepted"]
+
+
+def test_a_feed_has_the_rows_that_each_version_of_a_table_changed(spark: SparkSession, tmp_path: Path) -> None:
+    """Those before the change data feed are read whole. Other rows, and a column that is added later, are not read."""
+    path = f"delta.`{tmp_path / 'customers'}`"
+    for statement in (
+        f"CREATE TABLE {path} (id STRING, city STRING) USING delta",
+        f"INSERT INTO {path} VALUES ('a', 'Rome'), ('b', 'Bonn')",
+        f"INSERT INTO {path} VALUES ('c', 'Graz')",
+        f"ALTER TABLE {path} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)",
+        f"UPDATE {path} SET city = 'Oslo' WHERE id = 'a'",
+        f"DELETE FROM {path} WHERE id = 'b'",
+        f"ALTER TABLE {path} ADD COLUMNS (note STRING)",
+        f"INSERT INTO {path} VALUES ('d', 'Wien', 'x')",
+    ):
+        spark.sql(statement)
+    done, opened = load_changes(spark, tmp_path)
+    assert done == {"1": 2, "2": 3, "4": 1, "5": 0, "7": 1}
+    versions = opened.table("dim_customer").read().where("current_flag").orderBy("id").select("id", "city").collect()
+    assert [tuple(row) for row in versions] == [("a", "Oslo"), ("b", "Bonn"), ("c", "Graz"), ("d", "Wien")]
+
+
+def load_changes(spark: SparkSession, folder: Path, *names: str) -> tuple[dict[str, int], Warehouse]:
+    """Load versions of the table `customers`, by default all; return the number of rows of each accepted one."""
+    feed = Feed(str(folder / "customers"), versions=True)
+    dimension = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed=feed))
+    opened = Warehouse(spark, folder / "warehouse")
+    selected = [each for each in discover(dimension, spark) if not names or each.name in names]
+    batches = ingest_and_apply(opened, dimension, selected).batches
+    return {batch.delivery: batch.rows for batch in batches if batch.outcome == "accepted"}, opened
+
+
+def test_a_version_after_one_that_is_not_loaded_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """The second version of two is loaded first: its changes do not contain the rows of the first one."""
+    spark.sql(
+        f"CREATE TABLE delta.`{tmp_path / 'customers'}` (id STRING, city STRING) USING delta "
+        "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    )
+    for row in ("('a', 'Rome')", "('b', 'Bonn')", "('c', 'Graz')"):
+        spark.sql(f"INSERT INTO delta.`{tmp_path / 'customers'}` VALUES {row}")
+    assert load_changes(spark, tmp_path, "2")[0] == {"2": 2}
+    assert load_changes(spark, tmp_path)[0] == {"1": 1, "3": 1}
+
+
+def test_a_version_after_one_that_is_missing_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "customers"
+    for number, rows in enumerate(("('a', 'Rome')", "('a', 'Oslo'), ('b', 'Bonn')", "('c', 'Graz')")):
+        frame = spark.sql(f"SELECT * FROM VALUES {rows} AS (id, city)").repartition(1)
+        writer = frame.write.format("delta").option("delta.enableChangeDataFeed", "true")
+        writer.mode("append" if number == 2 else "overwrite").save(str(path))
+        if number == 0:
+            files = list(path.glob("*.parquet"))
+    for file in files:
+        file.unlink()
+    assert load_changes(spark, tmp_path)[0] == {"1": 2, "2": 1}
 
 
 def test_a_missing_table_has_no_deliveries_and_a_folder_of_files_is_an_error(
@@ -92,6 +169,144 @@ def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSessio
     assert outcomes("('a', 'Rome', '2024-01-01')", "('a', 'Oslo', '2024-02-01')") == ["accepted", "accepted"]
     assert outcomes("('b', 'Bonn', '2024-02-01')") == ["unchanged", "accepted"]
     assert opened.table("dim_customer").read().where("current_flag").count() == 2
+
+
+@pytest.mark.rule("S34")
+@pytest.mark.parametrize(
+    "layout", ["PARTITIONED BY (Day)", pytest.param("CLUSTER BY (Day)", marks=pytest.mark.slow)], ids=["parts", "whole"]
+)
+def test_a_partition_of_a_delta_table_is_read_again_after_a_commit_that_changed_it(
+    spark: SparkSession, tmp_path: Path, layout: str
+) -> None:
+    """One of a table that is not partitioned is read again after each commit, and has no effect if it is unchanged."""
+    path = f"delta.`{tmp_path / 'customers'}`"
+    spark.sql(f"CREATE TABLE {path} (id STRING, city STRING, Day DATE) USING delta {layout}")
+    source = Source("crm", feed=Feed(str(tmp_path / "customers"), partition="day", format="delta"))
+    dimension = Dimension("dim_customer", "id", {"city": 2}, source)
+    opened = Warehouse(spark, tmp_path / "warehouse")
+
+    def load_after(*statements: str) -> list[tuple[str, bool]]:
+        for statement in statements:
+            spark.sql(statement)
+        results = ingest_and_apply(opened, dimension, discover(dimension, spark)).batches
+        return [(batch.outcome, batch.rows > 0) for batch in results]
+
+    def pending() -> tuple[str, ...]:
+        (source,) = status(opened, [dimension], [], now=datetime(2024, 3, 1)).sources
+        return source.pending
+
+    unchanged = ("unchanged", layout.startswith("CLUSTER"))
+    inserted = "('a', 'Rome', '2024-01-01'), ('a', 'Oslo', '2024-02-01'), ('b', 'Bonn', '2024-02-01')"
+    assert load_after(f"INSERT INTO {path} VALUES {inserted}") == [("accepted", True)] * 2
+    assert load_after() == [("unchanged", False)] * 2
+    assert load_after(f"INSERT INTO {path} VALUES ('c', 'Graz', '2024-02-01')") == [unchanged, ("accepted", True)]
+    assert pending() == ()
+    assert load_after(f"OPTIMIZE {path}") == [("unchanged", False)] * 2
+    assert load_after(f"UPDATE {path} SET city = 'Wien' WHERE day = '2024-01-01'") == [("accepted", True), unchanged]
+    assert load_after(f"DELETE FROM {path} WHERE id = 'b'") == [unchanged, ("accepted", True)]
+    versions = opened.table("dim_customer").read().where("id = 'a'").orderBy("version").select("city").collect()
+    assert [row["city"] for row in versions] == ["Wien", "Oslo"]
+
+
+def test_the_last_change_of_a_partition_is_not_earlier_than_what_is_known() -> None:
+    changes = PartitionChanges(newest=50, oldest=10, by_partition={"a": 20, "b": 40}, of_any=30)
+    assert [changes.changed_at(name) for name in ("a", "b", "c")] == [30, 40, 30]
+    assert replace(changes, of_any=0).changed_at("c") == 10
+
+
+def test_partitions_are_compared_by_value(spark: SparkSession, tmp_path: Path) -> None:
+    """A change that is older than the log may have been made right before its oldest commit, whatever that did."""
+    path, field = str(tmp_path / "customers"), StructField("N", IntegerType())
+    spark.sql(f"CREATE TABLE delta.`{path}` (id STRING, n INT) USING delta PARTITIONED BY (n)")
+    empty = partition_changes(spark, path, field)
+    assert (empty.newest, empty.changed_at("1"), empty.by_partition) == (empty.oldest, empty.oldest, {})
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES ('a', 1), ('b', NULL)")
+    first = partition_changes(spark, path, field)
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES ('c', 1)")
+    second = partition_changes(spark, path, field)
+    assert first.by_partition == {"1": first.newest, NO_VALUE: first.newest}
+    assert second.by_partition == {"1": second.newest, NO_VALUE: first.newest}
+    assert (second.of_any, second.newest > first.newest > first.oldest) == (0, True)
+    unknown = partition_changes(spark, path, StructField("n", TimestampType()))
+    assert (unknown.by_partition, unknown.of_any) == ({}, second.newest)
+
+
+@pytest.mark.rule("S34")
+def test_a_new_column_of_a_parquet_table_blocks_no_partition(spark: SparkSession, tmp_path: Path) -> None:
+    """It is NULL in the other partitions, which makes their content another one at the same time of change."""
+    path, opened = str(tmp_path / "customers"), Warehouse(spark, tmp_path / "warehouse")
+    dimension = declared(path, partition="day", format="parquet", options={"mergeSchema": "true"})
+    outcomes = []
+    for columns in ("'Rome' AS city, '2024-01-01' AS day", "'Oslo' AS city, 'x' AS note, '2024-02-01' AS day", ""):
+        if columns:
+            spark.sql(f"SELECT 'a' AS id, {columns}").write.partitionBy("day").mode("append").parquet(path)
+        done = ingest_and_apply(opened, dimension, discover(dimension, spark))
+        outcomes.append([batch.outcome for batch in done.batches])
+    assert outcomes == [["accepted"], ["accepted", "accepted"], ["unchanged", "unchanged"]]
+    assert opened.table("dim_customer").read().count() == 2
+
+
+@pytest.mark.rule("S34")
+def test_a_withdrawal_without_a_revision_withdraws_the_current_one(spark: SparkSession, tmp_path: Path) -> None:
+    file, opened = tmp_path / "c_2024-01-01.csv", Warehouse(spark, tmp_path / "warehouse")
+    dimension = declared("c_{date}.csv")
+
+    def outcomes(*deliveries: Delivery) -> list[str]:
+        selected = deliveries or discover(dimension, spark, base=tmp_path)
+        return [batch.outcome for batch in ingest_and_apply(opened, dimension, selected).batches]
+
+    file.write_text("id,city\na,Rome\n")
+    withdrawal = Delivery("crm", "2024-01-01", withdrawn=True)
+    assert outcomes() == ["accepted"]
+    assert outcomes(withdrawal) == ["accepted"]
+    assert opened.table("dim_customer").read().count() == 0
+    assert (outcomes(withdrawal), outcomes()) == (["unchanged"], ["superseded"])
+    file.write_text("id,city\na,Oslo\n")
+    assert outcomes() == ["accepted"]
+    assert [row["city"] for row in opened.table("dim_customer").read().collect()] == ["Oslo"]
+
+
+@pytest.mark.rule("S34")
+def test_accepted_content_is_not_judged_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Half of the rows are bad, which a load has overridden; then the file is touched."""
+    file, opened = tmp_path / "c_2024-01-01.csv", Warehouse(spark, tmp_path / "warehouse")
+    file.write_text("id,city\na,Rome\n,Oslo\n")
+    dimension = declared("c_{date}.csv")
+    allowed = [replace(each, allow=frozenset({"bad_rows"})) for each in discover(dimension, spark, base=tmp_path)]
+    assert [batch.outcome for batch in ingest_and_apply(opened, dimension, allowed).batches] == ["accepted"]
+    time.sleep(0.02)
+    file.touch()
+    touched = discover(dimension, spark, base=tmp_path)
+    assert touched[0].revision != allowed[0].revision
+    assert [batch.outcome for batch in ingest_and_apply(opened, dimension, touched).batches] == ["unchanged"]
+
+
+@pytest.mark.rule("S29")
+def test_a_snapshot_with_row_times_is_not_before_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
+    """The next one omits an entity that was announced for later: it would end before it starts."""
+    dimension = Dimension(
+        "dim_customer", "id", {"city": 2}, Source("crm", Snapshot(effective_at="at")), begin=Begin("2024-01-01")
+    )
+    rows = {"2023-12-01": [{"id": "a", "city": "Rome", "at": "2024-02-01"}], "2023-12-08": [], "2024-03-01": []}
+    rows["2024-03-01"] = [{"id": "b", "city": "Oslo", "at": "2024-02-01"}]
+    columns = pyarrow.schema({"id": pyarrow.string(), "city": pyarrow.string(), "at": pyarrow.string()})
+    deliveries = [Delivery("crm", day, frame=pyarrow.Table.from_pylist(r, columns)) for day, r in rows.items()]
+    done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
+    outcomes = [(batch.outcome, batch.code) for batch in done.batches]
+    assert outcomes == [("rejected", "BEFORE_BEGIN"), ("rejected", "BEFORE_BEGIN"), ("accepted", "")]
+
+
+def test_a_scope_has_a_limited_number_of_values(spark: SparkSession, tmp_path: Path) -> None:
+    """Each load reads the scopes of all snapshots to the driver."""
+    source = Source("crm", Snapshot(scope="shop"))
+    dimension = Dimension("dim_order", {"shop": "int", "line": "int"}, {"city": 2}, source)
+    rows = [{"shop": 1, "line": 1, "city": "Rome"}]
+    names = {"2024-01-01": 10_000, "2024-01-02": 10_001}
+    deliveries = [
+        Delivery("crm", name, frame=rows, scope=[[shop] for shop in range(count)]) for name, count in names.items()
+    ]
+    done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, deliveries)
+    assert [batch.code for batch in done.batches] == ["", "SCOPE_TOO_LARGE"]
 
 
 @pytest.mark.rule("S4")

@@ -260,30 +260,6 @@ def test_a_repair_by_another_declaration_is_rejected(opened: Warehouse) -> None:
 
 
 @pytest.mark.slow
-@rule("S11", "S20")
-def test_an_attribute_with_the_former_name_of_a_generated_column_has_values_of_its_own(opened: Warehouse) -> None:
-    load(opened, MACHINE, [changes("1", TWO_GAMES)])
-    attributes = {a.name: a for a in MACHINE.attributes if a.name != "vendor"}
-    changed = replace(
-        MACHINE,
-        attributes={
-            **attributes,
-            "seller": Attribute(3, former_names="vendor"),
-            "previous_vendor": Attribute(2, missing="not_provided"),
-        },
-        sources=replace(SOURCE, columns={"seller": "vendor"}),
-    )
-    table = """
-        | machine_id | at         | op | serial | maker | vendor | cabinet | game | previous_vendor |
-        | M1         | 2024-03-01 | U  | s11    | Bally | South  | steel   | G2   | a               |
-        | M1         | 2024-04-01 | U  | s11    | Bally | South  | steel   | G2   | b               |
-    """
-    load(opened, changed, [changes("2", table)]).raise_if_rejected()
-    values = [row["previous_vendor"] for row in reading.history(opened, changed).where("machine_id = 'M1'").collect()]
-    assert sorted(values, key=str) == [None, None, "a", "b"]
-
-
-@pytest.mark.slow
 @rule("S11", "S17")
 def test_a_load_that_is_killed_between_the_commits_loses_no_common_value(
     opened: Warehouse, monkeypatch: pytest.MonkeyPatch

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration import Attribute, Dimension, Snapshot, Source
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.history.batch import Batch
+from scd_pipeline.history.narrowing import current_rows
 
 DIMENSION = Dimension("dim_city", "id", {"name": Attribute(2)}, Source("crm", snapshot=Snapshot(path="crm/{date}.csv")))
 STORED = Batch("crm", "snapshot", "1", "0", datetime(2024, 1, 1, tzinfo=timezone.utc), columns=("name",))
@@ -58,6 +59,13 @@ def test_omitted_entities_are_those_that_exist(spark: SparkSession) -> None:
     assert result is not None
     assert sorted(row["id"] for row in result.omitted.collect()) == ["b", "c"]
     assert result.rows.collect() == []
+
+
+def test_an_entity_exists_although_its_key_is_nan(spark: SparkSession) -> None:
+    dimension = Dimension("dim_city", {"id": "double"}, {"name": Attribute(2)}, Source("crm", snapshot=Snapshot()))
+    values = "VALUES (double('NaN'), 'Bonn', true), (NULL, 'Kiel', true)"
+    rows = spark.sql(f"SELECT * FROM {values} AS t(id, name, current_flag)")
+    assert [str(row["id"]) for row in current_rows(rows, dimension).collect()] == ["nan"]
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,10 @@ SNAPSHOT | city: 2 | city: {scd: 2, former_names: customer_id}
 SNAPSHOT | email: 1\n  city: 2 | email: {scd: 1, former_names: town}\n  city: {scd: 2, former_names: Town}
 9 | attributes.city.former_names | NAME_IN_USE
 
+# former name of a generated column
+SNAPSHOT | email: 1\n  city: 2 | previous_town: 1\n  city: {scd: 3, former_names: town}
+9 | attributes.city.former_names | NAME_IN_USE
+
 # former name twice
 SNAPSHOT | city: 2 | city: {scd: 2, former_names: [town, town]}
 9 | attributes.city.former_names | NAMED_TWICE

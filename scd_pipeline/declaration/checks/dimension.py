@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scd_pipeline.declaration.attribute import Attribute, ScdType
@@ -179,6 +180,7 @@ def _report_key_attribute(errors: ErrorCollector, attribute: Attribute) -> None:
 
 def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: dict[str, str]) -> None:
     owners: dict[str, str] = {}
+    attribute_names = {attribute.name.casefold() for attribute in draft.attributes}
     for attribute in draft.attributes:
         field = f"attributes.{attribute.name}.former_names"
         errors.unique(field, attribute.former_names)
@@ -194,6 +196,10 @@ def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: di
             elif owner != attribute.name:
                 problem = f"{name} is a former name of {owner} too"
                 errors.add("NAME_IN_USE", field, problem, "remove it from `former_names` of one of them")
+            for generated in replace(attribute, name=name).generated_columns:
+                if generated not in attribute.generated_columns and generated.casefold() in attribute_names:
+                    problem = f"attribute {generated} has the name of a column that was generated for {name}"
+                    errors.add("NAME_IN_USE", field, problem, "choose another name for that attribute")
 
 
 def _check_source_names(errors: ErrorCollector, draft: Dimension) -> None:
