@@ -1,4 +1,4 @@
-"""Names of Delta's operations, as the history of a table has them."""
+"""Names of Delta's operations, as the history of a table has them, and of its settings."""
 
 from __future__ import annotations
 
@@ -28,3 +28,7 @@ CHANGES_NO_ROW = {
     "ROW TRACKING UNBACKFILL",
 }
 """Operations in a Delta table's history that change none of its rows."""
+
+EARLIER_VERSIONS = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+"""Whether Delta refuses a version that is not the newest one and was written before the retention of files, by default
+a week. Its files may exist: a VACUUM deletes them once the version has been replaced for that time."""

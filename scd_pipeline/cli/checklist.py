@@ -16,6 +16,7 @@ from scd_pipeline.cli.context import CODE_LOCATION, Settings, complete_tables, w
 from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.render import Output, print_table, table_width
 from scd_pipeline.cli.rows import Kind, Rows
+from scd_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from scd_pipeline.declaration import Dimension, Fact
@@ -60,13 +61,18 @@ def checklist(settings: Settings, *, table: str | None, module: str | None, outp
 
 
 def _declared(settings: Settings, requested: str | None) -> tuple[list[Dimension], list[Fact]]:
-    """Return the requested dimensions, and all facts that are declared with them."""
-    from scd_pipeline.declaration import Dimension, Fact
+    """Return the requested dimensions, and all facts that are declared with them.
+
+    Raises:
+        UsageError: The argument names no dimension.
+    """
+    from scd_pipeline.declaration import Dimension
 
     tables = settings.declared_tables(requested)
-    others = tables if _is_path(requested) else settings.declared_tables()
     dimensions = [table for table in tables if isinstance(table, Dimension)]
-    return dimensions, [table for table in others if isinstance(table, Fact)]
+    if requested is not None and not dimensions:
+        raise UsageError("ONE_DIMENSION_EXPECTED", requested, tables=", ".join(table.name for table in tables))
+    return dimensions, settings.declared_facts(requested)
 
 
 def _is_path(requested: str | None) -> bool:

@@ -130,6 +130,20 @@ class Settings:
             raise UsageError("TABLE_NOT_DECLARED", str(requested), declarations=self.declarations, hint=hint)
         return tables
 
+    def declared_facts(self, requested: str | None = None) -> list[Fact]:
+        """Return all facts that are declared with the tables that an argument names.
+
+        Args:
+            requested: As in `declared_tables`.
+
+        Raises:
+            DeclarationError: A declaration is invalid.
+        """
+        from scd_pipeline.declaration import Fact
+
+        is_path = requested is not None and Path(requested).exists()
+        return [table for table in self.declared_tables(requested if is_path else None) if isinstance(table, Fact)]
+
     def declared_dimension(self, requested: str) -> Dimension:
         """Return the one dimension that an argument names.
 

@@ -83,17 +83,20 @@ def load(
     TABLE is a dimension or a fact, or a file or folder of declarations. Without it, all declared tables are loaded.
     """
     from scd_pipeline.declaration.names import counted
+    from scd_pipeline.load.run import load as load_table
+    from scd_pipeline.reading import create_views
 
     records: list[tuple[object, ...]] = []
     is_rejected = False
-    declared = settings.declared_tables(table)
+    declared, facts = settings.declared_tables(table), settings.declared_facts(table)
     print_declaration_warnings(declared)
     with settings.open(quick=False) as warehouse:
         selected = _select_deliveries(declared, warehouse, names, allow)
         for step, (item, deliveries) in enumerate(selected, start=1):
             with progress(f"loading {item.name}", step, len(selected)) as task:
                 task(f"{item.name}: {counted(len(deliveries), 'delivery')}")
-                result = _load(warehouse, item, deliveries, task)
+                result = load_table(warehouse, item, deliveries, progress=task)
+                create_views(warehouse, [item.name], facts, failed=warn)
             keys = _partition_keys(item, deliveries)
             changed = [
                 (key, batch) for key, batch in zip(keys, result.batches, strict=True) if batch.outcome != "unchanged"
@@ -114,16 +117,6 @@ def print_declaration_warnings(declared: Sequence[Dimension | Fact]) -> None:
     for dimension in (item for item in declared if isinstance(item, Dimension)):
         for warning in dimension.warnings:
             warn(str(warning))
-
-
-def _load(warehouse: Warehouse, item: Dimension | Fact, deliveries: Sequence[Delivery], report: Any) -> LoadResult:
-    from scd_pipeline.declaration import Dimension
-    from scd_pipeline.load.run import load as load_table
-    from scd_pipeline.reading import create_views
-
-    result = load_table(warehouse, item, deliveries, progress=report)
-    create_views(warehouse, [item.name], [] if isinstance(item, Dimension) else [item], failed=warn)
-    return result
 
 
 def _print_result(result: LoadResult, rows: Rows, batches: Sequence[BatchResult], output: Output) -> None:

@@ -178,7 +178,7 @@ def _project_files(folder: Path, samples: Sequence[Path], today: str) -> dict[st
 
 def _declarations(samples: Sequence[Path], today: str) -> dict[str, str]:
     """Return the declarations and the first deliveries, by their names in the folder of the declarations."""
-    deliveries = {path.name: path.read_text(encoding="utf-8-sig") for path in samples} or {_SAMPLE_NAME: _SAMPLE}
+    deliveries = {path.name: _read_sample(path) for path in samples} or {_SAMPLE_NAME: _SAMPLE}
     parsed = {file: parse_sample(file, text) for file, text in deliveries.items()}
     texts: dict[str, str] = {}
     for file in sorted(parsed, key=lambda file: parsed[file].is_fact):  # facts reference dimensions
@@ -188,6 +188,14 @@ def _declarations(samples: Sequence[Path], today: str) -> dict[str, str]:
     for file, sample in parsed.items():
         texts[f"landing/{sample.name}_{sample.date or today}.csv"] = deliveries[file]
     return texts
+
+
+def _read_sample(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"the text is not UTF-8 (byte {error.start})"
+        raise UsageError("SAMPLE_NOT_READABLE", path.name, reason=reason) from error
 
 
 def _declaration(sample: Sample, file: str, others: Sequence[str]) -> str:

@@ -24,14 +24,14 @@ _EXAMPLES = 8
 
 
 def dimension_assets(
-    dimension: Dimension, *, has_facts: bool = False, freshness: dg.FreshnessPolicy | None = None
+    dimension: Dimension, *, facts: Sequence[Fact] = (), freshness: dg.FreshnessPolicy | None = None
 ) -> dg.AssetsDefinition:
     """Return the change log, table and audit of a dimension, materialized by one step with the resource `warehouse`.
 
     Args:
         dimension: The declaration.
-        has_facts: Whether facts refer to the dimension. Then its own step adds its reserved member, within the pool of
-            its tables (S23).
+        facts: The facts that reference the dimension. If there are any, its own step adds its reserved member, within
+            the pool of its tables (S23). In a catalog it replaces their views.
         freshness: The freshness policy of change log and table.
     """
     specs = [
@@ -59,9 +59,9 @@ def dimension_assets(
         result = load_table(warehouse, dimension, deliveries, run_id=run_id, progress=log, examples=_EXAMPLES)
         audit = result.audit
         assert audit is not None, "the load of a dimension records its audit"
-        if has_facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id)):
+        if facts and (added := add_unknown_member(warehouse, dimension, run_id=run_id)):
             result = replace(result, table_version=added.newest)
-        create_views(warehouse, [dimension.name], failed=log)
+        create_views(warehouse, [dimension.name], facts, failed=log)
         versions = {LOG_SUFFIX: result.log_version, "": result.table_version, AUDIT_SUFFIX: audit.table_version}
         details = {**load_metadata.warnings(result), **load_metadata.examples(result, dimension, audit)}
         return LoadReport(

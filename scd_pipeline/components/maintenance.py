@@ -19,11 +19,12 @@ from scd_pipeline.components.dagster_internals import finished_backfills
 from scd_pipeline.components.failures import as_dagster_failure
 from scd_pipeline.components.names import dagster_name, pool_name
 from scd_pipeline.components.resources import WarehouseResource
-from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.maintenance import maintain
+from scd_pipeline.reading import create_views
 
 _LAST_BACKFILLS = 100
 """The number of backfills of the instance that one tick reads."""
@@ -44,12 +45,13 @@ class MaintenanceConfig(dg.Config):
     )
 
 
-def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDefinition:
+def maintenance_job(dimension: Dimension, *, is_fact: bool = False, facts: Sequence[Fact] = ()) -> dg.JobDefinition:
     """Return the job that runs OPTIMIZE and VACUUM on all tables of a dimension or a fact, in the pool of its loads.
 
     Args:
         dimension: The dimension, or that of the same shape as the fact.
         is_fact: Whether it is a fact, whose rows are not arranged.
+        facts: The facts whose views name versions of these tables.
     """
     name = _maintenance_name(dimension.name)
     description = f"Runs OPTIMIZE and VACUUM on {', '.join(dimension.table_names)}."
@@ -62,8 +64,9 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDef
     ) -> None:
         now = datetime.fromtimestamp(time.time(), timezone.utc)
         with as_dagster_failure():
+            opened = warehouse.open()
             results = maintain(
-                warehouse.open(),
+                opened,
                 dimension.table_names,
                 now=now,
                 retention_hours=config.retention_hours,
@@ -71,6 +74,9 @@ def maintenance_job(dimension: Dimension, *, is_fact: bool = False) -> dg.JobDef
                 tables_to_compact=config.compacted,
                 dimension=None if is_fact else dimension,
             )
+            # The views name versions of a history table. Other sessions cannot read a version a week after it was
+            # written, unless it is the newest one.
+            create_views(opened, [dimension.name], facts, failed=context.log.warning)
         for done in results:
             if config.compacted is not None and done.table not in config.compacted:
                 continue

@@ -104,7 +104,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         default=None, alias="schema", description="Schema of the session's catalog for the tables; replaces the folder."
     )
     schemas: dict[str, str] = Field(
-        default={}, description="Schemas for some kinds of tables: `changes`, `audit` or `keys` to the schema's name."
+        default={},
+        description="Schemas for some kinds of tables: `changes`, `audit`, `keys` or `history` to the schema's name.",
     )
     spark_config: dict[str, Any] = Field(default={}, description=_SPARK_CONFIG)
     _spark: LazyPySparkResource | None = PrivateAttr(default=None)

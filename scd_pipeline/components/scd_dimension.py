@@ -143,21 +143,21 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         freshness = self._freshness()
         parts: list[dg.Definitions] = []
         overdue_checks: list[dg.AssetChecksDefinition] = []
-        joined = {dimension.name for fact in declared.facts for dimension in fact.dimensions}
         for dimension in declared.dimensions:
-            assets = dimension_assets(dimension, has_facts=dimension.name in joined, freshness=freshness)
+            facts = [fact for fact in declared.facts if fact.references(dimension)]
+            assets = dimension_assets(dimension, facts=facts, freshness=freshness)
             overdue = self._overdue_checks(dimension)
             overdue_checks += overdue
             checks = [dimension_checks(dimension, docs_url=self.docs_url), *overdue]
-            checks += self._checklist_checks(dimension, declared.facts)
-            parts.append(self._table_definitions(dimension, assets, checks))
+            checks += self._checklist_checks(dimension, facts)
+            parts.append(self._table_definitions(dimension, assets, checks, facts))
         for fact in declared.facts:
             assets = fact_assets(fact, freshness=freshness)
             assets = with_automation(assets, fact) if self.fact_automation else assets
             overdue = self._overdue_checks(fact.as_dimension())
             overdue_checks += overdue
             checks = [fact_checks(fact, docs_url=self.docs_url), *overdue]
-            parts.append(self._table_definitions(fact.as_dimension(), assets, checks, fact))
+            parts.append(self._table_definitions(fact.as_dimension(), assets, checks, [fact], fact))
         if declared.dimensions or declared.facts:
             parts.append(self._status_definitions(declared, status, overdue_checks))
             sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", _table_names(declared))
@@ -169,7 +169,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         return [] if check is None else [check]
 
     def _checklist_checks(self, dimension: Dimension, facts: Sequence[Fact]) -> list[dg.AssetChecksDefinition]:
-        names = [fact.name for fact in facts if fact.references(dimension)]
+        names = [fact.name for fact in facts]
         return [checklist_check(dimension, names, docs_url=self.docs_url)] if self.checklist else []
 
     def _table_definitions(
@@ -177,9 +177,13 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         dimension: Dimension,
         assets: dg.AssetsDefinition,
         checks: Sequence[dg.AssetChecksDefinition],
+        facts: Sequence[Fact],
         fact: Fact | None = None,
     ) -> dg.Definitions:
-        """Return the definitions of a dimension, or of a fact with the dimension of the same shape."""
+        """Return the definitions of a dimension with the facts that reference it, or of a fact.
+
+        The dimension of a fact is that of the same shape.
+        """
         name = dagster_name(dimension.name)
         job = dg.define_asset_job(
             f"{name}_job",
@@ -194,7 +198,7 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             executor_def=dg.in_process_executor,
             description=f"Runs the asset checks of {dimension.name} on its stored tables.",
         )
-        maintenance = maintenance_job(dimension, is_fact=fact is not None)
+        maintenance = maintenance_job(dimension, is_fact=fact is not None, facts=facts)
         schedules = [
             load_schedule(dimension, job, self.fact_cron if fact else self.load_cron, self.timezone),
             self._schedule(f"check_{name}_schedule", check_job, self.check_cron),

@@ -20,7 +20,8 @@ COLUMN_NAME_RULE = (
     "if a source has another name for the column, map it in `columns:` of the source"
 )
 TABLE_NAME_RULE = (
-    "write letters, digits and `_`, beginning with a letter, and not ending with _changes, _audit or _keys"
+    f"write letters, digits and `_`, beginning with a letter, and not ending with {', '.join(SUFFIXES[:-1])} or "
+    f"{SUFFIXES[-1]}"
 )
 
 

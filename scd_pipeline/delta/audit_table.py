@@ -183,7 +183,8 @@ def repair_rows(
         for key in dimension.business_key
     ]
     started = [row[EFFECTIVE_FROM] for row in (new, old)] if dimension.has_windows else []
-    old_key, new_key = (row[dimension.surrogate_key] for row in (old, new))
+    # The key of another program's table may be a text, which only the values have.
+    old_key, new_key = (row[dimension.surrogate_key].try_cast("bigint") for row in (old, new))
     values = dict(zip(key_columns(dimension), (old_key, new_key), strict=True)) | {
         CHANGE_TYPE: F.lit(REPAIRED),
         CHANGED_COLUMNS: changed_columns(dimension),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.delta_operations import EARLIER_VERSIONS
 
 REBUILT_BY: dict[str, str] = {
     LOG_SUFFIX: "no other table can rebuild it; restore the files that it had",
@@ -14,6 +15,9 @@ REBUILT_BY: dict[str, str] = {
 """How a missing table is rebuilt, by the suffix of its name; the table of a dimension or a fact has no suffix."""
 
 
+_OF_AN_OLD_VERSION = f" (if Delta refuses a version of more than a week ago, first `SET {EARLIER_VERSIONS} = false`)"
+
+
 def table_kind(table: str) -> str:
     """Return the kind of a table: the suffix of its name."""
     return next(kind for kind in REBUILT_BY if table.endswith(kind))
@@ -21,12 +25,12 @@ def table_kind(table: str) -> str:
 
 def repair_instructions(table: str, restore_statement: str, *, is_fact: bool = False) -> str:
     """Return how to repair a table whose rows another program changed."""
-    kind = table_kind(table)
+    kind, restore = table_kind(table), f"`{restore_statement}`{_OF_AN_OLD_VERSION}"
     if kind == LOG_SUFFIX:
-        return f"run `{restore_statement}`; {REBUILT_BY[LOG_SUFFIX]}"
+        return f"run {restore}; {REBUILT_BY[LOG_SUFFIX]}"
     if kind in ("", HISTORY_SUFFIX) and not is_fact:
-        return f"run `scd repair {table.removesuffix(HISTORY_SUFFIX)}`, or `{restore_statement}`"
-    return f"run `{restore_statement}`, or drop the table: {REBUILT_BY[kind]}"
+        return f"run `scd repair {table.removesuffix(HISTORY_SUFFIX)}`, or {restore}"
+    return f"run {restore}, or drop the table: {REBUILT_BY[kind]}"
 
 
 def log_repair_instructions(log: str) -> str:

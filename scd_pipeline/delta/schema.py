@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Attribute, Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES
 from scd_pipeline.declaration.names import counted
+from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.stored_declaration import StoredAttribute, StoredDeclaration
 from scd_pipeline.delta.table import Table
@@ -183,6 +184,10 @@ def _error(code: str, dimension: Dimension, field: str, problem: str, fix: str) 
 
 def _undeclared_attribute(dimension: Dimension, name: str, evidence: str) -> ValidationError:
     problem = f"{evidence}, which is not declared"
+    if any(attribute.derived for attribute in dimension.attributes):  # a fact
+        tables = f"{dimension.name} and {dimension.name}{LOG_SUFFIX}"
+        fix = f"declare the measure or the role again, or drop {tables} and load all deliveries"
+        return _error("TABLE_HAS_ATTRIBUTE", dimension, "measures", problem, fix)
     fix = "keep it with `retired: true`, or name it in `former_names` of the attribute that replaces it"
     return _error("TABLE_HAS_ATTRIBUTE", dimension, f"attributes.{name}", problem, fix)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from scd_pipeline.declaration.table_properties import V_ORDER
 from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipeline_commit, pipeline_commits_since
+from scd_pipeline.delta_operations import EARLIER_VERSIONS
 from scd_pipeline.errors import ConflictError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import quote_name
 
@@ -38,7 +41,7 @@ _MISSING = (
     "PATH_NOT_FOUND",
     "is not a Delta table",
 )
-# Delta refuses a version that another writer has replaced once its files' retention has passed.
+# Delta refuses a version that another writer has replaced, if it is old (`EARLIER_VERSIONS`).
 _VERSION_EXPIRED = "DELTA_UNSUPPORTED_TIME_TRAVEL"
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _APP_VERSION = "spark.databricks.delta.write.txnVersion"
@@ -374,6 +377,7 @@ class Table:
         values = ", ".join(f"s.{quote_name(n)}" for n in names)
         with isolated_session(self.spark, rows, f"scd_merge_{uuid.uuid4().hex}") as (session, view):
             set_time_format(session)
+            allow_earlier_versions(session)
             for name, value in settings.items():
                 session.conf.set(name, value)
             session.sql(
@@ -390,6 +394,12 @@ def set_time_format(spark: SparkSession) -> None:
     """
     for name, value in _TIME_FORMAT.items():
         spark.conf.set(name, value)
+
+
+def allow_earlier_versions(spark: SparkSession) -> None:
+    """Let the session read every table version whose files exist, unless a managed service refuses the setting."""
+    with suppress(PySparkException, Py4JError):
+        spark.conf.set(EARLIER_VERSIONS, "false")
 
 
 @contextmanager
@@ -433,7 +443,7 @@ def is_conflict(error: BaseException) -> bool:
 
 
 def is_version_expired(error: BaseException) -> bool:
-    """Return whether Delta refused to read a version because another writer has replaced it long enough ago."""
+    """Return whether Delta refused to read a version because another writer has replaced it and it is old."""
     return _VERSION_EXPIRED in str(error)
 
 

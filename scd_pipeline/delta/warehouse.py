@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from scd_pipeline.declaration.tables import KINDS, table_names
 from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
-from scd_pipeline.delta.table import Table, is_conflict, is_version_expired
+from scd_pipeline.delta.table import Table, allow_earlier_versions, is_conflict, is_version_expired
 from scd_pipeline.errors import SetupError, first_line
 from scd_pipeline.frames import is_checkpoint_lost
 from scd_pipeline.history.keys import KeyHash, hash_64
@@ -24,7 +24,8 @@ class Warehouse:
     """A folder or bucket with one Delta table per name, or a schema of the session's catalog.
 
     Args:
-        spark: The session. Its time zone must be UTC, because Spark casts times in that zone (S1).
+        spark: The session. Its time zone must be UTC, because Spark casts times in that zone (S1). From then on it
+            reads every table version whose files exist, however old.
         path: The folder. With `schema` it contains only the tables of the platform capabilities.
         schema: The schema of the tables; by default they are in the folder.
         schemas: Another schema for a kind of table (`changes`, `audit`, `keys`, `history`).
@@ -61,6 +62,7 @@ class Warehouse:
         zone = spark.conf.get("spark.sql.session.timeZone")
         if zone not in ("UTC", "Etc/UTC", "Z", "+00:00"):
             raise SetupError("SESSION_TIME_ZONE", "Spark session", zone=zone)
+        allow_earlier_versions(spark)
 
     @cached_property
     def capabilities(self) -> Capabilities:

@@ -23,7 +23,14 @@ from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.table import TableVersion
-from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
+from scd_pipeline.delta.upstream import (
+    damage,
+    foreign_commit_errors,
+    is_other_table,
+    log_mark,
+    raise_first,
+    table_mark,
+)
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, any_of, col
@@ -62,6 +69,7 @@ class PinnedDimension:
         rows: The rows of the dimension with the names of `dimension_schema`; None if it has no table.
         planned: The business keys of the entities whose rows are those of a plan that is not written yet; None if
             `rows` are the stored ones.
+        history: The last commit of its history table; None if it has none.
     """
 
     dimension: Dimension
@@ -69,6 +77,7 @@ class PinnedDimension:
     log: PipelineCommit
     rows: DataFrame | None
     planned: DataFrame | None = None
+    history: PipelineCommit | None = None
 
     @property
     def applied(self) -> int:
@@ -105,11 +114,12 @@ class PinnedDimension:
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
-        return [*damage(self.log, [self.commit]), *self._lag_errors(fact)]
+        history = foreign_commit_errors([self.history] if self.history else [])
+        return [*damage(self.log, [self.commit]), *history, *self._lag_errors(fact)]
 
     def _lag_errors(self, fact: PipelineCommit) -> list[LoadError]:
         used = self.used_by(fact)
-        if used <= self.applied or self.is_recreated(fact):
+        if used <= self.applied or self.is_recreated(fact) or self.planned is not None:
             return []
         state = f"has applied only commit {self.applied}" if self.commit.exists else "does not exist"
         details = {"dimension": self.dimension.name, "used": used, "log": self.log.table, "state": state}
@@ -117,15 +127,13 @@ class PinnedDimension:
 
 
 def pin(warehouse: Warehouse, dimension: Dimension) -> PinnedDimension:
-    """Return the dimension at its newest version.
-
-    Delta refuses a version from before an OPTIMIZE or a VACUUM once the retention of its files has passed.
-    """
+    """Return the dimension at its newest version."""
     newest = newest_versions(warehouse, dimension.name)
     log = warehouse.table(dimension.name + LOG_SUFFIX).last_commit_or_zero()
     if newest is None:
         return PinnedDimension(dimension, PipelineCommit(dimension.name, 0), log, None)
-    return PinnedDimension(dimension, newest.commit, log, with_computed_columns(newest.rows, dimension.generated))
+    rows = with_computed_columns(newest.rows, dimension.generated)
+    return PinnedDimension(dimension, newest.commit, log, rows, history=newest.history)
 
 
 def pin_dimensions(warehouse: Warehouse, fact: Fact) -> dict[str, PinnedDimension]:
@@ -211,9 +219,9 @@ def fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPla
     # The fact is read before its dimensions, which a load in between can only move ahead.
     last = warehouse.table(fact.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact)
+    pinned = {name: at.with_plan(plans[name]) if plans and name in plans else at for name, at in pinned.items()}
     raise_first([error for dimension in pinned.values() for error in dimension.damage(last)])
-    planned = {name: at.with_plan(plans[name]) if plans and name in plans else at for name, at in pinned.items()}
-    return FactKeys(warehouse, fact, last, planned)
+    return FactKeys(warehouse, fact, last, pinned)
 
 
 def stored_rows(rows: DataFrame, fact: Fact) -> DataFrame:

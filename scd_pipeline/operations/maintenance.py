@@ -180,9 +180,13 @@ def _repeat_commit(warehouse: Warehouse, name: str, now: datetime, run_id: str) 
     commit = table.last_commit()
     if commit.at is None or now - commit.at < RENEWED_AFTER:
         return False
-    done = table.commit_empty(_repeat_of(warehouse, name, commit, run_id))
-    if name.endswith(HISTORY_SUFFIX):
-        _record_history(warehouse, done, run_id)
+    if not name.endswith(HISTORY_SUFFIX):
+        table.commit_empty(_repeat_of(warehouse, name, commit, run_id))
+        return True
+    dimension = warehouse.table(name.removesuffix(HISTORY_SUFFIX)).last_commit_or_zero()
+    if commit.number != dimension.applied(name).commit:
+        return False  # a running load has committed to the history, and its commit is new
+    _record_history(warehouse, table.commit_empty(_repeat_of(warehouse, name, commit, run_id)), dimension, run_id)
     return True
 
 
@@ -195,14 +199,24 @@ def _undo_unrecorded_commits(warehouse: Warehouse, name: str, run_id: str) -> No
     last = dimension.last_commit()
     done = roll_back(warehouse, last, stored.surrogate_key, run_id=run_id)
     if done.number != last.applied(name).commit:
-        _record_history(warehouse, done, run_id)
+        _record_history(warehouse, done, last, run_id)
 
 
-def _record_history(warehouse: Warehouse, history: PipelineCommit, run_id: str) -> None:
-    """Record a commit of a history table that changed no rows in the dimension, by a commit without rows."""
-    dimension = warehouse.writable(history.table.removesuffix(HISTORY_SUFFIX))
-    commit = _repeat_of(warehouse, dimension.name, dimension.last_commit(), run_id)
-    dimension.commit_empty(replace(commit, high_water_marks={**commit.high_water_marks, **table_mark(history)}))
+def _record_history(warehouse: Warehouse, history: PipelineCommit, last: PipelineCommit, run_id: str) -> None:
+    """Record a commit of a history table that changed no rows in the dimension, by a commit without rows.
+
+    Args:
+        warehouse: The warehouse.
+        history: The commit.
+        last: The last commit of the dimension before it: `history` does not have the rows of a later one.
+        run_id: The id of the run.
+
+    Raises:
+        ConflictError: A load has committed to the dimension since then.
+    """
+    commit = _repeat_of(warehouse, last.table, last, run_id)
+    commit = replace(commit, high_water_marks={**commit.high_water_marks, **table_mark(history)})
+    warehouse.writable(last.table).commit_empty(commit)
 
 
 def _repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: str) -> PipelineCommit:
@@ -211,7 +225,9 @@ def _repeat_of(warehouse: Warehouse, name: str, commit: PipelineCommit, run_id: 
         dimension = warehouse.table(name.removesuffix(LOG_SUFFIX)).last_commit_or_zero()
         is_applied = dimension.exists and log_high_water_mark(commit, dimension) == commit.number
         unchanged = UnchangedDimension(dimension.number, commit.number + 1) if is_applied else commit.unchanged
-        return commit.next(high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id)
+        return commit.next(
+            high_water_marks=commit.high_water_marks, unchanged=unchanged, run_id=run_id, records=commit.records
+        )
     log = warehouse.table(name.removesuffix(HISTORY_SUFFIX) + LOG_SUFFIX).last_commit_or_zero()
     mark = log_mark(log, log_high_water_mark(log, commit)) if log.exists else {}
     return commit.next(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, Fact
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX
+from scd_pipeline.deliveries.accept import pending_deliveries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.deliveries.result import BatchResult
@@ -124,7 +126,7 @@ def _source_statuses(
     batches = [batch for _, batch in committed]
     in_effect, last = batches_in_effect(batches), _last_deliveries(log, committed)
     bad_rows = _bad_rows_by_batch(log)
-    pending, results, problems = _pending(warehouse, dimension, fact, {batch.id for batch in batches})
+    pending, results, problems = _pending(warehouse, dimension, fact, batches)
     rejected = [result for result in results if result.outcome == "rejected"]
     statuses = []
     for source in dimension.sources:
@@ -157,7 +159,7 @@ def _bad_rows_by_batch(log: ChangeLog) -> dict[str, int]:
 
 
 def _pending(
-    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, accepted: Collection[str]
+    warehouse: Warehouse, dimension: Dimension, fact: Fact | None, stored: Sequence[Batch]
 ) -> tuple[list[Delivery], Sequence[BatchResult], list[str]]:
     """Return the deliveries that are not loaded, the results that a load of them would have, and what prevents it.
 
@@ -165,7 +167,7 @@ def _pending(
     """
     pending: list[Delivery] = []
     try:
-        pending = [d for d in select_deliveries(dimension, warehouse.spark) if d.batch(dimension).id not in accepted]
+        pending = pending_deliveries(dimension, select_deliveries(dimension, warehouse.spark), stored)
         if not pending:
             return [], [], []
         planned = plan(warehouse, fact or dimension, pending)
@@ -178,6 +180,8 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     # Downstream tables are read before their upstream, which a concurrent load can only move ahead.
     recording = recorded_commits(warehouse, dimension) if fact is None else None  # a fact has no audit
     commit = warehouse.table(dimension.name).last_commit_or_zero()
+    names = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
+    histories = [warehouse.table(name).last_commit_or_zero() for name in names]
     pinned = pin_dimensions(warehouse, fact) if fact else {}
     log = open_log(warehouse, dimension)
     applied = log_high_water_mark(log.commit, commit)
@@ -185,7 +189,8 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     # A commit without batches, as maintenance creates them, brings nothing to apply.
     commits = log.table.commits_since(min(applied, recorded)) if log.exists else []
     with_batches = [c.number for c in commits if c.batches]
-    errors = damage(log.commit, [commit, *([recording.audit] if recording else [])])
+    downstream = [commit, *histories, *([recording.audit] if recording else [])]
+    errors = damage(log.commit, downstream)
     errors += recording.damage() if recording else []
     errors += [error for at in pinned.values() for error in at.damage(commit)]
     return TableStatus(

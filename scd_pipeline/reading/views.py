@@ -158,7 +158,7 @@ def _report_failure(view: str, failed: Callable[[str], None] | None) -> Iterator
     except Exception as error:
         if failed is None:
             raise
-        failed(f"view {view}: cannot create it: {first_line(error)}; the tables are loaded; the next load retries")
+        failed(f"view {view}: cannot create it: {first_line(error)}; the tables are written; the next load retries")
 
 
 def _dimensions(names: Sequence[str]) -> list[str]:

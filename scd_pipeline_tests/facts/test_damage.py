@@ -10,11 +10,22 @@ import pytest
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
 from scd_pipeline.invariants.properties import UPSTREAM_HAS_APPLIED_COMMITS
-from scd_pipeline.load.run import load
+from scd_pipeline.load.run import load, plan
 from scd_pipeline.operations.check import check_fact
-from scd_pipeline_tests.facts.players import PLAY, plays
+from scd_pipeline_tests.facts.players import PLAY, PLAYER, plays
 
 ANOTHER = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
+
+
+def test_a_plan_has_the_keys_of_a_dimension_that_is_rebuilt(played: Warehouse) -> None:
+    """As the load will: it rebuilds the dimension first."""
+    shutil.rmtree(Path(played.path) / "dim_player")
+    planned = plan(played, PLAY, [plays("2", ANOTHER, day=2)], dimensions={"dim_player": plan(played, PLAYER, [])})
+    keys = [row["player_key"] for row in planned.changed_rows.where("play = 4").collect()]
+    load(played, PLAYER)
+    load(played, PLAY, [plays("2", ANOTHER, day=2)])
+    assert keys == [row["player_key"] for row in played.table("fct_play").read().where("play = 4").collect()]
+    assert keys != [-1]
 
 
 @pytest.mark.parametrize(

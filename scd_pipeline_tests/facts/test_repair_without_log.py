@@ -107,6 +107,18 @@ def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -
     assert (dict(repeated.rows), repeated.table_version) == ({}, None)
 
 
+def test_a_table_may_have_a_text_as_its_key(adopted: Warehouse) -> None:
+    """As the snapshots of dbt do. The audit has it among the old values."""
+    table, path = adopted.table("dim_customer").identifier, f"{adopted.path}/dim_customer"
+    rows = adopted.spark.sql(f"SELECT *, concat('k', customer_key) AS dbt_scd_id FROM {table} WHERE id = 'a'")
+    rows.drop("customer_key").write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    repair_without_log(adopted, customer("surrogate_key: dbt_scd_id"), now=NOW, actor="ann")
+    ends = {row["city"]: row["effective_to"].isoformat()[:10] for row in stored(adopted)}
+    assert ends == {"Bonn": "2024-03-01", "Kiel": OPEN[:10]}
+    (entry,) = reading.audit(adopted, "dim_customer").collect()
+    assert (entry["dbt_scd_id_old"], entry["old_values"]["dbt_scd_id"]) == (None, "k1")
+
+
 def test_a_table_with_null_as_the_open_end_has_its_own_columns(adopted: Warehouse) -> None:
     table = adopted.table("dim_customer").identifier
     names = "column_names: {effective_from: valid_from, effective_to: valid_to, current_flag: false}\nopen_end: null"

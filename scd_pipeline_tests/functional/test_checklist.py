@@ -365,6 +365,11 @@ def test_the_code_location_is_the_first_module_of_the_workspace(tmp_path: Path) 
         assert workspace_module(tmp_path) == module
 
 
+def test_a_fact_has_no_checklist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["checklist", "fct_award", "--declarations", str(demo.DECLARATIONS)]) == 2
+    assert "[ONE_DIMENSION_EXPECTED] fct_award: the argument names fct_award" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("as_argument", [True, False])
 def test_the_code_location_has_the_declarations_of_the_command(as_argument: bool) -> None:
     """Those that the argument names, or else those of the settings."""

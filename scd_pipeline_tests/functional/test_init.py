@@ -259,6 +259,14 @@ def test_a_sample_without_rows_or_names_is_rejected(text: str) -> None:
     assert (error.value.code, error.value.location) == ("SAMPLE_NOT_READABLE", "a.csv")
 
 
+def test_a_sample_in_another_encoding_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "customers.csv").write_bytes("id,city\n1,Köln\n".encode("iso-8859-1"))
+    assert cli.main(["init", str(tmp_path / "project"), "--from", str(tmp_path / "customers.csv")]) == 2
+    message = capsys.readouterr().err
+    assert "[SAMPLE_NOT_READABLE] customers.csv: the text is not UTF-8 (byte 11)" in message and "convert" in message
+    assert not (tmp_path / "project").exists()
+
+
 def test_no_file_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "README.md").write_text("mine", encoding="utf-8")
     assert cli.main(["init", str(tmp_path)]) == 2

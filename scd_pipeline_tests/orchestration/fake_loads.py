@@ -26,7 +26,7 @@ class NoWarehouse(WarehouseResource):
     """The resource `warehouse` without a warehouse."""
 
     def open(self) -> Any:
-        return SimpleNamespace(spark=SimpleNamespace(version="none"))
+        return SimpleNamespace(spark=SimpleNamespace(version="none"), schema=None)
 
 
 def fake_loads(monkeypatch: pytest.MonkeyPatch, *, rejected: Collection[str] = ()) -> Callable[[Collection[str]], None]:

@@ -161,8 +161,10 @@ def expect_no_bare_error(call: Callable[[], object], name: str) -> None:
 
 @pytest.fixture
 def pipeline(tmp_path: Any) -> Pipeline:
-    """A pipeline whose session has only a time zone: invalid arguments are rejected before Spark is used."""
-    spark = SimpleNamespace(createDataFrame=None, conf={"spark.sql.session.timeZone": "UTC"})
+    """A pipeline whose session has only settings: invalid arguments are rejected before Spark is used."""
+    settings = {"spark.sql.session.timeZone": "UTC"}
+    conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
+    spark = SimpleNamespace(createDataFrame=None, conf=conf)
     return Pipeline(tmp_path, spark=spark)  # type: ignore[arg-type]
 
 

@@ -10,8 +10,10 @@ import pytest
 from scd_pipeline.delta.commits import METADATA_KEY, HighWaterMark, PipelineCommit, _foreign_after
 from scd_pipeline.delta.repair_instructions import repair_instructions
 from scd_pipeline.delta.upstream import log_error
+from scd_pipeline.delta_operations import EARLIER_VERSIONS
 
 PIPELINE = "PIPELINE"
+RESTORE = f"`R` (if Delta refuses a version of more than a week ago, first `SET {EARLIER_VERSIONS} = false`)"
 
 
 @pytest.mark.parametrize(
@@ -96,9 +98,9 @@ def test_a_table_keeps_its_identity_in_each_commit() -> None:
     ],
 )
 def test_repair_instructions_name_the_source_of_a_rebuild(table: str, instructions: str) -> None:
-    assert repair_instructions(table, "R") == instructions
+    assert repair_instructions(table, "R") == instructions.replace("`R`", RESTORE)
 
 
 def test_a_fact_is_rebuilt_by_a_load() -> None:
     instructions = repair_instructions("fct_y", "R", is_fact=True)
-    assert instructions == "run `R`, or drop the table: a load rebuilds it from its change log"
+    assert instructions == f"run {RESTORE}, or drop the table: a load rebuilds it from its change log"

@@ -17,16 +17,22 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from scd_pipeline import reading
+from scd_pipeline.components import WarehouseResource
+from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta import history_table
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.delta_operations import EARLIER_VERSIONS
 from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError
+from scd_pipeline.load.retry import Retry
 from scd_pipeline.load.run import ingest_and_apply, load
+from scd_pipeline.operations import maintenance
 from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.maintenance import RENEWED_AFTER, maintain
+from scd_pipeline.operations.status import status
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, snapshot
 from scd_pipeline_tests.text_tables import assert_same_rows, parse
@@ -256,9 +262,9 @@ def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_
 
 @requirement("F37", "F38")
 def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The history is in a schema of its own."""
+    """The history is in a schema of its own. Maintenance adds versions of the tables, and the views name those."""
     mart, archive = (f"{name}_{uuid.uuid4().hex}" for name in ("mart", "archive"))
     for schema in (mart, archive):
         spark.sql(f"CREATE SCHEMA {schema} LOCATION '{tmp_path / schema}'")
@@ -276,6 +282,12 @@ def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
             load(opened, SPLIT, [feed("one", ("a", 2, "Oslo"))])
         assert_same_rows(ROME, seen[0])
         reading.create_views(opened, [SPLIT.name])
+        assert_same_rows(AFTER_ROME, read())
+        resource = WarehouseResource(path=opened.path, remote=remote, schema=mart, schemas={"history": archive})
+        assert maintenance_job(SPLIT).execute_in_process(resources={"warehouse": resource}).success
+        (view,) = spark.sql(f"SHOW CREATE TABLE {mart}.dim_customer_versions").collect()
+        newest = opened.table(HISTORY).newest_version()
+        assert f"{HISTORY}` VERSION AS OF {newest}" in view[0]
         assert_same_rows(AFTER_ROME, read())
         assert [row["city"] for row in spark.table(f"{archive}.{HISTORY}").collect()] == ["Rome"]
     finally:
@@ -375,6 +387,43 @@ def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     assert in_rome.table(HISTORY).read().count() == 2
 
 
+@pytest.mark.rule("S17")
+def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
+    in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default Delta refuses the version of the history that the dimension records, although it has its files."""
+    in_rome.spark.conf.unset(EARLIER_VERSIONS)
+    opened = Warehouse(in_rome.spark, in_rome.path)
+    load(opened, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    opened.table(HISTORY).set_properties({"delta.deletedFileRetentionDuration": "interval 1 second"})
+    time.sleep(1.5)
+    with pytest.raises(Killed), between_the_commits(kill, monkeypatch):
+        ingest_and_apply(opened, SPLIT, [feed("two", ("a", 3, "Bern"))])
+    assert_same_rows(AFTER_ROME, versions(opened))
+    load(opened, SPLIT)
+    assert opened.table(HISTORY).read().count() == 2
+    assert all(result.passed for result in check_dimension(opened, SPLIT))
+
+
+@pytest.mark.rule("S17")
+def test_a_load_during_maintenance_loses_no_closed_version(in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It commits after maintenance has rolled the history back, and before that is recorded in the dimension."""
+    with pytest.raises(Killed), between_the_commits(kill, monkeypatch):
+        ingest_and_apply(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    deliveries = iter([feed("two", ("a", 3, "Bern"))])
+
+    def roll_back_and_load(*arguments: Any, **options: Any) -> PipelineCommit:
+        done = history_table.roll_back(*arguments, **options)
+        for delivery in deliveries:
+            load(in_rome, SPLIT, [delivery])
+        return done
+
+    monkeypatch.setattr(maintenance, "roll_back", roll_back_and_load)
+    maintain(in_rome, [HISTORY], now=datetime.now(timezone.utc), retry=Retry(sleep=lambda seconds: None))
+    assert sorted(row["city"] for row in versions(in_rome)) == ["Bern", "Oslo", "Rome"]
+    assert all(result.passed for result in check_dimension(in_rome, SPLIT))
+
+
 @pytest.mark.slow
 def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
@@ -386,9 +435,24 @@ def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> 
     assert sorted(row["town"] for row in towns) == ["Bern", "Oslo", "Rome"]
 
 
+VISIT = Fact("fct_visit", {"visit": "int"}, "at", {"customer": Role(SPLIT, "id")}, Source("desk", feed=Feed()))
+
+
+@pytest.mark.rule("S24")
+def test_a_fact_is_not_loaded_if_another_program_changed_the_history(in_rome: Warehouse) -> None:
+    load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
+    in_rome.spark.sql(f"DELETE FROM {in_rome.table(HISTORY).identifier}")
+    rows = [{"visit": "1", "at": "2024-01-15", "id": "a"}]
+    delivery = Delivery("desk", "1", channel="feed", at=datetime(2024, 3, 1, tzinfo=timezone.utc), frame=rows)
+    with pytest.raises(ForeignCommitError, match=f"table {HISTORY}: "):
+        load(in_rome, VISIT, [delivery])
+    (table, _) = status(in_rome, [SPLIT], [VISIT], now=datetime(2024, 3, 1, tzinfo=timezone.utc)).tables
+    assert [HISTORY in text for text in table.damage] == [True]
+
+
 @pytest.mark.slow
 def test_facts_have_the_keys_of_closed_versions(opened: Warehouse) -> None:
-    fact = Fact("fct_visit", {"visit": "int"}, "at", {"customer": Role(SPLIT, "id")}, Source("desk", feed=Feed()))
+    fact = VISIT
     load(opened, SPLIT, [snapshot(1, {"a": "Rome"}), feed("one", ("a", 2, "Oslo"))])
     rows = [{"visit": "1", "at": "2024-01-15", "id": "a"}, {"visit": "2", "at": "2024-02-15", "id": "a"}]
     load(

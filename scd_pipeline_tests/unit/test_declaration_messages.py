@@ -99,7 +99,7 @@ product card: 'wiki/customers' is not an address; write one that begins with htt
 attribute name underscore: '_email' cannot be a name; <a name's rule>
 former name bad: 'a,b' cannot be a name; <a name's rule>
 table name: 'dim-customer' cannot be the name of a table; write letters, digits and `_`, beginning with a letter, and
-  not ending with _changes, _audit or _keys
+  not ending with _changes, _audit, _keys or _history
 surrogate key name: '_key' cannot be a name; <a name's rule>
 label as a number: 1 cannot be a label; write a text
 group: 'sales team' cannot be a group; write letters, digits and `_`
@@ -199,6 +199,8 @@ type 3 clash: column name_changed_at is attribute name_changed_at; choose anothe
 former name own: city is attribute city; name only columns that no longer exist
 former name key: customer_id is in the business key as customer_id; name only columns that no longer exist
 former name shared: Town is a former name of email too; remove it from `former_names` of one of them
+former name of a generated column: attribute previous_town has the name of a column that was generated for town;
+  choose another name for that attribute
 surrogate key clash: column City is attribute city; choose another name
 label twice: 'changed' is the label of INSERT too; choose another label
 business key twice: column Customer_ID is in the business key as customer_id; choose another name

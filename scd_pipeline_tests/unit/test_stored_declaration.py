@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline.declaration import Attribute, Begin, Dimension, Source
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Fact, Role, Source
 from scd_pipeline.delta.schema import require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
+from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests.unit.test_yaml_faults import declaration_errors, located_codes
 
 CUSTOMER = Dimension(
@@ -121,6 +122,23 @@ def compare(name: str) -> None:
     source = Source("crm", feed="x_{date}.csv")
     before = StoredDeclaration.from_dimension(Dimension("dim_x", "id", stored, source))
     require_same_declaration(Dimension("dim_x", "id", declared, source), before)
+
+
+def test_the_fix_for_a_removed_measure_is_one_that_a_fact_has() -> None:
+    customer = Dimension("dim_customer", "id", {"city": 2}, Source("crm", feed="x_{date}.csv"))
+
+    def fact(*measures: str) -> Dimension:
+        till = Source("till", feed="y_{date}.csv")
+        types = dict.fromkeys(measures, "int")
+        return Fact("fct_sale", {"sale": "int"}, "at", {"customer": Role(customer)}, till, types).as_dimension()
+
+    before = StoredDeclaration.from_dimension(fact("amount", "tax"))
+    with pytest.raises(DeclarationError) as caught:
+        require_same_declaration(fact("amount"), before)
+    (error,) = caught.value.errors
+    assert (error.code, error.field) == ("TABLE_HAS_ATTRIBUTE", "measures")
+    fix = "declare the measure or the role again, or drop fct_sale and fct_sale_changes and load all deliveries"
+    assert error.fix == fix
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
