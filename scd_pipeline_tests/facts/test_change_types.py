@@ -47,6 +47,7 @@ MOVED = """
 """What the late change records: the key of the deleted version is another one."""
 
 
+@pytest.mark.slow
 @requirement("X16")
 def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Warehouse, warehouse: Path) -> None:
     """One test, because each load takes seconds: labels, withdrawn transitions, lost keys, and the past."""

@@ -17,6 +17,7 @@ from scd_pipeline_tests.facts.players import PLAY, PLAYER, plays
 ANOTHER = "| play | played_at | player_id | partner_id | coins |\n| 4 | 2019-03-07 | p | NULL | 9 |"
 
 
+@pytest.mark.slow
 def test_a_plan_has_the_keys_of_a_dimension_that_is_rebuilt(played: Warehouse) -> None:
     """As the load will: it rebuilds the dimension first."""
     shutil.rmtree(Path(played.path) / "dim_player")

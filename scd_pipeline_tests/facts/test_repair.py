@@ -106,6 +106,7 @@ def test_a_repaired_dimension_passes_all_checks_and_is_loaded(played: Warehouse,
     assert violated(played) == []
 
 
+@pytest.mark.slow
 @rule("S23")
 def test_a_deleted_unknown_member_returns(played: Warehouse) -> None:
     """Commits record that the dimension has it, so that loads of facts do not look for it; a repair forgets that."""

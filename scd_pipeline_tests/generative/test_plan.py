@@ -71,9 +71,8 @@ def _plain(rows: list[Record]) -> Counter[object]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(seed=st.integers(0, 1_000_000))
-@pytest.mark.parametrize(
-    "shape", [s.CUSTOMER, pytest.param(s.PARTNER, marks=pytest.mark.slow)], ids=lambda shape: shape.name
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [s.CUSTOMER, s.PARTNER], ids=lambda shape: shape.name)
 def test_a_plan_counts_what_the_load_does(spark: SparkSession, tmp_path: Path, shape: s.Shape, seed: int) -> None:
     drawn = s.scenarios_of(shape, range(seed, seed + 3 * SCENARIOS))
     chosen = [scenario for scenario in drawn if not scenario.first and not scenario.one_load][:SCENARIOS]

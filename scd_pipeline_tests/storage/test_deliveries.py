@@ -90,6 +90,7 @@ def load_changes(spark: SparkSession, folder: Path, *names: str) -> tuple[dict[s
     return {batch.delivery: batch.rows for batch in batches if batch.outcome == "accepted"}, opened
 
 
+@pytest.mark.slow
 def test_a_version_after_one_that_is_not_loaded_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
     """The second version of two is loaded first: its changes do not contain the rows of the first one."""
     spark.sql(
@@ -102,6 +103,7 @@ def test_a_version_after_one_that_is_not_loaded_is_read_whole(spark: SparkSessio
     assert load_changes(spark, tmp_path)[0] == {"1": 1, "3": 1}
 
 
+@pytest.mark.slow
 def test_a_version_after_one_that_is_missing_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "customers"
     for number, rows in enumerate(("('a', 'Rome')", "('a', 'Oslo'), ('b', 'Bonn')", "('c', 'Graz')")):
@@ -231,6 +233,7 @@ def test_partitions_are_compared_by_value(spark: SparkSession, tmp_path: Path) -
     assert (unknown.by_partition, unknown.of_any) == ({}, second.newest)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
 def test_a_new_column_of_a_parquet_table_blocks_no_partition(spark: SparkSession, tmp_path: Path) -> None:
     """It is NULL in the other partitions, which makes their content another one at the same time of change."""
@@ -296,6 +299,7 @@ def test_a_snapshot_with_row_times_is_not_before_the_beginning(spark: SparkSessi
     assert outcomes == [("rejected", "BEFORE_BEGIN"), ("rejected", "BEFORE_BEGIN"), ("accepted", "")]
 
 
+@pytest.mark.slow
 def test_a_scope_has_a_limited_number_of_values(spark: SparkSession, tmp_path: Path) -> None:
     """Each load reads the scopes of all snapshots to the driver."""
     source = Source("crm", Snapshot(scope="shop"))

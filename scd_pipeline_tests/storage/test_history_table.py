@@ -260,6 +260,7 @@ def test_a_reader_that_loops_during_a_load_sees_the_versions_before_it_or_after_
     assert_same_rows(AFTER_ROME, seen[-1])
 
 
+@pytest.mark.slow
 @requirement("F37", "F38")
 def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
     spark: SparkSession, remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -387,6 +388,7 @@ def test_maintenance_rolls_back_what_a_killed_load_left_and_repeats_commits(
     assert in_rome.table(HISTORY).read().count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S17")
 def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
@@ -405,6 +407,7 @@ def test_a_killed_load_is_completed_although_the_retention_of_files_has_passed(
     assert all(result.passed for result in check_dimension(opened, SPLIT))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S17")
 def test_a_load_during_maintenance_loses_no_closed_version(in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """It commits after maintenance has rolled the history back, and before that is recorded in the dimension."""

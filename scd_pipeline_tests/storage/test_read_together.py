@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import COMMIT, INFO
@@ -13,6 +14,7 @@ from scd_pipeline_tests.semantics.specification import rule
 from scd_pipeline_tests.storage.customers import CUSTOMER, feed, snapshot
 
 
+@pytest.mark.slow
 @rule("S34")
 def test_change_records_of_deliveries_read_alone_and_together_are_equal(spark: SparkSession, warehouse: Path) -> None:
     deliveries = [
