@@ -119,6 +119,7 @@ def test_checks_report_the_grain_of_damaged_facts(damaged: Warehouse) -> None:
     assert all(key.startswith("fct_play version") for key in results["no_foreign_commits"].keys)
 
 
+@pytest.mark.slow
 @rule("S23", "S24")
 def test_a_fact_with_an_invalid_surrogate_key_is_not_written(
     played: Warehouse, monkeypatch: pytest.MonkeyPatch

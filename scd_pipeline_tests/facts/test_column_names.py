@@ -67,6 +67,7 @@ def played() -> Fact:
     return Fact(PLAY.name, {"play": "int"}, PLAY.event_time, roles, PLAY.source, dict(PLAY.measures))
 
 
+@pytest.mark.slow
 @requirement("X1", "X2", "X3")
 def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> None:
     """One test, because each load takes seconds: table, queries, views, facts, audit and a load without changes."""

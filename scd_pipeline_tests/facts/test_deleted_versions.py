@@ -129,6 +129,7 @@ def test_the_state_of_a_version_is_new_changed_or_deleted(opened: Warehouse) -> 
     assert states == ["new", "changed", "deleted", "changed"]
 
 
+@pytest.mark.slow
 @rule("S18")
 def test_a_narrowed_snapshot_lets_a_deleted_entity_return_with_its_values(
     opened: Warehouse, monkeypatch: pytest.MonkeyPatch

@@ -106,6 +106,7 @@ LATER_PLAYS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "delivered",
     [pytest.param([], marks=pytest.mark.slow), [plays("2", LATER_PLAYS)]],

@@ -35,7 +35,14 @@ DAMAGES = {
     "the unknown member twice": "INSERT INTO {t} SELECT * FROM {t} WHERE player_key = -1",
     "every version deleted": "DELETE FROM {t} WHERE player_key <> -1",
 }
-RARE = ("another value", "another key", "the unknown member twice", "every version deleted")
+RARE = (
+    "another value",
+    "another key",
+    "a reserved key",
+    "a deleted version",
+    "the unknown member twice",
+    "every version deleted",
+)
 AUDITED = ("a second current version", "an unknown player")
 """Damages whose repairs have tests of their own. Only long test runs try them, and the rare ones, with the others."""
 

@@ -308,6 +308,7 @@ def test_a_retention_that_is_too_short_for_readers_is_an_error(recorded: Warehou
     assert maintained.table == PLAYER.name
 
 
+@pytest.mark.slow
 def test_a_retention_that_is_longer_than_that_of_the_history_is_an_error(spark: SparkSession, warehouse: Path) -> None:
     """Nothing is written until the history of the table is retained as long."""
     store, hours = Warehouse(spark, warehouse), 24 * 40

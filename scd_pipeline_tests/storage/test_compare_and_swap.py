@@ -116,6 +116,7 @@ def test_a_commit_that_another_commit_follows_is_not_a_conflict(
     assert (done.token, done.newest) == (commit.token, done.table_version + 1)
 
 
+@pytest.mark.slow
 def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another writer commits to both tables while the plan is computed; its write is then a conflict."""
     late = feed("one", ("a", 2, "Oslo"))
@@ -136,6 +137,7 @@ def test_a_plan_reads_every_table_at_one_version(loaded: Warehouse, monkeypatch:
         commit_log(loaded, outdated_plan)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S32")
 @pytest.mark.usefixtures("each_warehouse_probes")
 @pytest.mark.parametrize("continued", [False, True], ids=["a load", "a run that continues a killed one"])

@@ -74,6 +74,7 @@ def violations(warehouse: Warehouse, dimension: Dimension) -> list[str]:
     return [str(result) for result in check_dimension(warehouse, dimension) if not result.passed]
 
 
+@pytest.mark.slow
 @requirement("F38")
 @rule("S11")
 def test_only_the_last_version_of_an_entity_has_its_common_values(opened: Warehouse) -> None:

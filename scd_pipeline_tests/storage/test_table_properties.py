@@ -62,6 +62,7 @@ def test_an_existing_table_gets_its_properties_by_the_next_load_that_writes(in_r
     assert [row["city"] for row in sorted(history(in_rome), key=lambda row: row["version"])] == ["Rome", "Oslo", "Bern"]
 
 
+@pytest.mark.slow
 def test_both_tables_of_a_dimension_have_the_declared_properties(spark: SparkSession, warehouse: Path) -> None:
     """When they are created; later declared ones by the next load that writes to the dimension."""
     store, dimension = Warehouse(spark, warehouse), replace(with_properties(**ALL), history_table=True)
@@ -78,6 +79,7 @@ def test_both_tables_of_a_dimension_have_the_declared_properties(spark: SparkSes
     assert [table.newest_version() for table in tables] == [version + 1 for version in before]
 
 
+@pytest.mark.slow
 def test_a_history_table_that_lacks_the_properties_of_its_dimension_gets_them(
     spark: SparkSession, warehouse: Path
 ) -> None:
