@@ -12,7 +12,7 @@ import click
 import yaml
 
 from scd_pipeline.cli.console import progress, report
-from scd_pipeline.cli.context import CODE_LOCATION, Settings, complete_tables, with_output, with_settings
+from scd_pipeline.cli.context import CODE_LOCATION, Settings, complete_tables, is_path, with_output, with_settings
 from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.cli.render import Output, print_table, table_width
 from scd_pipeline.cli.rows import Kind, Rows
@@ -75,10 +75,6 @@ def _declared(settings: Settings, requested: str | None) -> tuple[list[Dimension
     return dimensions, settings.declared_facts(requested)
 
 
-def _is_path(requested: str | None) -> bool:
-    return requested is not None and Path(requested).exists()
-
-
 def describe_code_location(settings: Settings, requested: str | None, module: str) -> tuple[CodeLocation | None, str]:
     """Return what a module of Dagster definitions defines, or None and why it cannot be loaded.
 
@@ -89,7 +85,7 @@ def describe_code_location(settings: Settings, requested: str | None, module: st
     """
     from scd_pipeline.operations.checklist.state import CodeLocation
 
-    declarations = Path(str(requested)).absolute() if _is_path(requested) else settings.declarations
+    declarations = Path(str(requested)).absolute() if is_path(requested) else settings.declarations
     environ = {**settings.environment.variables, **({"SCD_DECLARATIONS": str(declarations)} if declarations else {})}
     command = [sys.executable, "-W", "ignore", "-m", _DESCRIBE, module]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)

@@ -117,7 +117,7 @@ class Settings:
         from scd_pipeline.declaration import load_declarations
         from scd_pipeline.declaration.names import did_you_mean
 
-        if requested is not None and Path(requested).exists():
+        if requested is not None and is_path(requested):
             loaded = load_declarations(requested)
             return [*loaded.dimensions, *loaded.facts]
         if self.declarations is None:
@@ -141,8 +141,8 @@ class Settings:
         """
         from scd_pipeline.declaration import Fact
 
-        is_path = requested is not None and Path(requested).exists()
-        return [table for table in self.declared_tables(requested if is_path else None) if isinstance(table, Fact)]
+        tables = self.declared_tables(requested if is_path(requested) else None)
+        return [table for table in tables if isinstance(table, Fact)]
 
     def declared_dimension(self, requested: str) -> Dimension:
         """Return the one dimension that an argument names.
@@ -157,6 +157,11 @@ class Settings:
         if len(dimensions) != 1:
             raise UsageError("ONE_DIMENSION_EXPECTED", requested, tables=", ".join(table.name for table in tables))
         return dimensions[0]
+
+
+def is_path(requested: str | None) -> bool:
+    """Return whether an argument names a file or folder, and not a table."""
+    return requested is not None and Path(requested).exists()
 
 
 def _own_declarations(environment: Environment) -> str:

@@ -455,16 +455,15 @@ def test_a_fact_is_not_loaded_if_another_program_changed_the_history(in_rome: Wa
 
 @pytest.mark.slow
 def test_facts_have_the_keys_of_closed_versions(opened: Warehouse) -> None:
-    fact = VISIT
     load(opened, SPLIT, [snapshot(1, {"a": "Rome"}), feed("one", ("a", 2, "Oslo"))])
     rows = [{"visit": "1", "at": "2024-01-15", "id": "a"}, {"visit": "2", "at": "2024-02-15", "id": "a"}]
     load(
-        opened, fact, [Delivery("desk", "1", channel="feed", at=datetime(2024, 3, 1, tzinfo=timezone.utc), frame=rows)]
+        opened, VISIT, [Delivery("desk", "1", channel="feed", at=datetime(2024, 3, 1, tzinfo=timezone.utc), frame=rows)]
     )
     load(opened, SPLIT, [feed("late", ("a", 1, "Bari"))])
-    load(opened, fact)
-    joined = {row["visit"]: row["customer_city"] for row in reading.with_dimensions(opened, fact).collect()}
+    load(opened, VISIT)
+    joined = {row["visit"]: row["customer_city"] for row in reading.with_dimensions(opened, VISIT).collect()}
     assert joined == {1: "Bari", 2: "Oslo"}
-    reading.register(opened, facts=[fact], query="fct_visit_joined")
+    reading.register(opened, facts=[VISIT], query="fct_visit_joined")
     in_sql = opened.spark.sql("SELECT visit, customer_city FROM fct_visit_joined").collect()
     assert dict(map(tuple, in_sql)) == joined
