@@ -22,7 +22,7 @@ from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
 from scd_pipeline.deliveries.paths import normalize_path
 from scd_pipeline.deliveries.readers import partition_column
-from scd_pipeline.deliveries.source_commits import changing_rows, commits, has_change_data_feed, partition_changes
+from scd_pipeline.deliveries.source_commits import changes_rows, commits, has_change_data_feed, partition_changes
 from scd_pipeline.errors import SourceDataError, UsageError, first_line
 from scd_pipeline.history.batch import rank
 from scd_pipeline.instants import from_micros, to_utc
@@ -254,7 +254,7 @@ def _exists(spark: SparkSession, path: str) -> bool:
 
 
 def _versions(spark: SparkSession, source: str, channel: Snapshot | Feed, path: str) -> list[Delivery]:
-    changing = changing_rows(commits(spark, path)).select("version", F.unix_micros("timestamp").alias("at"))
+    changing = commits(spark, path).where(changes_rows()).select("version", F.unix_micros("timestamp").alias("at"))
     rows = changing.orderBy("version").collect()
     has_changes = isinstance(channel, Feed) and bool(rows) and has_change_data_feed(spark, path)
     versions_before = [None, *(row["version"] for row in rows)]

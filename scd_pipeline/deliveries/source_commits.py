@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -46,10 +46,10 @@ def commits(spark: SparkSession, path: str) -> DataFrame:
     return spark.sql(f"DESCRIBE HISTORY delta.{quote_name(path)}")
 
 
-def changing_rows(history: DataFrame) -> DataFrame:
-    """Return those of the commits that change rows."""
+def changes_rows() -> Column:
+    """Return whether a commit in a history changes rows."""
     operation = F.coalesce("operation", F.lit(""))  # NULL if another program wrote the commit without it
-    return history.where(~operation.isin(sorted(CHANGES_NO_ROW)))
+    return ~operation.isin(sorted(CHANGES_NO_ROW))
 
 
 def has_change_data_feed(spark: SparkSession, path: str) -> bool:
@@ -70,8 +70,8 @@ def partition_changes(spark: SparkSession, path: str, field: T.StructField) -> P
         field: The column whose values, as text, are the names of the partitions.
     """
     history = commits(spark, path).withColumn("time", F.unix_micros("timestamp"))
-    times = changing_rows(history).select("version", "time")
-    (oldest,), (newest,) = history.agg(F.min("time")).collect()[0], times.agg(F.max("time")).collect()[0]
+    oldest, newest = history.agg(F.min("time"), F.max(F.when(changes_rows(), F.col("time")))).collect()[0]
+    times = history.where(changes_rows()).select("version", "time")
     changed = F.explode(F.coalesce("partitions", F.array(F.expr(_ANY_PARTITION)))).alias("partition")
     each = times.join(_changed_partitions(spark, path, field), "version", "left").select("time", changed)
     last = each.groupBy("partition.is_known", "partition.name").agg(F.max("time").alias("time")).collect()

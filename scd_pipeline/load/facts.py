@@ -23,14 +23,7 @@ from scd_pipeline.delta.generated_columns import with_computed_columns
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import to_declared_columns
 from scd_pipeline.delta.table import TableVersion
-from scd_pipeline.delta.upstream import (
-    damage,
-    foreign_commit_errors,
-    is_other_table,
-    log_mark,
-    raise_first,
-    table_mark,
-)
+from scd_pipeline.delta.upstream import damage, is_other_table, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import HighWaterMarkError, LoadError
 from scd_pipeline.expressions import all_of, any_of, col
@@ -114,8 +107,8 @@ class PinnedDimension:
 
     def damage(self, fact: PipelineCommit) -> list[LoadError]:
         """Return the damage because of which a fact, by its last commit, cannot be loaded with this dimension."""
-        history = foreign_commit_errors([self.history] if self.history else [])
-        return [*damage(self.log, [self.commit]), *history, *self._lag_errors(fact)]
+        downstream = [self.commit, *([self.history] if self.history else [])]
+        return [*damage(self.log, downstream), *self._lag_errors(fact)]
 
     def _lag_errors(self, fact: PipelineCommit) -> list[LoadError]:
         used = self.used_by(fact)
