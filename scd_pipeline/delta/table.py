@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -58,6 +58,12 @@ _UNCHECKED_PROPERTIES = "spark.databricks.delta.allowArbitraryProperties.enabled
 _UNKNOWN_PROPERTY = "DELTA_UNKNOWN_CONFIGURATION"
 _TIMES_WITHOUT_ZONE = "delta.feature.timestampNtz"
 _RECENT_COMMITS = 20
+_ONLY_SMALL_FILES = {
+    "spark.databricks.delta.optimize.minFileSize": str(16 << 20),
+    "spark.databricks.delta.optimize.maxFileSize": str(128 << 20),
+    "spark.databricks.delta.optimize.maxDeletedRowsRatio": "1.0",
+}
+"""OPTIMIZE combines files below the first size to files of the second; none is rewritten for its deleted rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,18 @@ class Table:
         set_time_format(self.spark)
         columns = ", ".join(map(quote_name, z_order))
         self._alter(f"OPTIMIZE {self.identifier}{columns and f' ZORDER BY ({columns})'}")
+
+    def combine_small_files(self) -> None:
+        """Run an OPTIMIZE that reads only files of less than 16 MB, which changes no row.
+
+        Raises:
+            ConflictError: Another writer committed first.
+        """
+        with new_session(self.spark) as session:
+            for name, value in _ONLY_SMALL_FILES.items():
+                with suppress(PySparkException, Py4JError):  # a managed service may refuse a setting
+                    session.conf.set(name, value)
+            replace(self, spark=session).compact()
 
     def is_z_ordered(self, version: int) -> bool:
         """Return whether one of the last commits, after a table version, has arranged the rows by columns."""
@@ -417,21 +435,34 @@ def _unchecked_properties(spark: SparkSession, *, needed: bool) -> Iterator[None
 
 
 @contextmanager
+def new_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """Yield a session of the same server with settings of its own, which is released at the end."""
+    if not is_remote():
+        yield spark.newSession()
+        return
+    clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect's session has it
+    try:
+        yield clone
+    finally:
+        clone.client.release_session()
+        clone.client.close()
+
+
+@contextmanager
 def isolated_session(spark: SparkSession, rows: DataFrame, view: str) -> Iterator[tuple[SparkSession, str]]:
     """Yield a new session and the name under which it has `rows` as a view; both are released at the end."""
     if is_remote():
         rows.createOrReplaceTempView(view)
-        clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect's session has it
         try:
-            yield clone, quote_name(view)
+            with new_session(spark) as session:  # it has the views of the session that it clones
+                yield session, quote_name(view)
         finally:
-            clone.client.release_session()
-            clone.client.close()
             spark.catalog.dropTempView(view)
         return
     rows.createOrReplaceGlobalTempView(view)
     try:
-        yield spark.newSession(), f"global_temp.{quote_name(view)}"
+        with new_session(spark) as session:
+            yield session, f"global_temp.{quote_name(view)}"
     finally:
         spark.catalog.dropGlobalTempView(view)
 

@@ -190,6 +190,7 @@ class LoadedStep:
         changes: The changes that the recording appends, which are computed while the load commits; None if the
             recording has to compute them.
         existing_entities: How many entities existed before each delivery of the load (`rapid_changes`).
+        is_compaction_due: Whether the load made a fiftieth commit of the log or of the dimension (`compaction`).
     """
 
     commit: PipelineCommit
@@ -198,6 +199,7 @@ class LoadedStep:
     records: StepRecords | None
     changes: Future[DataFrame] | None = None
     existing_entities: Mapping[str, int] = field(default_factory=dict)
+    is_compaction_due: bool = False
 
 
 def earliest_change(changed: Collection[Batch], batches: Collection[Batch]) -> datetime | None:

@@ -9,6 +9,7 @@ A load is a chain of steps; each uses the value of the preceding step and return
 3. Commit: execute the schema steps and append to the change log (`commit_log`), then write the changed rows
    (`commit_table`).
 4. Record the audit and the key list of a dimension (`audit.record_from`).
+5. After every fiftieth commit, combine small files (`compaction.compact_small_files`).
 
 A killed load leaves complete commits, and the next load continues from them (S17).
 """
@@ -25,7 +26,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.names import counted
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, table_names
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
@@ -38,6 +39,7 @@ from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
 from scd_pipeline.load.audit import AuditResult, LoadedStep, StepRecords, record_from, step_changes
+from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
 from scd_pipeline.load.load_plan import LoadPlan, build_plan
@@ -161,6 +163,8 @@ def load(
             result = _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples, running)
         else:
             result = _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples, running)
+        if result.step is not None and result.step.is_compaction_due:
+            compact_small_files(warehouse, table_names(table.name, has_history=True))
     # A result that callers store would keep the computed rows of the step in Spark's memory.
     return replace(result, step=None)
 
@@ -328,11 +332,23 @@ def ingest_and_apply(
                 _examples(load_plan, examples),
                 unknown_members=load_plan.unknown_members,
                 step=LoadedStep(
-                    commit, log, load_plan.dimension, load_plan.step_records, changes, load_plan.existing_entities
+                    commit,
+                    log,
+                    load_plan.dimension,
+                    load_plan.step_records,
+                    changes,
+                    load_plan.existing_entities,
+                    _is_compaction_due(first.load_plan, log, commit),
                 ),
             )
 
         return with_retries(dimension.name, apply, retry, progress)
+
+
+def _is_compaction_due(load_plan: LoadPlan, log: PipelineCommit, commit: PipelineCommit) -> bool:
+    """Return whether the commits of a load since its first plan are reason to compact its tables."""
+    before_and_after = ((load_plan.log_commit, log), (load_plan.dimension_commit, commit))
+    return any(is_compaction_due(before.number, after.number) for before, after in before_and_after)
 
 
 def _audit_changes(warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: StepRecords) -> DataFrame:

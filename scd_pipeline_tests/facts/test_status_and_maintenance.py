@@ -11,6 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from scd_pipeline import reading
 from scd_pipeline.components import WarehouseResource
@@ -21,9 +22,12 @@ from scd_pipeline.declaration import Declarations, Dimension, Snapshot, Source, 
 from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
+from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import UsageError
+from scd_pipeline.load import compaction
 from scd_pipeline.load.run import ingest_and_apply, load, record
+from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.operations.maintenance import maintain
 from scd_pipeline.operations.status import Status, status
 from scd_pipeline_tests.facts.players import PLAYER, W, players
@@ -191,6 +195,48 @@ def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Wa
     with pytest.raises(Exception, match="DELTA_"):
         table.read(1).collect()
     assert tiers() == before
+
+
+@requirement("F46")
+def test_a_load_combines_small_files_after_a_number_of_commits(
+    opened: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "COMMITS_BETWEEN", 3)
+    header = "| player_id | at | op | tier | email | born | by |"
+    files: list[set[str]] = []
+    for number in range(1, 5):
+        row = f"| p{number} | 2019-01-0{number} | | Gold | a | 1990 | NULL |"
+        load(opened, PLAYER, [players(str(number), f"{header}\n{row}")])
+        files.append({name for name in PLAYER.table_names if opened.table(name).details()["numFiles"] == 1})
+    assert files == [
+        {"dim_player", "dim_player_audit", "dim_player_keys"},  # the log has a file of batches, and one of records
+        set(),
+        set(PLAYER.table_names),
+        set(),
+    ]
+    assert reading.history(opened, PLAYER).count() == 4
+    assert all(check.passed for check in check_dimension(opened, PLAYER))
+
+
+@requirement("F46")
+def test_a_load_reads_only_small_files_to_combine_them(spark: SparkSession, opened: Warehouse) -> None:
+    table = Table(spark, "sizes", f"{opened.path}/sizes")
+    rows = spark.range(2_200_000).select(F.rand(1).alias("value"))
+    for part in (rows, rows.limit(1), rows.limit(2)):
+        part.coalesce(1).write.format("delta").mode("append").save(table.path)
+    before = {file for file, size in file_sizes(table) if size > 16 << 20}
+    assert len(before) == 1
+    table.combine_small_files()
+    after = file_sizes(table)
+    assert len(after) == 2
+    assert before < {file for file, _ in after}
+
+
+def file_sizes(table: Table) -> list[tuple[str, int]]:
+    """Return the name and the size in bytes of each file that the newest version of a table has."""
+    file = F.col("_metadata")
+    files = table.read().select(file["file_name"].alias("name"), file["file_size"].alias("size")).distinct()
+    return [(row["name"], row["size"]) for row in files.collect()]
 
 
 def log_files(warehouse: Warehouse, name: str) -> list[Path]:
