@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,15 +20,19 @@ _FIGURES = (
     ("written", "written, MiB", 2.0**20),
 )
 
+_LOADS_OF_A_POINT = 10
+
 
 def draw_plots(summaries: Sequence[Summary], folder: Path) -> list[Path]:
-    """Write one picture for each work item at each size, and one of the growth with the size."""
+    """Write one picture for each work item at each size, one of its loads if it has many, and one of the growth."""
     folder.mkdir(parents=True, exist_ok=True)
     measured = [summary for summary in summaries if summary.runs]
     groups: dict[tuple[str, int, int], list[Summary]] = {}
     for summary in measured:
         groups.setdefault((summary.work, summary.size, summary.changes), []).append(summary)
     files = [_draw_work(group, folder) for group in groups.values()]
+    with_many_loads = [[s for s in group if len(s.series) >= 2 * _LOADS_OF_A_POINT] for group in groups.values()]
+    files += [_draw_loads(group, folder) for group in with_many_loads if group]
     growing = _growing(measured)
     return [*files, _draw_growth(growing, folder)] if growing else files
 
@@ -45,8 +50,31 @@ def _draw_work(group: Sequence[Summary], folder: Path) -> Path:
         axis.barh(names, values, xerr=errors, color=colors)
         axis.set_xlabel(label)
     axes[0].invert_yaxis()
-    figure.suptitle(f"{first.work}, {first.size:,}" + (f", {first.changes:,} changes" if first.changes else ""))
-    return _save(figure, folder / f"{first.work}-{first.size}-{first.changes}.png")
+    figure.suptitle(_title(first))
+    return _save(figure, folder / f"{_stem(first)}.png")
+
+
+def _draw_loads(group: Sequence[Summary], folder: Path) -> Path:
+    """Draw how long the loads of a work item take, one after the other."""
+    figure, axis = plt.subplots(figsize=(8, 5))
+    for summary in group:
+        starts = range(0, len(summary.series), _LOADS_OF_A_POINT)
+        medians = [statistics.median(summary.series[start : start + _LOADS_OF_A_POINT]) for start in starts]
+        axis.plot([start + 1 for start in starts], medians, marker="o", label=summary.contestant)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel(f"number of the load (the median of {_LOADS_OF_A_POINT} each)")
+    axis.set_ylabel("wall seconds of a load")
+    axis.legend(fontsize="small")
+    axis.set_title(_title(group[0]))
+    return _save(figure, folder / f"{_stem(group[0])}-loads.png")
+
+
+def _title(summary: Summary) -> str:
+    return f"{summary.work}, {summary.size:,}" + (f", {summary.changes:,} changes" if summary.changes else "")
+
+
+def _stem(summary: Summary) -> str:
+    return f"{summary.work}-{summary.size}-{summary.changes}"
 
 
 def _growing(summaries: Sequence[Summary]) -> dict[tuple[str, int, str], list[Summary]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 
@@ -26,6 +26,9 @@ from scd_pipeline.deliveries.table_states import table_states
 
 QUIET_SECONDS = 5.0
 """A file is complete if it has not changed for this time."""
+_FILES_OF_A_TICK = 2_000
+"""About as many files as one tick asks Dagster about: it takes some milliseconds for each, and ends a tick after one
+minute."""
 
 
 def arrival_sensor(
@@ -57,6 +60,9 @@ def arrival_sensor(
         cursor = _Cursor.parse(context.cursor)
         now = clock()
         tick = _Tick(dimension, context.instance, cursor, now, quiet_seconds)
+        if tick.new and tick.last_run_is_deleted():
+            # What it was to load is unknown, so this tick and the next ones look for it among all files.
+            tick = _Tick(dimension, context.instance, replace(cursor, done={}, run_key=""), now, quiet_seconds)
         if not tick.new:
             return dg.SensorResult(skip_reason=tick.skip_reason(), cursor=tick.next_cursor.text())
         files_to_load = tick.files_to_load()
@@ -89,9 +95,15 @@ class _Tick:
     ) -> None:
         self._dimension, self._instance, self._cursor = dimension, instance, cursor
         tables = table_states(dimension)
-        digests = _bucket_digests(file_signatures(dimension))
-        changed_buckets = {bucket for bucket, digest in digests.items() if cursor.done.get(bucket) != digest}
-        self._new_files = self._not_recorded(changed_buckets)
+        buckets = _buckets(file_signatures(dimension))
+        changed = [bucket for bucket, files in buckets.items() if cursor.done.get(bucket) != files.digest]
+        # Those of the waiting files are read first, as the cursor would lose what it has seen of them.
+        waiting = {_bucket(name) for name in cursor.waiting}
+        changed.sort(key=lambda bucket: bucket not in waiting)
+        chosen = _take(changed, {bucket: files.size for bucket, files in buckets.items()}, _FILES_OF_A_TICK)
+        postponed = set(changed) - chosen
+        digests = {bucket: files.digest for bucket, files in buckets.items() if bucket not in postponed}
+        self._new_files = self._not_recorded(chosen)
         new_tables = {name: state.text for name, state in tables.items() if cursor.tables.get(name) != state.text}
         signatures = {**self._new_files, **new_tables}
         self._seen = {
@@ -112,7 +124,7 @@ class _Tick:
     def files_to_load(self) -> dict[str, str]:
         """Return the signatures of the new files, and of those that the last requested run did not load."""
         new_files = {name: signature for name, signature in self.new.items() if name in self._new_files}
-        return {**self._not_loaded_by(self._cursor.run_key), **new_files}
+        return {**self._not_loaded_by_last_run(), **new_files}
 
     def complete_tables(self) -> dict[str, str]:
         """Return the states of the tables that a run may read: not of those that are still being written."""
@@ -134,13 +146,9 @@ class _Tick:
             for delivery in discover_files(self._dimension)
         }
 
-    def _not_recorded(self, buckets: Collection[str] | None = None) -> dict[str, str]:
-        """Return the files that Dagster does not show as loaded in their current state, with their signatures.
-
-        Args:
-            buckets: Where to look for files; everywhere by default.
-        """
-        if buckets is not None and not buckets:
+    def _not_recorded(self, buckets: Collection[str]) -> dict[str, str]:
+        """Return the files of some buckets that Dagster does not show as loaded in their state, with signatures."""
+        if not buckets:
             return {}
         log = dg.AssetKey(self._dimension.name + LOG_SUFFIX)
         loaded = self._instance.get_materialized_partitions(log)
@@ -158,20 +166,29 @@ class _Tick:
         return {
             name: signature
             for name, signature in self._available.items()
-            if (buckets is None or _bucket(name) in buckets) and not is_recorded(name, signature)
+            if _bucket(name) in buckets and not is_recorded(name, signature)
         }
 
-    def _not_loaded_by(self, run_key: str) -> dict[str, str]:
-        """Return the files, with their signatures, that a requested run neither loaded nor rejected.
+    @cached_property
+    def _last_runs(self) -> Sequence[dg.DagsterRun]:
+        """The last requested run and its retries, which have its key, the newest first; none if it was deleted."""
+        if not self._cursor.run_key:
+            return []
+        return self._instance.get_runs(dg.RunsFilter(tags={RUN_KEY_TAG: self._cursor.run_key}))
+
+    def last_run_is_deleted(self) -> bool:
+        """Return whether a run was requested that Dagster does not have any more."""
+        return bool(self._cursor.run_key and not self._last_runs)
+
+    def _not_loaded_by_last_run(self) -> dict[str, str]:
+        """Return the files, with their signatures, that the last requested run neither loaded nor rejected.
 
         It failed, it is still queued, or it did not find them. A rejected delivery is rejected again until it, the
         declaration or the table changes.
         """
-        if not run_key:
+        runs = self._last_runs
+        if not runs:
             return {}
-        runs = self._instance.get_runs(dg.RunsFilter(tags={RUN_KEY_TAG: run_key}))  # retries of a run have its key
-        if not runs:  # it was deleted, and what it was to load is unknown
-            return self._not_recorded()
         config: Any = runs[-1].run_config
         requested: dict[str, str] = config["ops"][load_op_name(self._dimension.name)]["config"]["files"]
         recorded = {name for run in runs for name in recorded_partitions_of_run(self._instance, run.run_id)}
@@ -267,9 +284,31 @@ def _bucket(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:2]
 
 
-def _bucket_digests(signatures: Mapping[str, str]) -> dict[str, str]:
-    """Return a digest of the files of each bucket."""
-    buckets: dict[str, list[str]] = {}
+class _Bucket(NamedTuple):
+    """The files of a bucket: a digest of their names and signatures, and their number."""
+
+    digest: str
+    size: int
+
+
+def _buckets(signatures: Mapping[str, str]) -> dict[str, _Bucket]:
+    """Return the buckets of files."""
+    lines: dict[str, list[str]] = {}
     for name in sorted(signatures):
-        buckets.setdefault(_bucket(name), []).append(f"{name}\n{signatures[name]}")
-    return {bucket: hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12] for bucket, lines in buckets.items()}
+        lines.setdefault(_bucket(name), []).append(f"{name}\n{signatures[name]}")
+    return {
+        bucket: _Bucket(hashlib.sha256("\n".join(files).encode()).hexdigest()[:12], len(files))
+        for bucket, files in lines.items()
+    }
+
+
+def _take(buckets: Sequence[str], counts: Mapping[str, int], limit: int) -> set[str]:
+    """Return the first buckets, until they have a number of files."""
+    taken: set[str] = set()
+    files = 0
+    for bucket in buckets:
+        if files >= limit:
+            break
+        taken.add(bucket)
+        files += counts[bucket]
+    return taken

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import dagster as dg
 
 from scd_pipeline.components.names import dagster_name
 from scd_pipeline.declaration import Fact
+from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
 
 
@@ -30,23 +32,37 @@ class OnePartition(dg.AutomationCondition[dg.AssetKey]):
         return dg.AutomationResult(context, context.candidate_subset.compute_intersection_with_partition_keys(chosen))
 
 
-def follow_dimensions() -> dg.AutomationCondition[dg.AssetKey]:
+def follow_dimensions(fact: Fact) -> dg.AutomationCondition[dg.AssetKey]:
     """Return the condition that requests a fact once after each load of one of its dimensions (S24).
 
     Unlike `AutomationCondition.eager()` it does not wait for missing partitions of a dimension: its partitions are
-    deliveries, and the partition of a rejected delivery stays missing.
+    deliveries, and the partition of a rejected delivery stays missing. And a load of a dimension during a run of the
+    fact is not handled by that run, which may have read the dimension before it.
     """
-    is_updated = dg.AutomationCondition.any_deps_updated().since_last_handled()
+    own_log = dg.AssetSelection.assets(fact.name + LOG_SUFFIX)
+    is_updated = dg.AutomationCondition.any_deps_updated().ignore(own_log)
+    # A load of a dimension between the request and the next tick is another reason, not the one that was requested.
+    was_requested = dg.AutomationCondition.newly_requested() & ~is_updated
+    has_changes = is_updated.since(was_requested | dg.AutomationCondition.initial_evaluation())
     is_running = dg.AutomationCondition.any_deps_in_progress() | dg.AutomationCondition.in_progress()
-    return (OnePartition() & is_updated & ~is_running).with_label("follow_dimensions")
+    return (OnePartition() & has_changes & ~is_running).with_label("follow_dimensions")
 
 
 def with_automation(assets: dg.AssetsDefinition, fact: Fact) -> dg.AssetsDefinition:
     """Return the assets of a fact with the automation condition on its table."""
-    table, condition = dg.AssetKey(fact.name), follow_dimensions()
+    table, condition = dg.AssetKey(fact.name), follow_dimensions(fact)
     return assets.map_asset_specs(
         lambda spec: spec.replace_attributes(automation_condition=condition) if spec.key == table else spec
     )
+
+
+def never_requested() -> dg.AutomationCondition[Any]:
+    """Return the condition of checks that the runs of an automation condition leave out.
+
+    Dagster adds the checks without a condition of their own to the runs that it requests of their asset.
+    """
+    requested = dg.AutomationCondition.newly_requested()
+    return (requested & ~requested).with_label("never_requested")
 
 
 def automation_sensor(fact: Fact) -> dg.AutomationConditionSensorDefinition:

@@ -26,6 +26,7 @@ from scd_pipeline.invariants.properties import PROPERTIES, SOURCES_ARE_ON_TIME
 from scd_pipeline.operations.check import FACT_RULES, CheckResult, check_dimension, check_fact, dimension_rules
 from scd_pipeline.operations.status import last_deliveries
 
+Condition = dg.AutomationCondition[dg.AssetCheckKey]
 RunChecks = Callable[[Warehouse, Collection[str]], Sequence[CheckResult]]
 
 
@@ -40,13 +41,26 @@ def dimension_checks(dimension: Dimension, *, docs_url: str = "") -> dg.AssetChe
     return _checks(dimension.name, rules, lambda w, names: check_dimension(w, dimension, names), docs_url)
 
 
-def fact_checks(fact: Fact, *, docs_url: str = "") -> dg.AssetChecksDefinition:
-    """Return the checks of a fact's surrogate keys against its dimensions; `docs_url` as for `dimension_checks`."""
-    return _checks(fact.name, FACT_RULES, lambda w, names: check_fact(w, fact, names), docs_url)
+def fact_checks(fact: Fact, *, docs_url: str = "", condition: Condition | None = None) -> dg.AssetChecksDefinition:
+    """Return the checks of a fact's surrogate keys against its dimensions.
+
+    Args:
+        fact: The declaration.
+        docs_url: As for `dimension_checks`.
+        condition: The automation condition of the checks.
+    """
+    return _checks(fact.name, FACT_RULES, lambda w, names: check_fact(w, fact, names), docs_url, condition)
 
 
-def _checks(table: str, rules: Sequence[str], run_checks: RunChecks, docs_url: str) -> dg.AssetChecksDefinition:
-    specs = [dg.AssetCheckSpec(rule, asset=table, description=check_description(rule, docs_url)) for rule in rules]
+def _checks(
+    table: str, rules: Sequence[str], run_checks: RunChecks, docs_url: str, condition: Condition | None = None
+) -> dg.AssetChecksDefinition:
+    specs = [
+        dg.AssetCheckSpec(
+            rule, asset=table, description=check_description(rule, docs_url), automation_condition=condition
+        )
+        for rule in rules
+    ]
 
     @dg.multi_asset_check(
         name=f"check_{dagster_name(table)}",

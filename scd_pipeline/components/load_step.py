@@ -130,6 +130,10 @@ def _load_and_record(
         # The arrival sensor compares the files that it requests with what is recorded of them.
         logged |= {key: stored[key] for key in config.files or () if key in stored}
         logged |= not_materialized(context, dimension.name, stored)
+    if has_failed and stored and not logged:
+        # The load may have changed the table by the declaration alone: facts follow the events of the table.
+        last = max(stored)
+        logged = {last: stored[last]}
     # Dagster records the partitions of a step that succeeds; this step records those of one that fails.
     yielded: dict[str | None, BatchResult | None] = {}
     if not has_partitions:

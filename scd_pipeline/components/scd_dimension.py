@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.assets import dimension_assets, fact_assets
-from scd_pipeline.components.automation import automation_sensor, with_automation
+from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
 from scd_pipeline.components.checklist import checklist_check
 from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
@@ -156,7 +156,8 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             assets = with_automation(assets, fact) if self.fact_automation else assets
             overdue = self._overdue_checks(fact.as_dimension())
             overdue_checks += overdue
-            checks = [fact_checks(fact, docs_url=self.docs_url), *overdue]
+            condition = never_requested() if self.fact_automation else None
+            checks = [fact_checks(fact, docs_url=self.docs_url, condition=condition), *overdue]
             parts.append(self._table_definitions(fact.as_dimension(), assets, checks, [fact], fact))
         if declared.dimensions or declared.facts:
             parts.append(self._status_definitions(declared, status, overdue_checks))

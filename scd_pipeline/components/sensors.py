@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
+from scd_pipeline.components.dagster_internals import recorded_partitions_of_run
 from scd_pipeline.components.load_metadata import ROW_ACTION_COUNTS
 from scd_pipeline.components.load_step import load_run_config
 from scd_pipeline.components.names import RUN_KEY_TAG, dagster_name
@@ -98,9 +99,14 @@ def _latest_materialization(instance: dg.DagsterInstance, key: dg.AssetKey) -> _
 
 
 def _has_failed(instance: dg.DagsterInstance, request: _Request, now: float) -> bool:
-    """Return whether the last run of a request has failed, some minutes ago: more of them after each attempt."""
+    """Return whether the last run of a request has failed, some minutes ago: more of them after each attempt.
+
+    A run that failed because of a rejected delivery has loaded everything else, and another one would fail as well.
+    """
     records = instance.get_run_records(dg.RunsFilter(tags={RUN_KEY_TAG: request.run_key}), limit=1)
     if not records or records[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
+        return False
+    if any(recorded_partitions_of_run(instance, records[0].dagster_run.run_id)):
         return False
     wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** (request.attempt - 1))
     return bool(now - (records[0].end_time or 0.0) >= wait)

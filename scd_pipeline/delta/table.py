@@ -165,13 +165,20 @@ class Table:
     def combine_small_files(self) -> None:
         """Run an OPTIMIZE that reads only files of less than 16 MB, which changes no row.
 
+        A table with clustering columns is left to maintenance, because Delta would rewrite all of its files. So is one
+        on a managed service that refuses the settings.
+
         Raises:
             ConflictError: Another writer committed first.
         """
+        if self.details()["clusteringColumns"]:
+            return
         with new_session(self.spark) as session:
-            for name, value in _ONLY_SMALL_FILES.items():
-                with suppress(PySparkException, Py4JError):  # a managed service may refuse a setting
+            try:
+                for name, value in _ONLY_SMALL_FILES.items():
                     session.conf.set(name, value)
+            except (PySparkException, Py4JError):
+                return
             replace(self, spark=session).compact()
 
     def is_z_ordered(self, version: int) -> bool:

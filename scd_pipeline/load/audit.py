@@ -107,7 +107,7 @@ class AuditResult:
     Attributes:
         dimension: The name of the dimension.
         counts_by_delivery: The changes by delivery (`source/channel/delivery`).
-        table_version: The newest version of the audit.
+        table_version: The version of the audit after the last recorded commit.
         versions_by_attribute: The number of versions that new values of an attribute opened, by delivery; no deliveries
             if no entity existed before the load.
     """
@@ -190,7 +190,7 @@ class LoadedStep:
         changes: The changes that the recording appends, which are computed while the load commits; None if the
             recording has to compute them.
         existing_entities: How many entities existed before each delivery of the load (`rapid_changes`).
-        is_compaction_due: Whether the load made a fiftieth commit of the log or of the dimension (`compaction`).
+        tables_to_compact: The tables whose small files are to be combined (`compaction`).
     """
 
     commit: PipelineCommit
@@ -199,7 +199,7 @@ class LoadedStep:
     records: StepRecords | None
     changes: Future[DataFrame] | None = None
     existing_entities: Mapping[str, int] = field(default_factory=dict)
-    is_compaction_due: bool = False
+    tables_to_compact: tuple[str, ...] = ()
 
 
 def earliest_change(changed: Collection[Batch], batches: Collection[Batch]) -> datetime | None:

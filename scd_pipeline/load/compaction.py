@@ -1,17 +1,18 @@
 """Combine the small files that loads write, so that a load takes as long after thousands of loads as after the first.
 
-Each commit adds a file or more to a table. Their number has a bound, as every fiftieth commit is followed by an
-OPTIMIZE of small files. Its cost follows the rows of those fifty commits, not the rows stored: larger files stay as
-they are, and so do those with deleted rows. Maintenance, which is scheduled, rewrites these as well.
+Each commit adds a file or more to a table. Every fiftieth commit is followed by an OPTIMIZE of small files, whose cost
+follows the rows of those fifty commits, not the rows stored: it reads no file of 16 MB or more. Maintenance, which is
+scheduled, also combines larger files and removes the deleted rows from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 
+from scd_pipeline.delta.schema import FORMAT
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ConflictError
+from scd_pipeline.errors import first_line
+from scd_pipeline.load.retry import Progress
 
 COMMITS_BETWEEN = 50
 
@@ -26,13 +27,16 @@ def is_compaction_due(before: int, after: int) -> bool:
     return before // COMMITS_BETWEEN < after // COMMITS_BETWEEN
 
 
-def compact_small_files(warehouse: Warehouse, tables: Iterable[str]) -> None:
-    """Combine the small files of the tables that exist.
+def compact_small_files(warehouse: Warehouse, names: Iterable[str], progress: Progress) -> None:
+    """Combine the small files of the tables that exist, after the load has committed.
 
-    A table that another writer changes meanwhile is left to a later load, or to maintenance.
+    A failure, such as a conflict with another writer, is a progress message: the rows are written, and a later load or
+    maintenance combines the files. A table of another program that has such a name is not changed.
     """
-    for name in tables:
+    for name in names:
         table = warehouse.table(name)
-        if table.exists():
-            with suppress(ConflictError):
+        try:
+            if FORMAT in table.properties():
                 table.combine_small_files()
+        except Exception as error:  # whatever it is, it must not hide the result of the load
+            progress(f"{name}: its rows are written, but its small files are not combined: {first_line(error)}")

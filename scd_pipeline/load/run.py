@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.names import counted
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX, table_names
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
@@ -58,8 +58,8 @@ class LoadResult:
         dimension: The name of the dimension or the fact.
         batches: The result of each delivery, in their order.
         rows: The number of changed rows of the table, by row action.
-        table_version: The newest version of the table.
-        log_version: The newest version of the change log.
+        table_version: The version of the table after the load's commit.
+        log_version: The version of the change log after the load's commit.
         seconds: The duration.
         examples: Some of the changed rows as text, with their row action and without personal attributes.
         audit: The effect on the audit of a dimension; None for a fact, and if the load did not record.
@@ -163,8 +163,8 @@ def load(
             result = _load_fact(warehouse, table, deliveries, run_id, retry, progress, examples, running)
         else:
             result = _load_dimension(warehouse, table, deliveries, run_id, retry, progress, examples, running)
-        if result.step is not None and result.step.is_compaction_due:
-            compact_small_files(warehouse, table_names(table.name, has_history=True))
+        if result.step is not None:
+            compact_small_files(warehouse, result.step.tables_to_compact, progress)
     # A result that callers store would keep the computed rows of the step in Spark's memory.
     return replace(result, step=None)
 
@@ -338,17 +338,29 @@ def ingest_and_apply(
                     load_plan.step_records,
                     changes,
                     load_plan.existing_entities,
-                    _is_compaction_due(first.load_plan, log, commit),
+                    _tables_to_compact(first.load_plan, log, commit),
                 ),
             )
 
         return with_retries(dimension.name, apply, retry, progress)
 
 
-def _is_compaction_due(load_plan: LoadPlan, log: PipelineCommit, commit: PipelineCommit) -> bool:
-    """Return whether the commits of a load since its first plan are reason to compact its tables."""
-    before_and_after = ((load_plan.log_commit, log), (load_plan.dimension_commit, commit))
-    return any(is_compaction_due(before.number, after.number) for before, after in before_and_after)
+def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: PipelineCommit) -> tuple[str, ...]:
+    """Return the tables with many commits since they were compacted, among those to which a load has committed.
+
+    The audit and the key list have about as many commits as the log, and a history table as its dimension.
+
+    Args:
+        load_plan: The first plan of the load.
+        log: The last commit of the log.
+        commit: The last commit of the table.
+    """
+    name, tables = commit.table, []
+    if is_compaction_due(load_plan.log_commit.number, log.number):
+        tables += [log.table, name + AUDIT_SUFFIX, name + KEYS_SUFFIX]
+    if is_compaction_due(load_plan.dimension_commit.number, commit.number):
+        tables += [name, name + HISTORY_SUFFIX]
+    return tuple(tables)
 
 
 def _audit_changes(warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: StepRecords) -> DataFrame:

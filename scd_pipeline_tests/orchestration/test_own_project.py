@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
+from dagster._core.events import AssetMaterializationPlannedData
 
 from scd_pipeline.components import ScdDimension, WarehouseResource
 from scd_pipeline.components.scaffolder import DimensionScaffolder, SampleParams
@@ -243,6 +244,57 @@ def test_an_automation_condition_loads_a_fact_after_its_dimension() -> None:
             assert evaluate() == 0
             instance.add_dynamic_partitions("fct_sale_deliveries", [EVERYTHING])
             assert evaluate() == 0
-        sensor = defs.get_repository_def().get_sensor_def("fct_sale_automation")
+        repository = defs.get_repository_def()
+        assert {sensor.name for sensor in repository.sensor_defs} == sensors[0]
+        sensor = repository.get_sensor_def("fct_sale_automation")
         with dg.build_sensor_context(instance=instance, definitions=defs, sensor_name=sensor.name) as context:
             assert sensor.evaluate_tick(context).run_requests == [], "the sensor evaluates it as the daemon does"
+
+
+def test_a_load_of_a_dimension_during_a_run_of_its_fact_starts_another_run() -> None:
+    """The run of the fact may have read the dimension before. Neither run includes the checks of whole tables."""
+    defs = ScdDimension(fact_automation=True).definitions(Declarations((CUSTOMER,), (SALE,)))
+    defs = dg.Definitions.merge(defs, dg.Definitions(resources={"warehouse": WarehouseResource(path="/x")}))
+    table, log = dg.AssetKey("fct_sale"), dg.AssetKey("fct_sale_changes")
+    repository = defs.get_repository_def()
+    sensor = repository.get_sensor_def("fct_sale_automation")
+    with dg.DagsterInstance.ephemeral() as instance:
+        for name in ("dim_customer", "fct_sale"):
+            instance.add_dynamic_partitions(f"{name}_deliveries", [EVERYTHING])
+        cursor = None
+
+        def evaluate() -> list[dg.RunRequest]:
+            nonlocal cursor
+            with dg.build_sensor_context(
+                instance=instance, definitions=defs, sensor_name=sensor.name, cursor=cursor
+            ) as context:
+                result = sensor.evaluate_tick(context)
+            cursor = result.cursor
+            return list(result.run_requests or ())
+
+        def load_customers() -> None:
+            instance.report_runless_asset_event(dg.AssetMaterialization("dim_customer", partition=EVERYTHING))
+
+        evaluate()
+        load_customers()
+        (first,) = evaluate()
+        job = defs.resolve_implicit_global_asset_job_def()
+        run = instance.create_run_for_job(
+            job,
+            asset_selection=frozenset([table, log]),
+            tags={"dagster/partition": EVERYTHING},
+            status=dg.DagsterRunStatus.STARTED,
+        )
+        for key in (log, table):
+            planned = AssetMaterializationPlannedData(key, partition=EVERYTHING)
+            event = dg.DagsterEvent.build_asset_materialization_planned_event(job.name, "load_fct_sale", planned)
+            instance.report_dagster_event(event, run.run_id)
+        load_customers()
+        assert not evaluate(), "the fact is being loaded"
+        for key in (log, table):
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=EVERYTHING))
+        instance.report_run_canceled(run)
+        (second,) = evaluate()
+        assert not evaluate()
+        assert repository.asset_graph.get_check_keys_for_assets({table})
+        assert [first.asset_check_keys, second.asset_check_keys] == [[], []]

@@ -190,6 +190,39 @@ def test_the_cursor_stays_small(customer: Dimension, tmp_path: Path, monkeypatch
     assert not tick(30).run_requests
 
 
+def test_a_tick_reads_a_limited_number_of_files(
+    customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files are requested, by several ticks."""
+    monkeypatch.setattr(arrivals, "_FILES_OF_A_TICK", 10)
+    for day in range(1, 31):
+        (tmp_path / f"customers_2024-01-{day:02}.csv").write_text("id,city\n1,Graz\n")
+    tick = Ticks(customer)
+    requested = [list(files_of(request)) for _ in range(12) for request in tick(6).run_requests or ()]
+    assert len(requested) > 1
+    assert all(len(files) < 20 for files in requested)
+    assert {name for files in requested for name in files} == {f"2024-01-{day:02}" for day in range(1, 31)}
+
+
+def test_the_files_of_a_deleted_run_are_requested_again_if_they_are_complete(
+    customer: Dimension, tmp_path: Path
+) -> None:
+    """With the next new file, whatever the deleted run has loaded."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        tick = Ticks(customer, instance)
+        files = files_of(tick.request(1, 2, folder=tmp_path))  # the instance has no run of this request
+        loaded = {"file": files["2024-01-01"]}
+        instance.report_runless_asset_event(
+            dg.AssetMaterialization("dim_customer_changes", partition="2024-01-01", metadata=loaded)
+        )
+        (tmp_path / "customers_2024-01-03.csv").write_text("id,city\n1,Graz\n")
+        tick(1)
+        incomplete = tmp_path / "customers_2024-01-04.csv"
+        incomplete.write_text("id,ci")
+        requested = [sorted(files_of(request)) for _ in range(2) for request in tick(6).run_requests or ()]
+        assert requested == [["2024-01-03"], ["2024-01-02", "2024-01-04"]]
+
+
 def test_a_run_omits_files_that_are_recorded_as_loaded(
     customer: Dimension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,7 +424,10 @@ def test_a_changed_dimension_starts_a_run_of_its_fact(customer: Dimension) -> No
 
 
 def test_a_failed_run_of_a_fact_is_requested_again_after_some_minutes(customer: Dimension) -> None:
-    """The rows of the fact have the keys of former versions until a run succeeds."""
+    """The rows of the fact have the keys of former versions until a run has loaded them.
+
+    A run that has recorded a rejected delivery has loaded the others, and would fail again.
+    """
     fact = Fact(
         "fct_sale", {"n": "int"}, "at", {"customer": Role(customer)}, Source("till", feed=Feed("sales_{date}.csv"))
     )
@@ -399,9 +435,12 @@ def test_a_failed_run_of_a_fact_is_requested_again_after_some_minutes(customer: 
     sensor = rekey_sensor(fact, _nothing, clock=lambda: now[0])
     with dg.DagsterInstance.ephemeral() as instance:
 
-        def finish(request: dg.RunRequest, *, fails: bool) -> None:
+        def finish(request: dg.RunRequest, *, fails: bool, rejected: str = "") -> None:
             @dg.op
             def load_facts() -> None:
+                if rejected:
+                    rejection = dg.AssetObservation("fct_sale_changes", partition=rejected)
+                    dg.OpExecutionContext.get().log_event(rejection)
                 if fails:
                     raise dg.Failure("the server is unavailable")
 
@@ -430,7 +469,7 @@ def test_a_failed_run_of_a_fact_is_requested_again_after_some_minutes(customer: 
         finish(second, fails=True)
         assert tick(cursor, 360)[0] == [], "the wait grows"
         (third,), cursor = tick(cursor, 300)
-        finish(third, fails=False)
+        finish(third, fails=True, rejected="2024-01-01")
         assert tick(cursor, 10_000)[0] == []
 
 

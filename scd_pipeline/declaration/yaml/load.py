@@ -91,7 +91,7 @@ def _files(path: str | Path) -> list[Path]:
 
 
 def _may_declare(file: Path) -> bool:
-    return file.suffix.lower() in _SUFFIXES and file.stem not in _DAGSTER_FILES and file.is_file()
+    return file.suffix.lower() in _SUFFIXES and file.stem not in _DAGSTER_FILES and not file.is_dir()
 
 
 def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()) -> Declarations:
