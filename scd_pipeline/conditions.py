@@ -87,6 +87,11 @@ CONDITIONS: Mapping[str, Condition] = {
         "a column does not fit the declaration: {reason}; expected values that can be cast to the declared type",
         "deliver the column as the declared type or as text, or declare an `expression` that converts it",
     ),
+    "NANOSECONDS": Condition(
+        "it has times in nanoseconds, which Spark does not read: {columns}; expected microseconds",
+        "write it with microseconds (pandas: `to_parquet(..., coerce_timestamps='us', "
+        "allow_truncated_timestamps=True)`), or pass the frame itself",
+    ),
     "DUPLICATE_COLUMN": Condition(
         "it has several columns with the same name: {columns}; expected distinct names, as case is ignored",
         "deliver each column under a name of its own",

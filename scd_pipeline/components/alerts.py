@@ -60,6 +60,14 @@ def send_alert(subject: str, text: str, details: Mapping[str, str], environment:
     return attempts
 
 
+def alert_from_run(context: dg.OpExecutionContext, subject: str, text: str) -> None:
+    """Send an alert from the step of a run, and log the attempts."""
+    attempts = send_alert(subject, text, {"run_id": context.run.run_id}, Environment.from_env())
+    has_problem = any(attempt.problem for attempt in attempts)
+    log = context.log.warning if has_problem else context.log.info
+    log(f"alert ({subject}): {attempts_text(attempts)}")
+
+
 def attempts_text(attempts: Sequence[SentAlert]) -> str:
     """Return the attempts to send an alert as text for a log."""
     return (

@@ -100,7 +100,7 @@ class _Tick:
         # Those of the waiting files are read first, as the cursor would lose what it has seen of them.
         waiting = {_bucket(name) for name in cursor.waiting}
         changed.sort(key=lambda bucket: bucket not in waiting)
-        chosen = _take(changed, {bucket: files.size for bucket, files in buckets.items()}, _FILES_OF_A_TICK)
+        chosen = _first_buckets(changed, {bucket: files.size for bucket, files in buckets.items()}, _FILES_OF_A_TICK)
         postponed = set(changed) - chosen
         digests = {bucket: files.digest for bucket, files in buckets.items() if bucket not in postponed}
         self._new_files = self._not_recorded(chosen)
@@ -302,13 +302,13 @@ def _buckets(signatures: Mapping[str, str]) -> dict[str, _Bucket]:
     }
 
 
-def _take(buckets: Sequence[str], counts: Mapping[str, int], limit: int) -> set[str]:
+def _first_buckets(buckets: Sequence[str], counts: Mapping[str, int], limit: int) -> set[str]:
     """Return the first buckets, until they have a number of files."""
-    taken: set[str] = set()
+    chosen: set[str] = set()
     files = 0
     for bucket in buckets:
         if files >= limit:
             break
-        taken.add(bucket)
+        chosen.add(bucket)
         files += counts[bucket]
-    return taken
+    return chosen

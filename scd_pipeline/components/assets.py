@@ -10,6 +10,7 @@ import dagster as dg
 
 from scd_pipeline.components import definition_metadata, load_metadata
 from scd_pipeline.components.load_step import load_step
+from scd_pipeline.components.overdue import DeliveryLimits
 from scd_pipeline.components.partition_events import LoadReport
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
@@ -24,7 +25,11 @@ _EXAMPLES = 8
 
 
 def dimension_assets(
-    dimension: Dimension, *, facts: Sequence[Fact] = (), freshness: dg.FreshnessPolicy | None = None
+    dimension: Dimension,
+    *,
+    facts: Sequence[Fact] = (),
+    freshness: dg.FreshnessPolicy | None = None,
+    limits: DeliveryLimits | None = None,
 ) -> dg.AssetsDefinition:
     """Return the change log, table and audit of a dimension, materialized by one step with the resource `warehouse`.
 
@@ -33,6 +38,7 @@ def dimension_assets(
         facts: The facts that reference the dimension. If there are any, its own step adds its reserved member, within
             the pool of its tables (S23). In a catalog it replaces their views.
         freshness: The freshness policy of change log and table.
+        limits: When its sources are overdue, if there is a check of this (`overdue_check`).
     """
     specs = [
         _log_spec(dimension, freshness),
@@ -80,15 +86,18 @@ def dimension_assets(
             },
         )
 
-    return load_step(dimension, dimension, specs, load)
+    return load_step(dimension, dimension, specs, load, limits=limits)
 
 
-def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> dg.AssetsDefinition:
+def fact_assets(
+    fact: Fact, *, freshness: dg.FreshnessPolicy | None = None, limits: DeliveryLimits | None = None
+) -> dg.AssetsDefinition:
     """Return the change log and table of a fact; a run of any partition re-keys the whole fact.
 
     Args:
         fact: The declaration.
         freshness: The freshness policy of both assets.
+        limits: When its source is overdue, if there is a check of this (`overdue_check`).
     """
     shape = fact.as_dimension()
     # The deliveries of a fact are not those of its dimensions: each of its partitions may need any of theirs.
@@ -124,12 +133,14 @@ def fact_assets(fact: Fact, *, freshness: dg.FreshnessPolicy | None = None) -> d
             details={LOG_SUFFIX: load_metadata.last_deliveries(result), "": load_metadata.examples(result, shape)},
         )
 
-    return load_step(fact, shape, specs, load)
+    return load_step(fact, shape, specs, load, limits=limits)
 
 
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:
     """Return rows and Delta version of the tables of a dimension or a fact, by suffix."""
     sizes = load_metadata.sizes(warehouse, {table + suffix: version for suffix, version in versions.items()})
+    if sizes[table] and warehouse.table(table).last_commit().reserved_member:
+        sizes[table][load_metadata.ROWS] -= 1  # the reserved member is excluded from all counts (S23)
     return {suffix: dict(sizes[table + suffix]) for suffix in versions}
 
 

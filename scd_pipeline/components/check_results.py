@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import dagster as dg
 
+from scd_pipeline.components.alerts import alert_from_run
 from scd_pipeline.invariants.properties import PROPERTIES
 from scd_pipeline.operations.check import CheckResult
 
@@ -52,13 +54,22 @@ def check_result(table: str, name: str, result: CheckResult | None, docs_url: st
     )
 
 
-def as_evaluation(table: str, name: str, result: CheckResult | None) -> dg.AssetCheckEvaluation:
-    """Return the same result as an event, for a step that records it in place of the check's own step."""
-    dagster_result = check_result(table, name, result)
+def as_evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
+    """Return a result as an event, for a step that records it in place of the check's own step."""
+    assert result.asset_key is not None
+    assert result.check_name is not None
     return dg.AssetCheckEvaluation(
-        asset_key=dg.AssetKey(table),
-        check_name=name,
-        passed=dagster_result.passed,
-        metadata=dagster_result.metadata,
-        severity=dagster_result.severity,
+        asset_key=result.asset_key,
+        check_name=result.check_name,
+        passed=result.passed,
+        metadata=result.metadata,
+        severity=result.severity,
     )
+
+
+def alert_of_failed_checks(context: dg.OpExecutionContext, table: str, results: Iterable[CheckResult]) -> None:
+    """Send an alert if checks of a table failed."""
+    failed = [result for result in results if not result.passed]
+    if failed:
+        text = "; ".join(f"{result.rule}: {result.count} ({', '.join(result.keys)})" for result in failed)
+        alert_from_run(context, f"checks of {table} failed", text)

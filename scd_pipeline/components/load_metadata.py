@@ -43,6 +43,8 @@ _VERSION_COUNTS = ("versions_opened", "versions_closed")
 _ROW_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
 """Metadata keys of the row actions."""
 _LOAD_PREFIX = "load/"
+ROWS = "dagster/row_count"
+"""Metadata key of the number of rows of a table."""
 FILE = "file"
 """Metadata key of the time and size of the file that a load read."""
 ROW_ACTION_COUNTS = tuple(f"{_LOAD_PREFIX}{name}" for name in _ROW_ACTIONS.values())
@@ -107,9 +109,7 @@ def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[s
         versions: The Delta versions by table name; the version of a table that does not exist is negative.
     """
     return {
-        name: {"dagster/row_count": warehouse.table(name).read().count(), "delta_version": version}
-        if version >= 0
-        else {}
+        name: {ROWS: warehouse.table(name).read().count(), "delta_version": version} if version >= 0 else {}
         for name, version in versions.items()
     }
 

@@ -17,6 +17,7 @@ from pydantic import Field
 from scd_pipeline.components.delivery_selection import DeliverySelection, resolve_partitions
 from scd_pipeline.components.failures import as_dagster_failure, load_failure
 from scd_pipeline.components.names import ATTEMPTS_TAG, load_op_name, pool_name
+from scd_pipeline.components.overdue import DeliveryLimits
 from scd_pipeline.components.partition_events import (
     LoadReport,
     not_materialized,
@@ -55,7 +56,12 @@ class LoadConfig(dg.Config):
 
 
 def load_step(
-    declared: Dimension | Fact, dimension: Dimension, specs: Sequence[dg.AssetSpec], load: LoadTables
+    declared: Dimension | Fact,
+    dimension: Dimension,
+    specs: Sequence[dg.AssetSpec],
+    load: LoadTables,
+    *,
+    limits: DeliveryLimits | None = None,
 ) -> dg.AssetsDefinition:
     """Return the one step that materializes the assets of a dimension or a fact.
 
@@ -66,6 +72,7 @@ def load_step(
         dimension: The dimension, or the dimension of the same shape as the fact.
         specs: The assets.
         load: Loads deliveries.
+        limits: When the sources are overdue, if they are checked.
     """
     names = [spec.key.to_user_string() for spec in specs]
 
@@ -82,7 +89,7 @@ def load_step(
     def load_tables(
         context: dg.AssetExecutionContext, config: LoadConfig, warehouse: WarehouseResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        yield from _load_and_record(context, declared, dimension, config, warehouse, load)
+        yield from _load_and_record(context, declared, dimension, config, warehouse, load, limits)
 
     return load_tables
 
@@ -116,11 +123,12 @@ def _load_and_record(
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
+    limits: DeliveryLimits | None,
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Load the requested deliveries, and record the partitions of those that were stored or rejected."""
     has_partitions = context.has_partition_key or context.has_partition_key_range
     requested = set(context.partition_keys) if has_partitions else set()
-    loaded = _load(context, declared, dimension, requested, config, warehouse, load)
+    loaded = _load(context, declared, dimension, requested, config, warehouse, load, limits)
     batches, report = loaded.batches, loaded.report
     stored = {key: batch for key, batch in batches.items() if batch.outcome not in ("rejected", "missing")}
     rejected = {key: batch for key, batch in sorted(batches.items()) if _fails(batch, is_requested=key in requested)}
@@ -146,7 +154,7 @@ def _load_and_record(
         )
     record_rejected(context, report, rejected, planned=requested, file_signatures=loaded.file_signatures)
     if has_failed:
-        run_planned_checks(context, declared, report.warehouse)
+        run_planned_checks(context, declared, limits, report.warehouse)
         raise load_failure(rejected, loaded.unresolved, others=len(batches) - len(rejected))
 
 
@@ -163,6 +171,7 @@ def _load(
     config: LoadConfig,
     warehouse: WarehouseResource,
     load: LoadTables,
+    limits: DeliveryLimits | None,
 ) -> _PartitionedLoad:
     """Load the deliveries of the requested partitions.
 
@@ -179,7 +188,7 @@ def _load(
             file_signatures = selection.file_signatures()
             report = load(opened, list(selection.deliveries.values()), context.run.run_id, context.log.info)
         except ScdError:
-            run_planned_checks(context, declared, opened)
+            run_planned_checks(context, declared, limits, opened)
             raise
     context.log.info(load_summary(report.result))
     for warning in report.result.warnings:

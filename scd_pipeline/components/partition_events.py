@@ -9,8 +9,9 @@ from typing import Any
 import dagster as dg
 
 from scd_pipeline.components import load_metadata
-from scd_pipeline.components.check_results import as_evaluation
+from scd_pipeline.components.check_results import alert_of_failed_checks, as_evaluation, check_result
 from scd_pipeline.components.dagster_internals import plan_materialization, planned_checks, report_check
+from scd_pipeline.components.overdue import DeliveryLimits
 from scd_pipeline.components.partitions import delivery_partitions, partitions_name
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.tables import LOG_SUFFIX
@@ -145,23 +146,38 @@ def record_rejected(
             context.log_event(dg.AssetObservation(asset, partition=key, metadata=reason))
 
 
-def run_planned_checks(context: dg.AssetExecutionContext, declared: Dimension | Fact, warehouse: Warehouse) -> None:
-    """Run the table's checks that the run has planned: Dagster skips their own step if this step fails.
+def run_planned_checks(
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: DeliveryLimits | None, warehouse: Warehouse
+) -> None:
+    """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
 
     Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
     which is no check of the stored table, is skipped.
+
+    Args:
+        context: The context of the step, which is going to fail.
+        declared: The dimension or the fact.
+        limits: When its sources are overdue, if they are checked.
+        warehouse: The warehouse of its tables.
     """
-    planned = planned_checks(context, dg.AssetKey(declared.name))
-    names = [name for name in planned if name != CHECKLIST_IS_COMPLETE]
-    if not names:
-        return
     try:
-        results = {result.rule: result for result in _check(declared, warehouse, names)}
+        for result in _planned_results(context, declared, limits, warehouse):
+            report_check(context, as_evaluation(result))
     except Exception as error:  # the step fails anyway, for a reason that must not be replaced
         context.log.warning(f"{declared.name}: the checks did not run: {error}")
-        return
-    for name in names:
-        report_check(context, as_evaluation(declared.name, name, results.get(name)))
+
+
+def _planned_results(
+    context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: DeliveryLimits | None, warehouse: Warehouse
+) -> Iterator[dg.AssetCheckResult]:
+    planned = planned_checks(context, dg.AssetKey(declared.name))
+    names = [name for name in planned if name != CHECKLIST_IS_COMPLETE]
+    if names:
+        results = {result.rule: result for result in _check(declared, warehouse, names)}
+        alert_of_failed_checks(context.op_execution_context, declared.name, results.values())
+        yield from (check_result(declared.name, name, results.get(name)) for name in names)
+    if limits is not None and planned_checks(context, dg.AssetKey(declared.name + LOG_SUFFIX)):
+        yield limits.evaluate(context.op_execution_context, warehouse)
 
 
 def _check(declared: Dimension | Fact, warehouse: Warehouse, names: Collection[str]) -> Sequence[CheckResult]:

@@ -15,9 +15,10 @@ from scd_pipeline.components.arrivals import arrival_sensor
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.automation import automation_sensor, never_requested, with_automation
 from scd_pipeline.components.checklist import checklist_check
-from scd_pipeline.components.checks import dimension_checks, fact_checks, overdue_check
+from scd_pipeline.components.checks import dimension_checks, fact_checks
 from scd_pipeline.components.maintenance import backfill_sensor, maintenance_job, maintenance_schedules
 from scd_pipeline.components.names import dagster_name
+from scd_pipeline.components.overdue import delivery_limits, overdue_check
 from scd_pipeline.components.scaffolder import DimensionScaffolder
 from scd_pipeline.components.schedules import load_schedule
 from scd_pipeline.components.sensors import partitions_sensor, rekey_sensor
@@ -145,16 +146,18 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
         overdue_checks: list[dg.AssetChecksDefinition] = []
         for dimension in declared.dimensions:
             facts = [fact for fact in declared.facts if fact.references(dimension)]
-            assets = dimension_assets(dimension, facts=facts, freshness=freshness)
-            overdue = self._overdue_checks(dimension)
+            limits = delivery_limits(dimension, self.overdue_after_hours)
+            assets = dimension_assets(dimension, facts=facts, freshness=freshness, limits=limits)
+            overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
             checks = [dimension_checks(dimension, docs_url=self.docs_url), *overdue]
             checks += self._checklist_checks(dimension, facts)
             parts.append(self._table_definitions(dimension, assets, checks, facts))
         for fact in declared.facts:
-            assets = fact_assets(fact, freshness=freshness)
+            limits = delivery_limits(fact.as_dimension(), self.overdue_after_hours)
+            assets = fact_assets(fact, freshness=freshness, limits=limits)
             assets = with_automation(assets, fact) if self.fact_automation else assets
-            overdue = self._overdue_checks(fact.as_dimension())
+            overdue = [overdue_check(limits)] if limits else []
             overdue_checks += overdue
             condition = never_requested() if self.fact_automation else None
             checks = [fact_checks(fact, docs_url=self.docs_url, condition=condition), *overdue]
@@ -164,10 +167,6 @@ class ScdDimension(dg.Component, dg.Model, dg.Resolvable):
             sensor = partitions_sensor(f"{status.removesuffix('_status')}_partitions", _table_names(declared))
             parts.append(dg.Definitions(sensors=[sensor]))
         return dg.Definitions.merge(*parts)
-
-    def _overdue_checks(self, dimension: Dimension) -> list[dg.AssetChecksDefinition]:
-        check = overdue_check(dimension, self.overdue_after_hours)
-        return [] if check is None else [check]
 
     def _checklist_checks(self, dimension: Dimension, facts: Sequence[Fact]) -> list[dg.AssetChecksDefinition]:
         names = [fact.name for fact in facts]

@@ -29,6 +29,7 @@ _FORMATS_BY_SUFFIX = {
     ".delta": "delta",
 }
 _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -275,6 +276,11 @@ def _retire_guard(declared: Any) -> Any:
 def placeholders(path: Any) -> list[str]:
     """Return the texts in braces in a path, unchanged."""
     return _BRACES.findall(path) if isinstance(path, str) else []
+
+
+def is_address(path: Any) -> bool:
+    """Return whether a path begins with the scheme of a file system, such as `s3a://` or `dbfs:/`."""
+    return isinstance(path, str) and bool(_ADDRESS.match(path))
 
 
 def format_of(path: Any, versions: Any = False) -> str | None:

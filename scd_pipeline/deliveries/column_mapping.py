@@ -111,7 +111,7 @@ def map_columns(
             columns[attribute.name] = column
             provided.append(attribute.name)
     names = [field.name for field in fields]
-    undeclared = _undeclared([name for name in names if name not in (LINE, PROBLEM)], source, channel, dimension)
+    undeclared = undeclared_columns([name for name in names if name not in (LINE, PROBLEM)], source, channel, dimension)
     return ColumnMapping(own, tuple(provided), tuple(missing), undeclared, LINE in names, columns)
 
 
@@ -125,13 +125,13 @@ def _channel_columns(channel: Snapshot | Feed) -> list[str]:
     return [name for name in names if name is not None]
 
 
-def _undeclared(
+def undeclared_columns(
     names: Sequence[str], source: Source, channel: Snapshot | Feed, dimension: Dimension
 ) -> tuple[str, ...]:
     """Return the columns that the declaration neither names nor uses in an expression."""
     targets = [*dimension.key_names, *(a.name for a in dimension.source_attributes(source.name) if not a.derived)]
     used = {candidate.lower() for name in targets for candidate in source.column(name).from_}
-    used |= {name.lower() for name in _channel_columns(channel) if name}
+    used |= {name.lower() for name in (*_channel_columns(channel), channel.partition) if name}
     expressions = [column.expression or "" for column in source.columns.values()]
     expressions.append((channel.deletes or "") if isinstance(channel, Feed) else "")
     return tuple(name for name in names if name.lower() not in used and not _mentions(expressions, name))

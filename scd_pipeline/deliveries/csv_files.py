@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -90,15 +92,25 @@ class CsvDialect(TextOptions):
 
     @property
     def escape(self) -> str:
-        return self.options.get("escape", self.quote)
+        declared = self.options.get("escape", self.quote)
+        return _ESCAPED.get(declared, declared).strip("\0")
 
     @property
     def max_columns(self) -> int:
         return int(self.options.get("maxcolumns", MAX_COLUMNS))
 
+    def field_names(self, header: str) -> list[str]:
+        """Return the fields of a header."""
+        if len(self.separator) != 1 or len(self.quote) != 1:
+            return header.split(self.separator)
+        reader = csv.reader(io.StringIO(header, newline=""), delimiter=self.separator, quotechar=self.quote)
+        return next(reader, [])
+
     def _quoted_field(self) -> str:
         """Return the pattern of a quoted field. It never backtracks: a long field must not exhaust the stack."""
         quote, escape = re.escape(self.quote), re.escape(self.escape)
+        if not self.escape:
+            return f"{quote}[^{quote}]*+{quote}"
         if self.escape == self.quote:
             return f"{quote}[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+{quote}"
         return f"{quote}[^{quote}{escape}]*+(?:{escape}.[^{quote}{escape}]*+)*+{quote}"
@@ -174,6 +186,14 @@ def scan_csv(spark: SparkSession, channel: Snapshot | Feed, paths: Sequence[str]
     }
 
 
+def repeated_columns(channel: Snapshot | Feed, layout: CsvLayout) -> list[str]:
+    """Return the names that a header has more than once, in any case: Spark reads them under other names."""
+    dialect = CsvDialect(declared_options(channel))
+    names = dialect.field_names(layout.header) if dialect.is_on("header", "true") else []
+    folded = [name.strip().casefold() for name in names]
+    return [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]
+
+
 def _owners(files: Iterable[str], paths: Sequence[str]) -> dict[str, str | None]:
     """Return the path that each file was read from; with one path, which may be a pattern, that one."""
     if len(paths) == 1:
@@ -198,7 +218,7 @@ def _scan_files(spark: SparkSession, dialect: CsvDialect, paths: Sequence[str]) 
 
 def _scan_records(spark: SparkSession, dialect: CsvDialect, files: Sequence[str]) -> dict[str, CsvLayout]:
     """Return the layouts of files with lines that are not whole records: fields span lines, or quotes are invalid."""
-    records = _records(spark, dialect, [normalize_path(unquote(file)) for file in files])
+    records = _records(spark, dialect, [unquote(file) for file in files])
     # Behind an invalid quote it is uncertain where its record ends, and what each later row contains.
     is_uncertain = ~dialect.is_whole(F.col(TEXT)) & ((F.col("_lines") > 1) | F.col("_is_open"))
     rows = records.groupBy(FILE).agg(

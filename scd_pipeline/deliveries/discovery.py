@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.names import nearest
+from scd_pipeline.declaration.source import is_address
 from scd_pipeline.deliveries.delivery import PLACEHOLDERS, TIME_PLACEHOLDERS, Delivery, placeholder
 from scd_pipeline.deliveries.files import as_text, last_changed, signature, total_size
 from scd_pipeline.deliveries.folders import load_folders
@@ -128,7 +129,7 @@ def is_table(channel: Snapshot | Feed) -> bool:
 
 
 def _absolute_path(path: str, base: Path | None) -> str:
-    return path if "://" in path else str((base or Path()) / path)
+    return path if is_address(path) else str((base or Path()) / path)
 
 
 # -- Files

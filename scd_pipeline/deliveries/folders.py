@@ -21,7 +21,10 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def load_folders(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """Return the rows of files or folders, with the values in the names of folders as text."""
+    """Return the rows of files or folders, with the values in the names of folders as text.
+
+    Files with different columns have those of all: by default Spark would read the columns of one of them.
+    """
     locations = [escape_glob(path) for path in paths]
     frame = reader.load(locations)
     names = folder_columns(frame, paths)

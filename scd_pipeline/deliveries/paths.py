@@ -11,21 +11,21 @@ from urllib.parse import unquote
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from scd_pipeline.declaration.source import is_address
 from scd_pipeline.deliveries.row_columns import FILE
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _GLOB_CHARACTER = re.compile(r"([\[\]{}*?\\])")
 
 
 def absolute_path(path: str) -> str:
     """Return a local path as absolute; an absolute one and a URL unchanged."""
-    return path if path.startswith("/") or _SCHEME.match(path) else str(Path.cwd() / path)
+    return path if path.startswith("/") or is_address(path) else str(Path.cwd() / path)
 
 
 def normalize_path(path: str) -> str:
     """Return a path or URL in one spelling: local ones absolute without a scheme, no slash doubled or at the end."""
     # Links are not resolved: Spark names a file by the path that it was read from.
-    full = path if _SCHEME.match(path) else os.path.abspath(path)  # noqa: PTH100 (see above)
+    full = path if is_address(path) else os.path.abspath(path)  # noqa: PTH100 (see above)
     return str(PurePosixPath(re.sub(r"^file:/+", "/", full)))
 
 

@@ -25,9 +25,9 @@ from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Source
 from scd_pipeline.declaration.names import listed
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
-from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns
+from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, undeclared_columns
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
-from scd_pipeline.deliveries.csv_files import CsvLayout, scan_csv
+from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, scan_csv
 from scd_pipeline.deliveries.expressions import analyze_expressions
 from scd_pipeline.deliveries.json_files import infer_json_fields
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
@@ -51,6 +51,8 @@ _MISSING_FILES = re.compile(
 # Spark's named errors have the class of their SQLSTATE.
 _NAMED_ERROR = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\w\w)", re.DOTALL)
 _VALUE_STATES = ("22", "P0")
+# Errors of these states that no expression causes: of the reader's options, and of a record in a mode that fails.
+_READER_ERRORS = ("INVALID_PARAMETER_VALUE", "MALFORMED_RECORD", "MALFORMED_CSV_RECORD")
 _SERVER_STATES = ("", "08", "53", "57", "58", "HY", "XX")
 # pyarrow appends this to the error of a column of a pandas frame; the text before it repeats a value.
 _ARROW_COLUMN = re.compile(r"Conversion failed for column (?P<name>.*) with type .*", re.DOTALL)
@@ -303,8 +305,13 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         frame = _frame(spark, members, shape)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
-        if not fields and _is_json(first) and frame.isEmpty():
+        if not fields and _may_have_no_columns(first) and frame.isEmpty():
             return _with_reading(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
+    if shape.layout is not None:
+        repeated = repeated_columns(first.channel, shape.layout)
+        undeclared = undeclared_columns(repeated, source, first.channel, dimension)
+        if used := [name for name in repeated if name not in undeclared]:
+            raise _Unreadable("DUPLICATE_COLUMN", columns=listed(used))
     tags = [(delivery.delivery, delivery.batch, delivery.row_tag) for delivery in members]
     with _rejecting("COLUMN_TYPE"):
         frame = with_batch_columns(frame, tags, files).drop(FILE)
@@ -348,12 +355,13 @@ def _with_reading(members: Sequence[PendingDelivery], rows: DataFrame, columns: 
     )
 
 
-def _is_json(delivery: PendingDelivery) -> bool:
-    return delivery.delivery.frame is None and delivery.channel.format == "json"
+def _may_have_no_columns(delivery: PendingDelivery) -> bool:
+    """Return whether only its rows name the columns of a delivery: of JSON, and of a list of mappings."""
+    return delivery.delivery.frame is not None or delivery.channel.format == "json"
 
 
 def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
-    """Return how JSON without a row is read: only rows name columns in JSON, so no column is missing.
+    """Return how a delivery is read that has no row, and whose columns only rows name: no column is missing.
 
     An empty feed changes nothing. An empty snapshot asserts that no entity exists, which the retire guard checks.
     """
@@ -385,6 +393,8 @@ def _rejecting(code: str, path: str = "") -> Iterator[None]:
         state = named["state"] if named else ""
         if state in _SERVER_STATES and not isinstance(error, IllegalArgumentException):
             raise
+        if named and named["name"].startswith(_READER_ERRORS):
+            raise _Unreadable(code, reason=f"{prefix}Spark's reader fails with {named['name']}") from None
         if named and state in _VALUE_STATES:
             # Spark's message repeats the value, which may be a personal one (S31).
             raise _Unreadable("EXPRESSION_FAILED", error=named["name"]) from None
@@ -441,8 +451,12 @@ def _parquet_columns(path: Path) -> str:
         files = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(("_", "."))]
     if not files or not all(file.is_file() for file in files):
         return ""
-    schemas = {json.dumps([[field.name, str(field.type)] for field in pyarrow.parquet.read_schema(f)]) for f in files}
-    return schemas.pop() if len(schemas) == 1 else ""
+    schemas = [pyarrow.parquet.read_schema(file) for file in files]
+    for schema in schemas:
+        if names := [field.name for field in schema if "timestamp[ns" in str(field.type)]:
+            raise _Unreadable("NANOSECONDS", columns=listed(names))
+    texts = {json.dumps([[field.name, str(field.type)] for field in schema]) for schema in schemas}
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> DataFrame:

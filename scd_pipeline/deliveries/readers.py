@@ -57,7 +57,7 @@ def read_path(
         if fields:
             rows = read_json(spark, channel, paths, fields)
             return with_folder_values(rows, folder_columns(rows, paths))
-    return load_folders(spark.read.format(str(channel.format)).options(**channel.reader_options), paths)
+    return load_folders(_table_reader(spark, channel), paths)
 
 
 def _readable_layout(layouts: Mapping[str, CsvLayout]) -> CsvLayout:
@@ -91,7 +91,8 @@ def read_table(
 
 
 def _table_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:
-    return spark.read.format(str(channel.format)).options(**channel.reader_options)
+    merged = {"mergeSchema": "true"} if channel.format == "parquet" else {}
+    return spark.read.format(str(channel.format)).options(**merged).options(**channel.reader_options)
 
 
 def _changed_rows(reader: DataFrameReader, path: str, version: str, names: Sequence[str]) -> DataFrame:

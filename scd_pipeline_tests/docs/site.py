@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 GENERATED = re.compile(r"^<!-- (commands|errors|environment) -->$", flags=re.MULTILINE)
 """A marker in a page for content generated from the code: help texts, error codes, variables."""
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples)/[^)#]+)\)")
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:scd_pipeline|scd_pipeline_tests|examples|benchmarks)/[^)#]+)\)")
 """A link to a file of the repository that is not a page of the site."""
 
 log = logging.getLogger("mkdocs.hooks.site")

@@ -1,4 +1,4 @@
-"""Tables of the documentation that decide something: which SCD type, and why time travel is no history."""
+"""Tables of the documentation that decide something: which SCD type, and why time travel does not replace history."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def test_six_rules_lead_to_a_type() -> None:
 
 @requirement("F44")
 def test_four_caveats_of_time_travel_are_documented() -> None:
-    rows = table_below("reference/elsewhere.md", "Why time travel is no history")
+    rows = table_below("reference/elsewhere.md", "Why time travel does not replace history")
     assert [caveat for caveat, _ in rows] == ["retention", "time of the commit", "joins", "cost"]
     assert all(consequence for _, consequence in rows)

@@ -14,9 +14,9 @@ import pytest
 from dagster_pyspark import LazyPySparkResource
 
 from scd_pipeline import reading
-from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, checks
+from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, alerts
 from scd_pipeline.components.assets import dimension_assets
-from scd_pipeline.components.checks import overdue_check
+from scd_pipeline.components.overdue import delivery_limits, overdue_check
 from scd_pipeline.declaration import Declarations, Dimension, Fact, Feed, Role, Source, load_dimension
 from scd_pipeline.deliveries.discovery import data_version, discover_files, select_deliveries
 from scd_pipeline.deliveries.partitions import EVERYTHING
@@ -114,6 +114,47 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     assert others == "all other deliveries (1) were loaded"
     rows = reading.current(Warehouse(spark, warehouse), customer).collect()
     assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
+
+
+def test_the_checks_of_a_failed_run_are_evaluated_and_send_alerts(
+    spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(alerts, "send_alert", lambda subject, *_: sent.append(subject) or [])
+    opened = Warehouse(spark, warehouse)
+    ingest_and_apply(opened, customer, select_deliveries(customer, spark))
+    table = opened.table("dim_customer").identifier
+    columns = "customer_key + 1 AS customer_key, * EXCEPT (customer_key)"
+    spark.sql(f"INSERT INTO {table} SELECT {columns} FROM {table} WHERE id = '1'").collect()
+    location = ScdDimension(overdue_after_hours=1).definitions(Declarations((customer,), ()))
+    resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
+    location = dg.Definitions.merge(location, dg.Definitions(resources=resources))
+    names = ("dim_customer_changes", "dim_customer", "dim_customer_audit")
+    selection = dg.AssetSelection.assets(*names)
+    location = dg.Definitions.merge(location, dg.Definitions(jobs=[dg.define_asset_job("load_and_check", selection)]))
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("dim_customer_deliveries", [EVERYTHING])
+        job = location.resolve_job_def("load_and_check")
+        result = job.execute_in_process(instance=instance, partition_key=EVERYTHING, raise_on_error=False)
+        logged = instance.all_logs(result.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    evaluations = [entry.get_dagster_event().asset_check_evaluation_data for entry in logged]
+    passed = {evaluation.check_name: evaluation.passed for evaluation in evaluations}
+    assert not result.success
+    assert sent == ["checks of dim_customer failed", "dim_customer is overdue"]
+    assert (passed["one_current_version"], passed["sources_are_on_time"]) == (False, False)
+
+
+def test_a_failed_run_without_a_new_delivery_has_an_event_of_the_table(
+    spark: SparkSession, warehouse: Path, customer: Dimension, tmp_path: Path
+) -> None:
+    """Facts follow these events, and the run may have changed the table by its declaration."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert materialize(spark, warehouse, customer, instance).success
+        (tmp_path / "customers_2024-02-01.csv").write_text("id,city\n1,Wien\n,Ulm\n", encoding="utf-8")
+        assert not materialize(spark, warehouse, customer, instance).success
+        records = instance.fetch_materializations(dg.AssetKey("dim_customer"), limit=1).records
+        failed_run = instance.get_runs(limit=1)[0].run_id
+    assert [record.run_id for record in records] == [failed_run]
 
 
 @pytest.mark.slow
@@ -333,7 +374,9 @@ def test_the_step_of_a_dimension_writes_its_reserved_member(
         done = dg.materialize([customer_assets], resources=resources, instance=instance, partition_key=EVERYTHING)
     assert opened.table("dim_customer").read().where("customer_key = -1").count() == 1
     assert add_unknown_member(opened, customer) is None
-    assert metadata_by_asset(done)["dim_customer"]["delta_version"] == opened.table("dim_customer").last_commit().newest
+    metadata = metadata_by_asset(done)["dim_customer"]
+    assert metadata["delta_version"] == opened.table("dim_customer").last_commit().newest
+    assert metadata["dagster/row_count"] == 2, "the reserved member is excluded from all counts"
 
 
 def test_a_source_is_overdue_by_its_last_delivery(
@@ -341,14 +384,15 @@ def test_a_source_is_overdue_by_its_last_delivery(
 ) -> None:
     """An alert is sent as for failed runs."""
     sent: list[str] = []
-    monkeypatch.setattr(checks, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
+    monkeypatch.setattr(alerts, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
     resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
 
     def evaluate(*day: int, customer: Dimension = customer) -> tuple[bool, str]:
         clock = dt.datetime(*day, 6, tzinfo=dt.timezone.utc).timestamp  # type: ignore[arg-type,misc]
         with dg.DagsterInstance.ephemeral() as instance:
-            check = overdue_check(customer, 36, clock=clock)
-            assert check is not None
+            limits = delivery_limits(customer, 36, clock=clock)
+            assert limits is not None
+            check = overdue_check(limits)
             selection = dg.AssetSelection.checks(check)
             result = dg.materialize([check], selection=selection, resources=resources, instance=instance)
         (evaluation,) = result.get_asset_check_evaluations()
@@ -371,7 +415,7 @@ def test_the_daily_check_of_a_table_with_two_current_versions_sends_an_alert(
     spark: SparkSession, warehouse: Path, customer: Dimension, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(checks, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
+    monkeypatch.setattr(alerts, "send_alert", lambda subject, text, *_: sent.append(f"{subject}: {text}") or [])
     opened = Warehouse(spark, warehouse)
     ingest_and_apply(opened, customer, select_deliveries(customer, spark))
     table = opened.table("dim_customer").identifier

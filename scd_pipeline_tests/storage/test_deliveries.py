@@ -238,7 +238,7 @@ def test_partitions_are_compared_by_value(spark: SparkSession, tmp_path: Path) -
 def test_a_new_column_of_a_parquet_table_blocks_no_partition(spark: SparkSession, tmp_path: Path) -> None:
     """It is NULL in the other partitions, which makes their content another one at the same time of change."""
     path, opened = str(tmp_path / "customers"), Warehouse(spark, tmp_path / "warehouse")
-    dimension = declared(path, partition="day", format="parquet", options={"mergeSchema": "true"})
+    dimension = declared(path, partition="day", format="parquet")
     outcomes = []
     for columns in ("'Rome' AS city, '2024-01-01' AS day", "'Oslo' AS city, 'x' AS note, '2024-02-01' AS day", ""):
         if columns:

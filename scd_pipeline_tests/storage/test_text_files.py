@@ -187,6 +187,7 @@ OPTIONS: dict[str, tuple[dict[str, str], bytes, Rows]] = {
     "utf-16.csv": ({"encoding": "UTF-16"}, "id,city\n1,Mödling\n".encode("utf-16"), [("1", "Mödling")]),
     "escape.csv": ({"escape": "\\"}, b'id,city\n1,"say \\"hi\\""\n', [("1", 'say "hi"')]),
     "escape and break.csv": ({"escape": "\\"}, b'id,city\n1,"a \\"b\nc"\n2,d\n', [("1", 'a "b\nc'), ("2", "d")]),
+    "no escape.csv": ({"escape": ""}, b'id,city\n1,"Graz, Ost\\"\n', [("1", "Graz, Ost\\")]),
     "tab.csv": ({"sep": "\\t"}, b'id\tcity\n1\t"Graz\t"\n', [("1", "Graz\t")]),
     "two characters.csv": ({"delimiter": "||"}, b"id||city\n1||Graz|\n", [("1", "Graz|")]),
     "no header.csv": ({"header": "false"}, b"1,Graz\n2,Linz\n", [("1", "Graz"), ("2", "Linz")]),

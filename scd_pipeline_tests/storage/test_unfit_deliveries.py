@@ -79,6 +79,55 @@ def test_an_unreadable_file_does_not_block_the_others(spark: SparkSession, tmp_p
     assert [row["born"] for row in rows if row["effective_from"] == utc(2024, 2, 1)] == [date(2000, 2, 1)]
 
 
+@pytest.mark.rule("S27")
+def test_a_file_with_a_declared_column_twice_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would read the columns under other names, and load NULL or another column."""
+    files = {"2024-01-01": "id,phone,Phone,mobile\na,1,2,3\n", "2024-01-02": "id,phone,note,note\na,1,2,3\n"}
+    for name, text in files.items():
+        (tmp_path / f"c_{name}.csv").write_text(text, encoding="utf-8")
+    source = Source("crm", feed="c_{date}.csv", columns={"phone": ["phone", "mobile"]})
+    dimension = Dimension("dim_c", "id", {"phone": Attribute(2, missing="null")}, source)
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert [(batch.delivery, batch.code) for batch in load_plan.results] == [
+        ("2024-01-01", "DUPLICATE_COLUMN"),
+        ("2024-01-02", ""),
+    ]
+    assert rejected(load_plan)[0].details == {"columns": "phone and Phone"}
+
+
+@pytest.mark.rule("S27")
+def test_a_parquet_file_with_times_in_nanoseconds_is_rejected_with_its_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"id": ["a"], "seen": pd.to_datetime(["2024-01-01"]).astype("datetime64[ns]")})
+    frame.to_parquet(tmp_path / "c_2024-01-01.parquet")
+    frame.to_parquet(tmp_path / "c_2024-01-02.parquet", coerce_timestamps="us")
+    dimension = Dimension("dim_c", "id", {"seen": Attribute(2, type="timestamp")}, Source("crm", "c_{date}.parquet"))
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    (invalid,) = rejected(load_plan)
+    assert (invalid.delivery, invalid.code, invalid.details) == ("2024-01-01", "NANOSECONDS", {"columns": "seen"})
+
+
+@pytest.mark.rule("S20")
+def test_parquet_files_of_a_folder_have_the_columns_of_all(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "c_2024-01-01.parquet"
+    folder.mkdir()
+    pq.write_table(pa.table({"id": ["a"]}), folder / "part-0.parquet")
+    pq.write_table(pa.table({"id": ["b"], "city": ["Graz"]}), folder / "part-1.parquet")
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", "c_{date}.parquet"))
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert not rejected(load_plan)
+    assert load_plan.changed_rows.select("id", "city").orderBy("id").collect() == [("a", None), ("b", "Graz")]
+
+
+@pytest.mark.rule("S27")
+@pytest.mark.parametrize("frame", [[], pd.DataFrame([])], ids=["list", "pandas"])
+def test_a_frame_without_rows_and_columns_changes_nothing(spark: SparkSession, tmp_path: Path, frame: object) -> None:
+    dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed()))
+    (result,) = planned(spark, tmp_path, dimension, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
+    assert (result.outcome, result.rows) == ("accepted", 0)
+
+
 def outcomes(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
     return [{"delivery": b.delivery, "outcome": b.outcome, "code": b.code} for b in batches]
 

@@ -216,6 +216,9 @@ empty text: nothing is declared; begin with `dimension: <name>`
 folder without declarations: the folder has no declarations; put the declarations there, as <name>.yaml
 
 # NOT_ALLOWED
+reader option encoding: 'windows-1252' is not an encoding that Spark reads; write one of utf-8, iso-8859-1, us-ascii,
+  utf-16, utf-16be, utf-16le, utf-32
+reader option maxColumns: 'many' is not a number of columns; write a whole number as text, such as "30000"
 missing with an unknown choice: 'not_there' is not allowed; allowed: reject, not_provided, null
 on_bad_value with an unknown choice: 'NULL!' is not allowed; allowed: quarantine, null
 deleted rows: 'drop' is not allowed; allowed: keep, remove, new_version
@@ -292,6 +295,8 @@ long retention of files: 'interval 31 days' is longer than the 720 hours of `del
   rejects; declare `delta.logRetentionDuration: interval 744 hours`, or more
 
 # PATH_PLACEHOLDER
+placeholder at an address with one slash: files at an address cannot be listed, so no delivery would be found for
+  {date}; give a path of this machine, such as one in a mounted folder, or pass frames
 placeholder at an address: files at an address cannot be listed, so no delivery would be found for {date}; give a path
   of this machine, such as one in a mounted folder, or pass frames
 path fixed: nothing in 'landing/customers.csv' distinguishes one delivery from the next; put {date} or {datetime} in

@@ -188,6 +188,18 @@ SNAPSHOT |     snapshot: |     columns: {city: {default: 3}}\n    snapshot:
 SNAPSHOT |     snapshot: |     columns: {birthday: {default: soon}}\n    snapshot:
 5 | sources.crm.columns.birthday.default | INVALID_DEFAULT
 
+# reader option encoding
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {encoding: windows-1252}}
+5 | sources.crm.snapshot.options.encoding | NOT_ALLOWED
+
+# reader option maxColumns
+SNAPSHOT | landing/customers_{date}.csv | {path: "a_{date}.csv", options: {maxColumns: many}}
+5 | sources.crm.snapshot.options.maxColumns | NOT_ALLOWED
+
+# placeholder at an address with one slash
+SNAPSHOT | landing/customers_{date} | dbfs:/landing/customers_{date}
+5 | sources.crm.snapshot.path | PATH_PLACEHOLDER
+
 # path fixed
 SNAPSHOT | customers_{date} | customers
 5 | sources.crm.snapshot.path | PATH_PLACEHOLDER

@@ -23,10 +23,12 @@ from scd_pipeline.declaration.source import (
     RetireGuard,
     Snapshot,
     Source,
+    is_address,
     placeholders,
 )
 from scd_pipeline.declaration.yaml.options import COLUMN, FEED, RETIRE_GUARD, SNAPSHOT, SOURCE
 
+_ENCODINGS = ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32")
 FORMATS = ("parquet", "csv", "json", "delta")
 _LOCAL_ZONES = ("localtime", "posixrules", "Factory")  # these differ from machine to machine
 _TOO_LONG = 1_000_000  # hours, a century
@@ -238,6 +240,14 @@ def _check_options(errors: ErrorCollector, field: str, options: Any) -> None:
             errors.add("INVALID_KIND", field, problem, 'options are given as text, such as "true" or "1"')
     names = [name.casefold() for name, _ in options if isinstance(name, str)]
     errors.unique(field, names)
+    for name, value in options:
+        key, text = str(name).casefold(), str(value)
+        if key in ("encoding", "charset") and text.casefold() not in _ENCODINGS:
+            problem = f"{display(value)} is not an encoding that Spark reads"
+            errors.add("NOT_ALLOWED", joined(field, name), problem, f"write one of {', '.join(_ENCODINGS)}")
+        if key == "maxcolumns" and not (text.isdecimal() and int(text) > 0):
+            problem = f"{display(value)} is not a number of columns"
+            errors.add("NOT_ALLOWED", joined(field, name), problem, 'write a whole number as text, such as "30000"')
 
 
 def _check_pathless(errors: ErrorCollector, path: str, channel: Channel) -> None:
@@ -275,7 +285,7 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
             option = "versions" if channel.versions else "partition"
             problem = f"`{option}` distinguishes its deliveries, so {{{valid[0]}}} has no meaning"
             errors.add("PATH_PLACEHOLDER", f"{path}.path", problem, "give the path of the table alone")
-    elif valid and "://" in str(channel.path):
+    elif valid and is_address(channel.path):
         problem = f"files at an address cannot be listed, so no delivery would be found for {{{valid[0]}}}"
         errors.add(
             "PATH_PLACEHOLDER",

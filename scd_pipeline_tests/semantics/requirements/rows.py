@@ -95,7 +95,10 @@ ROWS: dict[str, str] = {
     ),
     "F26": "No reader ever sees no or two current versions of an existing entity: both rows are in one commit.",
     "F27": "Several changes of a player in one batch are versions; different ones of one time are rejected.",
-    "F28": "A check finds entities with two current versions, after each run and daily, and sends an alert.",
+    "F28": (
+        "A daily check, and each run that includes checks, reports entities with two current versions and sends an "
+        "alert."
+    ),
     "F29": "The causes of duplicates: two writers, the restart of a failed run, SQL by hand.",
     "F30": (
         "A command repairs a table from its log, in one commit, audited, with a dry run; without a log it keeps the "
