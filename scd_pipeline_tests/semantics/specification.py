@@ -382,10 +382,16 @@ def cast(text: str | None, kind: str) -> Any:
 # ---------------------------------------------------------------------------- tests
 
 
-def case(build: Callable[[], Case]) -> Callable[..., None]:
-    """Turn a function that returns a case into a test of the oracle and a test of the engine."""
+def case(build: Callable[[], Case], *, is_long: bool = False) -> Callable[..., None]:
+    """Turn a function that returns a case into a test of the oracle and a test of the engine.
 
-    @pytest.mark.parametrize("side", ["oracle", "engine"])
+    Args:
+        build: The function.
+        is_long: Whether the engine is tested in `make test-all` only.
+    """
+    engine = pytest.param("engine", marks=[pytest.mark.slow] * is_long)
+
+    @pytest.mark.parametrize("side", ["oracle", engine])
     @functools.wraps(build)
     def test(side: str, request: pytest.FixtureRequest) -> None:
         if side == "oracle":
@@ -396,3 +402,7 @@ def case(build: Callable[[], Case]) -> Callable[..., None]:
     del test.__wrapped__  # otherwise pytest uses the signature of the wrapped function
     test.case = build()
     return test
+
+
+long_case = functools.partial(case, is_long=True)
+"""As `case`, for one that takes the engine long."""

@@ -10,7 +10,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.errors import SourceDataError
 from scd_pipeline.instants import to_instant
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CONTRACT, COUNTRY, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, long_case, requirement, rule, snapshots
 
 
 @requirement("X7")
@@ -57,7 +57,7 @@ def test_a_row_without_a_time_is_in_effect_from_the_delivery_time() -> Case:
 
 
 @rule("S4")
-@case
+@long_case
 def test_a_feed_without_row_times_uses_the_delivery_time() -> Case:
     return Case(
         COUNTRY,

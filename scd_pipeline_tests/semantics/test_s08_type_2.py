@@ -20,7 +20,7 @@ from scd_pipeline.errors import DeclarationError
 from scd_pipeline_tests import oracle as o
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, STORE
 from scd_pipeline_tests.semantics.engine import OwnTables, load_once, records
-from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, long_case, requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
 
 
@@ -113,7 +113,7 @@ def test_values_are_compared_column_by_column() -> Case:
 
 
 @rule("S8")
-@case
+@long_case
 def test_keys_are_compared_column_by_column() -> Case:
     """Keys too are compared column by column and byte by byte."""
     return Case(

@@ -1,7 +1,7 @@
 """S18: a delete closes a version and removes no row; provided values stay in effect."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER, MEMBER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, long_case, requirement, rule, snapshots
 
 
 @requirement("X12", "X13")
@@ -219,7 +219,7 @@ def test_a_late_delete_leaves_a_gap_up_to_the_next_change_record() -> Case:
 
 
 @rule("S18")
-@case
+@long_case
 def test_a_delete_can_open_a_version_of_its_own() -> Case:
     """It has the values before, and ends when the entity returns."""
     return Case(

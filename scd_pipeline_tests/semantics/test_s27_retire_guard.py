@@ -15,6 +15,7 @@ from scd_pipeline_tests.semantics.specification import (
     case,
     declare,
     feed,
+    long_case,
     requirement,
     rule,
     snapshots,
@@ -146,7 +147,7 @@ TUTORIAL = declare(
 
 
 @rule("S27")
-@case
+@long_case
 def test_a_declared_share_applies_at_any_size() -> Case:
     """One of four customers is more than a tenth."""
     return Case(

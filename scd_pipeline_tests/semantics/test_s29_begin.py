@@ -1,7 +1,7 @@
 """S29: the start of a history, the declared `begin` and the open end."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER, PRODUCT
-from scd_pipeline_tests.semantics.specification import Case, case, feed, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, long_case, rule, snapshots
 
 
 @rule("S29")
@@ -23,7 +23,7 @@ def test_without_begin_the_first_version_starts_at_the_first_change() -> Case:
 
 
 @rule("S29")
-@case
+@long_case
 def test_with_begin_a_first_version_within_the_limit_starts_at_the_declared_time() -> Case:
     """The limit is 2024-01-01 here. `last_updated` has the time of the change."""
     return Case(

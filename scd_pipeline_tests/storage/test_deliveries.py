@@ -249,6 +249,7 @@ def test_a_new_column_of_a_parquet_table_blocks_no_partition(spark: SparkSession
     assert opened.table("dim_customer").read().count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
 def test_a_withdrawal_without_a_revision_withdraws_the_current_one(spark: SparkSession, tmp_path: Path) -> None:
     file, opened = tmp_path / "c_2024-01-01.csv", Warehouse(spark, tmp_path / "warehouse")
