@@ -139,8 +139,6 @@ def fact_assets(
 def _sizes(warehouse: Warehouse, table: str, versions: Mapping[str, int]) -> load_metadata.TableMetadata:
     """Return rows and Delta version of the tables of a dimension or a fact, by suffix."""
     sizes = load_metadata.sizes(warehouse, {table + suffix: version for suffix, version in versions.items()})
-    if sizes[table] and warehouse.table(table).last_commit().reserved_member:
-        sizes[table][load_metadata.ROWS] -= 1  # the reserved member is excluded from all counts (S23)
     return {suffix: dict(sizes[table + suffix]) for suffix in versions}
 
 

@@ -22,8 +22,9 @@ from scd_pipeline.components import plots
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.change_types import CHANGE_TYPES, REFUSED
 from scd_pipeline.declaration.change_types import OVERWRITE as OVERWRITTEN
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX, SUFFIXES
 from scd_pipeline.deliveries.result import OUTCOMES, BatchResult
+from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, text_column
 from scd_pipeline.history.actions import ACTION, CLOSE, OPEN, OVERWRITE, REMOVE
@@ -43,8 +44,7 @@ _VERSION_COUNTS = ("versions_opened", "versions_closed")
 _ROW_ACTIONS = {OPEN: "rows_opened", CLOSE: "rows_closed", OVERWRITE: "rows_overwritten", REMOVE: "rows_removed"}
 """Metadata keys of the row actions."""
 _LOAD_PREFIX = "load/"
-ROWS = "dagster/row_count"
-"""Metadata key of the number of rows of a table."""
+_ROWS = "dagster/row_count"
 FILE = "file"
 """Metadata key of the time and size of the file that a load read."""
 ROW_ACTION_COUNTS = tuple(f"{_LOAD_PREFIX}{name}" for name in _ROW_ACTIONS.values())
@@ -104,14 +104,23 @@ def audit_counts(result: AuditResult, seconds: float) -> dict[str, Any]:
 def sizes(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, dict[str, int]]:
     """Return the number of rows and the Delta version of each table, by its name; both come from Delta's metadata.
 
+    The reserved member of a dimension is excluded from all counts (S23).
+
     Args:
         warehouse: The warehouse of the tables.
         versions: The Delta versions by table name; the version of a table that does not exist is negative.
     """
     return {
-        name: {ROWS: warehouse.table(name).read().count(), "delta_version": version} if version >= 0 else {}
+        name: {_ROWS: _count_rows(warehouse.table(name)), "delta_version": version} if version >= 0 else {}
         for name, version in versions.items()
     }
+
+
+def _count_rows(table: Table) -> int:
+    """Return the number of rows without the reserved member."""
+    may_have_reserved_member = not table.name.endswith(SUFFIXES)
+    reserved = int(may_have_reserved_member and table.last_commit().reserved_member)
+    return table.read().count() - reserved
 
 
 def _transition_counts(counts: TransitionCounts) -> dict[str, int]:

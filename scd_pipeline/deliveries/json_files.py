@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
@@ -32,6 +32,26 @@ def infer_json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequ
     """Return the columns that Spark infers from the objects of JSON files, all simple values as text."""
     rows = _spark_reader(spark, channel).load([escape_glob(path) for path in paths])
     return [field for field in rows.schema.fields if field.name != LINE]
+
+
+def find_empty_objects(
+    spark: SparkSession, channel: Snapshot | Feed, path: str, names: Collection[str]
+) -> list[T.StructField]:
+    """Return the columns of JSON files whose values are all empty objects, as text: Spark does not infer them.
+
+    Args:
+        spark: The session.
+        channel: The channel, with its options.
+        path: The path of the files.
+        names: The columns to look for, which Spark has not inferred.
+    """
+    options = TextOptions(declared_options(channel))
+    if options.is_wide or not names:
+        return []
+    objects = _objects_of_type(F.col(TEXT), T.MapType(T.StringType(), T.StringType()), options.parser_options())
+    texts = _texts(spark, options, [path]).select(F.explode(objects).alias(_OBJECT))
+    keys = texts.select(F.explode(F.map_keys(_OBJECT)).alias("key")).where(F.col("key").isin(list(names))).distinct()
+    return [T.StructField(row["key"], T.StringType()) for row in keys.collect()]
 
 
 def read_json(
@@ -95,15 +115,20 @@ def _objects(text: Column, row: T.StructType, options: TextOptions) -> Column:
     parser = {"primitivesAsString": "true", **options.parser_options()}
     if options.is_on("primitivesasstring", "true"):
         text = with_quoted_numbers(text)
-    in_array = F.concat(F.lit("["), text, F.lit("]"))
-    single = F.from_json(in_array, T.ArrayType(row), parser)
-    many = F.from_json(in_array, T.ArrayType(T.ArrayType(row)), parser)
-    objects = F.when(F.ltrim(text).startswith("["), F.when(F.size(many) == 1, many[0])).otherwise(
-        F.when(F.size(single) == 1, single)
-    )
+    objects = _objects_of_type(text, row, parser)
     in_object = F.from_json(F.concat(F.lit('{"v":'), text, F.lit("}")), f"v string, {quote_name(LINE)} string", parser)
     is_closed_early = F.contains(text, F.lit("]")) & in_object[LINE].isNotNull()
     return F.when(~is_closed_early & ~F.exists(objects, lambda each: each.isNull()), objects)
+
+
+def _objects_of_type(text: Column, type_of_each: T.DataType, parser: Mapping[str, str]) -> Column:
+    """Return the objects of a text as an array of a type; NULL if it is neither an object nor an array of objects."""
+    in_array = F.concat(F.lit("["), text, F.lit("]"))
+    single = F.from_json(in_array, T.ArrayType(type_of_each), dict(parser))
+    many = F.from_json(in_array, T.ArrayType(T.ArrayType(type_of_each)), dict(parser))
+    return F.when(F.ltrim(text).startswith("["), F.when(F.size(many) == 1, many[0])).otherwise(
+        F.when(F.size(single) == 1, single)
+    )
 
 
 def _spark_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:

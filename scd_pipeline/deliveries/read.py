@@ -24,12 +24,13 @@ from pyspark.sql.types import StructField, StructType
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
 from scd_pipeline.declaration import Dimension, Source
 from scd_pipeline.declaration.names import listed
+from scd_pipeline.declaration.types import Map, Struct, parse_type
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
 from scd_pipeline.deliveries.column_mapping import ColumnMapping, map_columns, undeclared_columns
 from scd_pipeline.deliveries.conform import batch_texts, conform, with_content_hash
 from scd_pipeline.deliveries.csv_files import CsvLayout, repeated_columns, scan_csv
 from scd_pipeline.deliveries.expressions import analyze_expressions
-from scd_pipeline.deliveries.json_files import infer_json_fields
+from scd_pipeline.deliveries.json_files import find_empty_objects, infer_json_fields
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
@@ -111,7 +112,7 @@ def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
         if delivery.number in failed:
             continue
         try:
-            shape = _shape(spark, delivery, layouts_by_number.get(delivery.number))
+            shape = _shape(spark, delivery, dimension, layouts_by_number.get(delivery.number))
             by_shape.setdefault(shape.key, (shape, []))[1].append(delivery)
         except _Unreadable as error:
             failures.append((delivery, error))
@@ -410,7 +411,7 @@ def _is_read_by_path(delivery: PendingDelivery) -> bool:
     return described.frame is None and described.path is not None and not is_in_table
 
 
-def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | None) -> _Shape:
+def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension, layout: CsvLayout | None) -> _Shape:
     """Return what the delivery has in common with those that one frame can read: the channel, and its columns.
 
     The file of a row identifies its delivery. So a file or a folder that is delivered twice is read twice, each time by
@@ -432,13 +433,22 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, layout: CsvLayout | N
                 raise _Unreadable("UNREADABLE_DELIVERY", reason=layout.problem)
             return _Shape((*key, *layout.key, *alone), layout=layout)
         if delivery.channel.format == "json":
-            fields = tuple(infer_json_fields(spark, delivery.channel, [path]))
-            return _Shape((*key, StructType(list(fields)).json(), *alone), fields=fields)
+            fields = infer_json_fields(spark, delivery.channel, [path])
+            absent = _nested_columns(dimension.source(delivery.batch.source), dimension) - {f.name for f in fields}
+            fields += find_empty_objects(spark, delivery.channel, path, absent)
+            return _Shape((*key, StructType(fields).json(), *alone), fields=tuple(fields))
         if columns := _parquet_columns(Path(path)):
             return _Shape((*key, columns))
         if alone:
             return _Shape((*key, *alone))
         return _Shape((*key, read_path(spark, delivery.channel, [path]).schema.json()))
+
+
+def _nested_columns(source: Source, dimension: Dimension) -> set[str]:
+    """Return the columns of a source that attributes with objects are read from."""
+    attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
+    nested = [a.name for a in attributes if isinstance(parse_type(a.type), Map | Struct)]
+    return {column for name in nested for column in source.column(name).from_}
 
 
 def _parquet_columns(path: Path) -> str:

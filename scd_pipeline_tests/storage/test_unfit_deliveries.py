@@ -120,6 +120,24 @@ def test_parquet_files_of_a_folder_have_the_columns_of_all(spark: SparkSession, 
     assert load_plan.changed_rows.select("id", "city").orderBy("id").collect() == [("a", None), ("b", "Graz")]
 
 
+@pytest.mark.rule("S20")
+def test_a_column_of_empty_objects_is_not_missing(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark does not infer such a column from a JSON file, and it does from other files."""
+    files = {
+        "2024-01-01": '[{"id": "a", "tags": {}}, {"id": "b", "tags": {}}]',
+        "2024-01-02": '{"id": "a", "tags": {"env": "x"}}',
+        "2024-01-03": '{"id": "a"}',
+    }
+    for name, text in files.items():
+        (tmp_path / f"c_{name}.json").write_text(text, encoding="utf-8")
+    tags = Attribute(2, type="map<string,string>")
+    dimension = Dimension("dim_c", "id", {"tags": tags}, Source("crm", feed="c_{date}.json"))
+    load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
+    assert [batch.code for batch in load_plan.results] == ["", "", "COLUMN_MISSING"]
+    rows = load_plan.changed_rows.orderBy("id", "version").select("id", "tags").collect()
+    assert rows == [("a", {}), ("a", {"env": "x"}), ("b", {})]
+
+
 @pytest.mark.rule("S27")
 @pytest.mark.parametrize("frame", [[], pd.DataFrame([])], ids=["list", "pandas"])
 def test_a_frame_without_rows_and_columns_changes_nothing(spark: SparkSession, tmp_path: Path, frame: object) -> None:
