@@ -227,6 +227,16 @@ def test_a_load_reads_only_small_files_to_combine_them(spark: SparkSession, open
     assert before < {file for file, _ in after}
 
 
+def test_a_load_leaves_a_clustered_table_to_maintenance(spark: SparkSession, opened: Warehouse) -> None:
+    """Delta would rewrite all of its files."""
+    table = Table(spark, "clustered", f"{opened.path}/clustered")
+    spark.sql(f"CREATE TABLE {table.identifier} (n int) USING delta CLUSTER BY (n)")
+    for number in (1, 2):
+        spark.sql(f"INSERT INTO {table.identifier} VALUES ({number})")
+    table.combine_small_files()
+    assert len(file_sizes(table)) == 2
+
+
 def file_sizes(table: Table) -> list[tuple[str, int]]:
     """Return the name and the size in bytes of each file that the newest version of a table has."""
     file = F.col("_metadata")
