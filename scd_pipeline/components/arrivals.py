@@ -65,6 +65,10 @@ def arrival_sensor(
             tick = _Tick(dimension, context.instance, replace(cursor, done={}, run_key=""), now, quiet_seconds)
         if not tick.new:
             return dg.SensorResult(skip_reason=tick.skip_reason(), cursor=tick.next_cursor.text())
+        if tick.has_more and tick.last_run_is_unfinished():
+            # The next run also gets what the last one has not loaded: all that it was to load, as long as it runs.
+            reason = f"more than {_FILES_OF_A_TICK:,} new files; waiting for the run of the first ones"
+            return dg.SensorResult(skip_reason=reason, cursor=cursor.text())
         files_to_load = tick.files_to_load()
         selected = {**tick.complete_tables(), **files_to_load}
         digest = hashlib.sha256(json.dumps(sorted(tick.new.items())).encode()).hexdigest()[:16]
@@ -103,6 +107,8 @@ class _Tick:
         chosen = _first_buckets(changed, {bucket: files.size for bucket, files in buckets.items()}, _FILES_OF_A_TICK)
         postponed = set(changed) - chosen
         digests = {bucket: files.digest for bucket, files in buckets.items() if bucket not in postponed}
+        self.has_more = bool(postponed)
+        """Whether later ticks examine further files."""
         self._new_files = self._not_recorded(chosen)
         new_tables = {name: state.text for name, state in tables.items() if cursor.tables.get(name) != state.text}
         signatures = {**self._new_files, **new_tables}
@@ -179,6 +185,10 @@ class _Tick:
     def last_run_is_deleted(self) -> bool:
         """Return whether a run was requested that Dagster does not have any more."""
         return bool(self._cursor.run_key and not self._last_runs)
+
+    def last_run_is_unfinished(self) -> bool:
+        """Return whether the last requested run, or a retry of it, is queued or in progress."""
+        return any(not run.is_finished for run in self._last_runs)
 
     def _not_loaded_by_last_run(self) -> dict[str, str]:
         """Return the files, with their signatures, that the last requested run neither loaded nor rejected.

@@ -138,10 +138,9 @@ def _load_and_record(
         # The arrival sensor compares the files that it requests with what is recorded of them.
         logged |= {key: stored[key] for key in config.files or () if key in stored}
         logged |= not_materialized(context, dimension.name, stored)
-    if has_failed and stored and not logged:
+    if has_failed and not logged:
         # The load may have changed the table by the declaration alone: facts follow the events of the table.
-        last = max(stored)
-        logged = {last: stored[last]}
+        logged = _event_without_delivery(stored, has_changes=any(report.result.rows.values()))
     # Dagster records the partitions of a step that succeeds; this step records those of one that fails.
     yielded: dict[str | None, BatchResult | None] = {}
     if not has_partitions:
@@ -156,6 +155,15 @@ def _load_and_record(
     if has_failed:
         run_planned_checks(context, declared, limits, report.warehouse)
         raise load_failure(rejected, loaded.unresolved, others=len(batches) - len(rejected))
+
+
+def _event_without_delivery(
+    stored: Mapping[str, BatchResult], *, has_changes: bool
+) -> dict[str | None, BatchResult | None]:
+    """Return the partition for the event of a load without a new delivery: the last stored one, or none."""
+    if stored:
+        return {max(stored): stored[max(stored)]}
+    return {None: None} if has_changes else {}
 
 
 def _fails(batch: BatchResult, *, is_requested: bool) -> bool:

@@ -18,9 +18,9 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.deliveries.partitions import EVERYTHING
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.invariants.properties import CHECKLIST_IS_COMPLETE
+from scd_pipeline.invariants.properties import SOURCES_ARE_ON_TIME
 from scd_pipeline.load.run import LoadResult
-from scd_pipeline.operations.check import CheckResult, check_dimension, check_fact
+from scd_pipeline.operations.check import FACT_RULES, CheckResult, check_dimension, check_fact, dimension_rules
 
 Batches = Mapping["str | None", "BatchResult | None"]
 """Batches by partition. The partition is None for an asset without partitions, the batch for all deliveries."""
@@ -152,7 +152,7 @@ def run_planned_checks(
     """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
 
     Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
-    which is no check of the stored table, is skipped.
+    which is no check of the stored table, is skipped, and so are checks of the project's own.
 
     Args:
         context: The context of the step, which is going to fail.
@@ -170,13 +170,14 @@ def run_planned_checks(
 def _planned_results(
     context: dg.AssetExecutionContext, declared: Dimension | Fact, limits: DeliveryLimits | None, warehouse: Warehouse
 ) -> Iterator[dg.AssetCheckResult]:
-    planned = planned_checks(context, dg.AssetKey(declared.name))
-    names = [name for name in planned if name != CHECKLIST_IS_COMPLETE]
+    rules = FACT_RULES if isinstance(declared, Fact) else dimension_rules(declared)
+    names = [name for name in planned_checks(context, dg.AssetKey(declared.name)) if name in rules]
     if names:
         results = {result.rule: result for result in _check(declared, warehouse, names)}
         alert_of_failed_checks(context.op_execution_context, declared.name, results.values())
         yield from (check_result(declared.name, name, results.get(name)) for name in names)
-    if limits is not None and planned_checks(context, dg.AssetKey(declared.name + LOG_SUFFIX)):
+    log = dg.AssetKey(declared.name + LOG_SUFFIX)
+    if limits is not None and SOURCES_ARE_ON_TIME in planned_checks(context, log):
         yield limits.evaluate(context.op_execution_context, warehouse)
 
 

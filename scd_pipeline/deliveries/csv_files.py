@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
@@ -101,10 +102,11 @@ class CsvDialect(TextOptions):
 
     def field_names(self, header: str) -> list[str]:
         """Return the fields of a header."""
-        if len(self.separator) != 1 or len(self.quote) != 1:
-            return header.split(self.separator)
-        reader = csv.reader(io.StringIO(header, newline=""), delimiter=self.separator, quotechar=self.quote)
-        return next(reader, [])
+        if len(self.separator) == len(self.quote) == 1:
+            reader = csv.reader(io.StringIO(header, newline=""), delimiter=self.separator, quotechar=self.quote)
+            with suppress(csv.Error):  # a field of more than 131,072 characters, which is no name
+                return next(reader, [])
+        return header.split(self.separator)
 
     def _quoted_field(self) -> str:
         """Return the pattern of a quoted field. It never backtracks: a long field must not exhaust the stack."""
@@ -190,8 +192,8 @@ def repeated_columns(channel: Snapshot | Feed, layout: CsvLayout) -> list[str]:
     """Return the names that a header has more than once, in any case: Spark reads them under other names."""
     dialect = CsvDialect(declared_options(channel))
     names = dialect.field_names(layout.header) if dialect.is_on("header", "true") else []
-    folded = [name.strip().casefold() for name in names]
-    return [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]
+    folded = [name.casefold() for name in names]
+    return [name for name, key in zip(names, folded, strict=True) if name and folded.count(key) > 1]
 
 
 def _owners(files: Iterable[str], paths: Sequence[str]) -> dict[str, str | None]:

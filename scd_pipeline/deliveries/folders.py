@@ -20,13 +20,18 @@ from scd_pipeline.deliveries.row_columns import FILE
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def load_folders(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+def load_folders(
+    reader: DataFrameReader, paths: Sequence[str], fields: Sequence[T.StructField] | None = None
+) -> DataFrame:
     """Return the rows of files or folders, with the values in the names of folders as text.
 
-    Files with different columns have those of all: by default Spark would read the columns of one of them.
+    Args:
+        reader: A reader.
+        paths: The paths.
+        fields: The columns; by default those that Spark infers from one of the files.
     """
     locations = [escape_glob(path) for path in paths]
-    frame = reader.load(locations)
+    frame = (reader.schema(T.StructType(list(fields))) if fields else reader).load(locations)
     names = folder_columns(frame, paths)
     if not names:
         return frame

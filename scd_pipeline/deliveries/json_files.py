@@ -37,21 +37,23 @@ def infer_json_fields(spark: SparkSession, channel: Snapshot | Feed, paths: Sequ
 def find_empty_objects(
     spark: SparkSession, channel: Snapshot | Feed, path: str, names: Collection[str]
 ) -> list[T.StructField]:
-    """Return the columns of JSON files whose values are all empty objects, as text: Spark does not infer them.
+    """Return the columns of JSON files that have empty objects, and that Spark has not inferred, as text.
 
     Args:
         spark: The session.
         channel: The channel, with its options.
         path: The path of the files.
-        names: The columns to look for, which Spark has not inferred.
+        names: The columns to look for; case does not matter.
     """
     options = TextOptions(declared_options(channel))
     if options.is_wide or not names:
         return []
     objects = _objects_of_type(F.col(TEXT), T.MapType(T.StringType(), T.StringType()), options.parser_options())
     texts = _texts(spark, options, [path]).select(F.explode(objects).alias(_OBJECT))
-    keys = texts.select(F.explode(F.map_keys(_OBJECT)).alias("key")).where(F.col("key").isin(list(names))).distinct()
-    return [T.StructField(row["key"], T.StringType()) for row in keys.collect()]
+    entry = F.explode(F.map_entries(_OBJECT)).alias("entry")
+    is_requested = F.lower("entry.key").isin([name.lower() for name in names])
+    empty = texts.select(entry).where(is_requested & (F.col("entry.value") == "{}")).select("entry.key").distinct()
+    return [T.StructField(row["key"], T.StringType()) for row in empty.collect()]
 
 
 def read_json(

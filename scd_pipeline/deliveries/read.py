@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from scd_pipeline.columns import CHANGE_RECORD_TYPES, attribute_types
-from scd_pipeline.declaration import Dimension, Source
+from scd_pipeline.declaration import Dimension, Feed, Source
 from scd_pipeline.declaration.names import listed
 from scd_pipeline.declaration.types import Map, Struct, parse_type
 from scd_pipeline.deliveries.arrow import column_names, to_arrow
@@ -34,7 +34,7 @@ from scd_pipeline.deliveries.json_files import find_empty_objects, infer_json_fi
 from scd_pipeline.deliveries.narrowed import AppliedState, NarrowedSnapshot, can_read_narrowed, narrow_snapshot
 from scd_pipeline.deliveries.paths import file_column, is_pattern, normalize_uri, row_order_column
 from scd_pipeline.deliveries.pending import PendingDelivery
-from scd_pipeline.deliveries.readers import read_path, read_table, with_batch_columns
+from scd_pipeline.deliveries.readers import merged_fields, read_path, read_table, with_batch_columns
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.deliveries.row_columns import FILE, HASH, KEY_READABLE, NULLED, ROW_ORDER, ROW_ORDER_TYPE
 from scd_pipeline.errors import BatchRejected, first_line
@@ -52,8 +52,9 @@ _MISSING_FILES = re.compile(
 # Spark's named errors have the class of their SQLSTATE.
 _NAMED_ERROR = re.compile(r"\s*\[(?P<name>[A-Z0-9_.]+)\].*?SQLSTATE: (?P<state>\w\w)", re.DOTALL)
 _VALUE_STATES = ("22", "P0")
-# Errors of these states that no expression causes: of the reader's options, and of a record in a mode that fails.
-_READER_ERRORS = ("INVALID_PARAMETER_VALUE", "MALFORMED_RECORD", "MALFORMED_CSV_RECORD")
+# Errors of these states that no expression causes: of a record, in a mode of the reader that fails.
+_READER_ERRORS = ("MALFORMED_RECORD", "MALFORMED_CSV_RECORD")
+_NANOSECONDS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _SERVER_STATES = ("", "08", "53", "57", "58", "HY", "XX")
 # pyarrow appends this to the error of a column of a pandas frame; the text before it repeats a value.
 _ARROW_COLUMN = re.compile(r"Conversion failed for column (?P<name>.*) with type .*", re.DOTALL)
@@ -108,11 +109,15 @@ def open_deliveries(spark: SparkSession, pending: Sequence[PendingDelivery], dim
     layouts_by_number, failures = _csv_layouts(spark, pending)
     failed = {delivery.number for delivery, _ in failures}
     by_shape: dict[tuple[str, ...], tuple[_Shape, list[PendingDelivery]]] = {}
+    tables: _Tables = {}
     for delivery in pending:
         if delivery.number in failed:
             continue
         try:
-            shape = _shape(spark, delivery, dimension, layouts_by_number.get(delivery.number))
+            if _is_read_by_path(delivery):
+                shape = _shape(spark, delivery, dimension, layouts_by_number.get(delivery.number))
+            else:
+                shape = _shape_of_one(spark, delivery, tables)
             by_shape.setdefault(shape.key, (shape, []))[1].append(delivery)
         except _Unreadable as error:
             failures.append((delivery, error))
@@ -162,6 +167,8 @@ def compute_narrowed(
     return ReadResult(narrowed.rows, group.members, rejected, narrowed)
 
 
+_Tables = dict[str, tuple[StructField, ...] | None]
+"""The columns of Parquet tables by their paths; None if they have to be read from one of the files."""
 _Failures = list[tuple[PendingDelivery, _Unreadable]]
 
 
@@ -201,7 +208,7 @@ def _reject(delivery: PendingDelivery, error: _Unreadable) -> BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What deliveries that one frame can read have in common; `layout` is of CSV files, `fields` of JSON files."""
+    """What deliveries that one frame can read have in common; `layout` is of CSV files, `fields` of others."""
 
     key: tuple[str, ...]
     layout: CsvLayout | None = None
@@ -306,7 +313,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         frame = _frame(spark, members, shape)
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
-        if not fields and _may_have_no_columns(first) and frame.isEmpty():
+        if not fields and _may_lack_columns(first) and frame.isEmpty():
             return _with_reading(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
     if shape.layout is not None:
         repeated = repeated_columns(first.channel, shape.layout)
@@ -356,9 +363,14 @@ def _with_reading(members: Sequence[PendingDelivery], rows: DataFrame, columns: 
     )
 
 
-def _may_have_no_columns(delivery: PendingDelivery) -> bool:
-    """Return whether only its rows name the columns of a delivery: of JSON, and of a list of mappings."""
-    return delivery.delivery.frame is not None or delivery.channel.format == "json"
+def _may_lack_columns(delivery: PendingDelivery) -> bool:
+    """Return whether a delivery without rows and columns is valid: only rows name the columns in JSON.
+
+    Of frames, such as an empty list, only those of a feed: a snapshot by mistake would delete every entity.
+    """
+    if delivery.delivery.frame is not None:
+        return isinstance(delivery.channel, Feed)
+    return delivery.channel.format == "json"
 
 
 def _empty_mapping(source: Source, dimension: Dimension) -> ColumnMapping:
@@ -421,12 +433,9 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
     Raises:
         _Unreadable: The file cannot be read.
     """
-    key = (delivery.batch.source, delivery.batch.channel, str(delivery.duplicate))
-    number = str(delivery.number)
-    if not _is_read_by_path(delivery):
-        return _Shape((*key, number))
+    key = _key(delivery)
     path = str(delivery.delivery.path)
-    alone = (number,) if Path(path).is_dir() or is_pattern(path) else ()
+    alone = (str(delivery.number),) if Path(path).is_dir() or is_pattern(path) else ()
     with _rejecting("UNREADABLE_DELIVERY", path):
         if layout is not None:
             if layout.problem:
@@ -434,39 +443,76 @@ def _shape(spark: SparkSession, delivery: PendingDelivery, dimension: Dimension,
             return _Shape((*key, *layout.key, *alone), layout=layout)
         if delivery.channel.format == "json":
             fields = infer_json_fields(spark, delivery.channel, [path])
-            absent = _nested_columns(dimension.source(delivery.batch.source), dimension) - {f.name for f in fields}
+            absent = _absent_objects(fields, dimension.source(delivery.batch.source), dimension)
             fields += find_empty_objects(spark, delivery.channel, path, absent)
             return _Shape((*key, StructType(fields).json(), *alone), fields=tuple(fields))
-        if columns := _parquet_columns(Path(path)):
+        if columns := _parquet_columns(spark, Path(path)):
             return _Shape((*key, columns))
         if alone:
-            return _Shape((*key, *alone))
+            return _Shape((*key, *alone), fields=merged_fields(spark, delivery.channel, path))
         return _Shape((*key, read_path(spark, delivery.channel, [path]).schema.json()))
 
 
-def _nested_columns(source: Source, dimension: Dimension) -> set[str]:
-    """Return the columns of a source that attributes with objects are read from."""
+def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, tables: _Tables) -> _Shape:
+    """Return the shape of a frame, or of a version or a partition of a table, which no other delivery has.
+
+    Args:
+        spark: The session.
+        delivery: The delivery.
+        tables: The columns of the Parquet tables of earlier deliveries, to which this function adds.
+    """
+    key, described, channel = (*_key(delivery), str(delivery.number)), delivery.delivery, delivery.channel
+    if described.frame is not None or described.partition is None or channel.format != "parquet":
+        return _Shape(key)
+    path = str(described.path or channel.path)
+    if path not in tables:
+        tables[path] = merged_fields(spark, channel, path)
+    return _Shape(key, fields=tables[path])
+
+
+def _key(delivery: PendingDelivery) -> tuple[str, ...]:
+    return (delivery.batch.source, delivery.batch.channel, str(delivery.duplicate))
+
+
+def _absent_objects(fields: Sequence[StructField], source: Source, dimension: Dimension) -> list[str]:
+    """Return the columns that attributes with objects may be read from, of those that have none of their columns."""
+    existing = {field.name.lower() for field in fields}
     attributes = [a for a in dimension.source_attributes(source.name) if a.is_delivered]
-    nested = [a.name for a in attributes if isinstance(parse_type(a.type), Map | Struct)]
-    return {column for name in nested for column in source.column(name).from_}
+    candidates = [source.column(a.name).from_ for a in attributes if isinstance(parse_type(a.type), Map | Struct)]
+    return [name for names in candidates if existing.isdisjoint(map(str.lower, names)) for name in names]
 
 
-def _parquet_columns(path: Path) -> str:
+def _parquet_columns(spark: SparkSession, path: Path) -> str:
     """Return the columns of a local Parquet file, or of a folder of such files with the same columns, as text.
 
     Empty if they have no columns in common, or the folder has folders: their names may have values.
+
+    Raises:
+        _Unreadable: A file has times that Spark does not read.
     """
     files = [path] if path.is_file() else []
     if path.is_dir():
         files = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(("_", "."))]
     if not files or not all(file.is_file() for file in files):
         return ""
-    schemas = [pyarrow.parquet.read_schema(file) for file in files]
-    for schema in schemas:
-        if names := [field.name for field in schema if "timestamp[ns" in str(field.type)]:
-            raise _Unreadable("NANOSECONDS", columns=listed(names))
-    texts = {json.dumps([[field.name, str(field.type)] for field in schema]) for schema in schemas}
+    texts, fine = set(), []
+    for file in files:
+        with pyarrow.parquet.ParquetFile(file) as opened:
+            texts.add(json.dumps([[field.name, str(field.type)] for field in opened.schema_arrow]))
+            fine += _nanosecond_columns(opened.schema)
+    if fine and str(spark.conf.get(_NANOSECONDS_AS_LONG, "false")).lower() != "true":
+        raise _Unreadable("NANOSECONDS", columns=listed(list(dict.fromkeys(fine))))
     return texts.pop() if len(texts) == 1 else ""
+
+
+def _nanosecond_columns(schema: pyarrow.parquet.ParquetSchema) -> list[str]:
+    """Return the columns with times in nanoseconds. Spark reads those of the older type INT96, which Arrow shows so."""
+    columns = [schema.column(number) for number in range(len(schema))]
+    return [
+        column.path.partition(".")[0]
+        for column in columns
+        if column.physical_type == "INT64" and "timeUnit=nanoseconds" in str(column.logical_type)
+    ]
 
 
 def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> DataFrame:
@@ -482,7 +528,7 @@ def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
     if first.delivery.frame is not None:
         return _to_spark_frame(spark, first.delivery.frame, is_in_order=is_in_order)
     if not _is_read_by_path(first):
-        return read_table(spark, first.channel, first.delivery, changes_only=first.changes_only)
+        return read_table(spark, first.channel, first.delivery, changes_only=first.changes_only, fields=shape.fields)
     if is_in_order and Path(str(first.delivery.path)).is_dir():
         raise _Unreadable("NO_ROW_ORDER", input="a folder of files")
     paths = [str(delivery.delivery.path) for delivery in members]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -41,7 +42,7 @@ def read_path(
         channel: The channel, with its format and its options.
         paths: The paths of files or folders.
         layout: The layout of CSV files, if the caller has scanned them.
-        fields: The columns of JSON files, if the caller has inferred them.
+        fields: The columns of JSON files, or of Parquet files in folders, if the caller has inferred them.
 
     Returns:
         The columns of the files, and as text those whose values are in the names of folders. CSV and JSON files also
@@ -57,7 +58,22 @@ def read_path(
         if fields:
             rows = read_json(spark, channel, paths, fields)
             return with_folder_values(rows, folder_columns(rows, paths))
-    return load_folders(_table_reader(spark, channel), paths)
+    return load_folders(_table_reader(spark, channel), paths, fields)
+
+
+def merged_fields(spark: SparkSession, channel: Snapshot | Feed, path: str) -> tuple[T.StructField, ...] | None:
+    """Return the columns of all Parquet files of a folder or a table: Spark would read those of one of the files.
+
+    The cost is that of reading the metadata of each file.
+
+    Returns:
+        None if Spark cannot merge the types of a column, so that it has to read the columns of one file.
+    """
+    reader = spark.read.format("parquet").options(mergeSchema="true").options(**channel.reader_options)
+    try:
+        return tuple(load_folders(reader, [path]).schema.fields)
+    except PySparkException:
+        return None
 
 
 def _readable_layout(layouts: Mapping[str, CsvLayout]) -> CsvLayout:
@@ -68,7 +84,12 @@ def _readable_layout(layouts: Mapping[str, CsvLayout]) -> CsvLayout:
 
 
 def read_table(
-    spark: SparkSession, channel: Snapshot | Feed, delivery: Delivery, *, changes_only: bool = False
+    spark: SparkSession,
+    channel: Snapshot | Feed,
+    delivery: Delivery,
+    *,
+    changes_only: bool = False,
+    fields: Sequence[T.StructField] | None = None,
 ) -> DataFrame:
     """Return one version or one partition of the table at the path of a delivery.
 
@@ -77,12 +98,13 @@ def read_table(
         channel: The channel, with its format and its options.
         delivery: The delivery.
         changes_only: Whether to return only the rows that the version inserted or updated.
+        fields: The columns of a Parquet table, if the caller has inferred them.
     """
     path, version = str(delivery.path or channel.path), delivery.table_version
     reader = _table_reader(spark, channel)
     if version is not None:
         reader = reader.option("versionAsOf", str(version))
-    frame = reader.load(path) if channel.format == "delta" else load_folders(reader, [path])
+    frame = reader.load(path) if channel.format == "delta" else load_folders(reader, [path], fields)
     if changes_only:
         frame = _changed_rows(_table_reader(spark, channel), path, str(version), frame.columns)
     if channel.partition and delivery.partition is not None:
@@ -91,8 +113,7 @@ def read_table(
 
 
 def _table_reader(spark: SparkSession, channel: Snapshot | Feed) -> DataFrameReader:
-    merged = {"mergeSchema": "true"} if channel.format == "parquet" else {}
-    return spark.read.format(str(channel.format)).options(**merged).options(**channel.reader_options)
+    return spark.read.format(str(channel.format)).options(**channel.reader_options)
 
 
 def _changed_rows(reader: DataFrameReader, path: str, version: str, names: Sequence[str]) -> DataFrame:

@@ -128,7 +128,12 @@ def test_the_checks_of_a_failed_run_are_evaluated_and_send_alerts(
     spark.sql(f"INSERT INTO {table} SELECT {columns} FROM {table} WHERE id = '1'").collect()
     location = ScdDimension(overdue_after_hours=1).definitions(Declarations((customer,), ()))
     resources = {"warehouse": warehouse_resource(spark, str(warehouse))}
-    location = dg.Definitions.merge(location, dg.Definitions(resources=resources))
+
+    @dg.asset_check(asset="dim_customer")
+    def own_check() -> dg.AssetCheckResult:
+        return dg.AssetCheckResult(passed=True)
+
+    location = dg.Definitions.merge(location, dg.Definitions(resources=resources, asset_checks=[own_check]))
     names = ("dim_customer_changes", "dim_customer", "dim_customer_audit")
     selection = dg.AssetSelection.assets(*names)
     location = dg.Definitions.merge(location, dg.Definitions(jobs=[dg.define_asset_job("load_and_check", selection)]))

@@ -82,7 +82,11 @@ def test_an_unreadable_file_does_not_block_the_others(spark: SparkSession, tmp_p
 @pytest.mark.rule("S27")
 def test_a_file_with_a_declared_column_twice_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     """Spark would read the columns under other names, and load NULL or another column."""
-    files = {"2024-01-01": "id,phone,Phone,mobile\na,1,2,3\n", "2024-01-02": "id,phone,note,note\na,1,2,3\n"}
+    files = {
+        "2024-01-01": "id,phone,Phone,mobile\na,1,2,3\n",
+        "2024-01-02": "id,phone,note,note,,\na,1,2,3,4,5\n",
+        "2024-01-03": f"{'x' * 200_000}\na\n",
+    }
     for name, text in files.items():
         (tmp_path / f"c_{name}.csv").write_text(text, encoding="utf-8")
     source = Source("crm", feed="c_{date}.csv", columns={"phone": ["phone", "mobile"]})
@@ -91,6 +95,7 @@ def test_a_file_with_a_declared_column_twice_is_rejected(spark: SparkSession, tm
     assert [(batch.delivery, batch.code) for batch in load_plan.results] == [
         ("2024-01-01", "DUPLICATE_COLUMN"),
         ("2024-01-02", ""),
+        ("2024-01-03", "COLUMN_MISSING"),
     ]
     assert rejected(load_plan)[0].details == {"columns": "phone and Phone"}
 
@@ -102,6 +107,7 @@ def test_a_parquet_file_with_times_in_nanoseconds_is_rejected_with_its_columns(
     frame = pd.DataFrame({"id": ["a"], "seen": pd.to_datetime(["2024-01-01"]).astype("datetime64[ns]")})
     frame.to_parquet(tmp_path / "c_2024-01-01.parquet")
     frame.to_parquet(tmp_path / "c_2024-01-02.parquet", coerce_timestamps="us")
+    frame.to_parquet(tmp_path / "c_2024-01-03.parquet", use_deprecated_int96_timestamps=True)
     dimension = Dimension("dim_c", "id", {"seen": Attribute(2, type="timestamp")}, Source("crm", "c_{date}.parquet"))
     load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
     (invalid,) = rejected(load_plan)
@@ -110,14 +116,21 @@ def test_a_parquet_file_with_times_in_nanoseconds_is_rejected_with_its_columns(
 
 @pytest.mark.rule("S20")
 def test_parquet_files_of_a_folder_have_the_columns_of_all(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark cannot merge integers of different sizes, and reads them as one of the files has them."""
     folder = tmp_path / "c_2024-01-01.parquet"
     folder.mkdir()
     pq.write_table(pa.table({"id": ["a"]}), folder / "part-0.parquet")
-    pq.write_table(pa.table({"id": ["b"], "city": ["Graz"]}), folder / "part-1.parquet")
+    pq.write_table(pa.table({"id": ["b"], "city": ["Graz"], "n": [1]}), folder / "part-1.parquet")
+    conflicting = tmp_path / "c_2024-01-02.parquet"
+    conflicting.mkdir()
+    for number, column_type in enumerate((pa.int64(), pa.int32())):
+        rows = pa.table({"id": [str(number)], "city": ["Wien"], "n": pa.array([1], column_type)})
+        pq.write_table(rows, conflicting / f"part-{number}.parquet")
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", "c_{date}.parquet"))
     load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
     assert not rejected(load_plan)
-    assert load_plan.changed_rows.select("id", "city").orderBy("id").collect() == [("a", None), ("b", "Graz")]
+    rows = load_plan.changed_rows.where("version = 1").select("id", "city").orderBy("id").collect()
+    assert rows == [("0", "Wien"), ("1", "Wien"), ("a", None), ("b", "Graz")]
 
 
 @pytest.mark.rule("S20")
@@ -127,15 +140,16 @@ def test_a_column_of_empty_objects_is_not_missing(spark: SparkSession, tmp_path:
         "2024-01-01": '[{"id": "a", "tags": {}}, {"id": "b", "tags": {}}]',
         "2024-01-02": '{"id": "a", "tags": {"env": "x"}}',
         "2024-01-03": '{"id": "a"}',
+        "2024-01-04": '{"id": "a", "Tags": {}}',
     }
     for name, text in files.items():
         (tmp_path / f"c_{name}.json").write_text(text, encoding="utf-8")
     tags = Attribute(2, type="map<string,string>")
     dimension = Dimension("dim_c", "id", {"tags": tags}, Source("crm", feed="c_{date}.json"))
     load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [batch.code for batch in load_plan.results] == ["", "", "COLUMN_MISSING"]
+    assert [batch.code for batch in load_plan.results] == ["", "", "COLUMN_MISSING", ""]
     rows = load_plan.changed_rows.orderBy("id", "version").select("id", "tags").collect()
-    assert rows == [("a", {}), ("a", {"env": "x"}), ("b", {})]
+    assert rows == [("a", {}), ("a", {"env": "x"}), ("a", {}), ("b", {})]
 
 
 @pytest.mark.rule("S27")
@@ -144,6 +158,9 @@ def test_a_frame_without_rows_and_columns_changes_nothing(spark: SparkSession, t
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", feed=Feed()))
     (result,) = planned(spark, tmp_path, dimension, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
     assert (result.outcome, result.rows) == ("accepted", 0)
+    snapshots = Dimension("dim_c", "id", {"city": 2}, Source("crm", Snapshot()))
+    (result,) = planned(spark, tmp_path, snapshots, [Delivery("crm", "1", at=utc(2024, 1, 1), frame=frame)]).results
+    assert result.code == "COLUMN_MISSING", "a snapshot by mistake would delete every entity"
 
 
 def outcomes(batches: Sequence[BatchResult]) -> list[dict[str, str]]:
