@@ -159,6 +159,7 @@ def test_a_commit_without_an_effect_is_accepted(recorded: Warehouse) -> None:
     load(recorded, PLAYER)
 
 
+@pytest.mark.slow
 @rule("S21", "S22")
 @requirement("F28", "F30")
 def test_two_current_versions_are_reported_and_their_repair_is_audited(played: Warehouse) -> None:

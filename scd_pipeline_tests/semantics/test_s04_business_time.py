@@ -121,7 +121,7 @@ def test_a_delivery_time_without_a_zone_is_utc() -> None:
 
 
 @rule("S4")
-@case
+@long_case
 def test_a_snapshot_with_row_times_asserts_values_at_row_times_and_presence_at_its_own_time() -> Case:
     """The values are true from the row times; presence and absence are asserted at the snapshot's time."""
     return Case(

@@ -173,10 +173,9 @@ def test_a_partition_of_files_that_grows_is_a_higher_revision(spark: SparkSessio
     assert opened.table("dim_customer").read().where("current_flag").count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S34")
-@pytest.mark.parametrize(
-    "layout", ["PARTITIONED BY (Day)", pytest.param("CLUSTER BY (Day)", marks=pytest.mark.slow)], ids=["parts", "whole"]
-)
+@pytest.mark.parametrize("layout", ["PARTITIONED BY (Day)", "CLUSTER BY (Day)"], ids=["parts", "whole"])
 def test_a_partition_of_a_delta_table_is_read_again_after_a_commit_that_changed_it(
     spark: SparkSession, tmp_path: Path, layout: str
 ) -> None:
