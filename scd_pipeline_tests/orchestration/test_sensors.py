@@ -46,13 +46,16 @@ def _nothing() -> None:
 
 
 @dg.op(name="load_dim_customer", config_schema={"files": dict})
-def _load_nothing() -> None:
-    """Do nothing."""
+def _load_files() -> None:
+    """Record the files of the run configuration."""
+    context = dg.OpExecutionContext.get()
+    for name, signature in context.op_config["files"].items():
+        context.log_event(dg.AssetMaterialization("dim_customer_changes", partition=name, metadata={"file": signature}))
 
 
 @dg.job
 def _load_job() -> None:
-    _load_nothing()
+    _load_files()
 
 
 @pytest.fixture
@@ -209,14 +212,21 @@ def test_a_tick_reads_a_limited_number_of_files(
         (tmp_path / f"customers_2024-01-{day:02}.csv").write_text("id,city\n1,Graz\n")
     with dg.DagsterInstance.ephemeral() as instance:
         tick, added = Ticks(customer, instance), set[str]()
+        requests_meanwhile: list[dg.RunRequest] = []
         for _ in range(12):
             for request in tick(6).run_requests or ():
-                new = files_of(request).keys() - added
-                assert len(new) < 20
-                added |= new
-                tags = {"dagster/run_key": str(request.run_key)}
-                instance.create_run_for_job(_load_job, run_config=dict(request.run_config), tags=tags)
+                files = set(files_of(request))
+                assert len(files) < 20
+                assert not files & added, "no run has the files of another one"
+                added |= files
+                config, tags = dict(request.run_config), {"dagster/run_key": str(request.run_key)}
+                queued = instance.create_run_for_job(_load_job, run_config=config, tags=tags)
+                requests_meanwhile += [request for _ in range(2) for request in tick(6).run_requests or ()]
+                instance.report_run_canceled(queued)
+                _load_job.execute_in_process(config, instance=instance, tags=tags)
+        added |= {name for request in requests_meanwhile for name in files_of(request)}
         assert added == {f"2024-01-{day:02}" for day in range(1, 31)}
+        assert len(requests_meanwhile) <= 1, "only the last files are requested while the run of others is queued"
 
 
 def test_the_files_of_a_deleted_run_are_requested_again_if_they_are_complete(
