@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,26 @@ def test_a_failed_run_still_runs_the_checks(
         **dict.fromkeys(names, "SUCCEEDED"),
         "one_current_version": "FAILED",
     }
+
+
+@pytest.mark.parametrize(
+    ("rejected", "rows", "expected"),
+    [(DAYS, {"overwrite": 1}, [None]), (DAYS, {"overwrite": 0}, []), (DAYS[:1], {"overwrite": 0}, [DAYS[1], DAYS[2]])],
+)
+def test_a_failed_run_that_changed_the_table_has_an_event(
+    customer: Dimension,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    rejected: list[str],
+    rows: dict[str, int],
+    expected: list[str | None],
+) -> None:
+    """Facts follow the events of a table, and the declaration alone may have changed it."""
+    fake_loads(monkeypatch, rejected=rejected)
+    load = assets.load_table
+    monkeypatch.setattr(assets, "load_table", lambda *args, **options: replace(load(*args, **options), rows=rows))
+    assert not run(customer, instance, EVERYTHING).success
+    assert list(events(instance, "dim_customer")) == expected
 
 
 def test_a_load_that_an_error_ends_still_runs_the_checks(
