@@ -104,7 +104,7 @@ class _Tick:
         # Those of the waiting files are read first, as the cursor would lose what it has seen of them.
         waiting = {_bucket(name) for name in cursor.waiting}
         changed.sort(key=lambda bucket: bucket not in waiting)
-        chosen = _first_buckets(changed, {bucket: files.size for bucket, files in buckets.items()}, _FILES_OF_A_TICK)
+        chosen = _first_buckets(changed, buckets, _FILES_OF_A_TICK)
         postponed = set(changed) - chosen
         digests = {bucket: files.digest for bucket, files in buckets.items() if bucket not in postponed}
         self.has_more = bool(postponed)
@@ -312,13 +312,13 @@ def _buckets(signatures: Mapping[str, str]) -> dict[str, _Bucket]:
     }
 
 
-def _first_buckets(buckets: Sequence[str], counts: Mapping[str, int], limit: int) -> set[str]:
-    """Return the first buckets, until they have a number of files."""
+def _first_buckets(names: Sequence[str], buckets: Mapping[str, _Bucket], limit: int) -> set[str]:
+    """Return the first of some buckets, until they have a number of files."""
     chosen: set[str] = set()
     files = 0
-    for bucket in buckets:
+    for name in names:
         if files >= limit:
             break
-        chosen.add(bucket)
-        files += counts[bucket]
+        chosen.add(name)
+        files += buckets[name].size
     return chosen

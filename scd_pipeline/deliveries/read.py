@@ -461,10 +461,10 @@ def _shape_of_one(spark: SparkSession, delivery: PendingDelivery, tables: _Table
         delivery: The delivery.
         tables: The columns of the Parquet tables of earlier deliveries, to which this function adds.
     """
-    key, described, channel = (*_key(delivery), str(delivery.number)), delivery.delivery, delivery.channel
-    if described.frame is not None or described.partition is None or channel.format != "parquet":
+    key, requested, channel = (*_key(delivery), str(delivery.number)), delivery.delivery, delivery.channel
+    if requested.frame is not None or requested.partition is None or channel.format != "parquet":
         return _Shape(key)
-    path = str(described.path or channel.path)
+    path = str(requested.path or channel.path)
     if path not in tables:
         tables[path] = merged_fields(spark, channel, path)
     return _Shape(key, fields=tables[path])

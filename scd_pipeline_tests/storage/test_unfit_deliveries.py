@@ -43,6 +43,12 @@ def planned(spark: SparkSession, folder: Path, dimension: Dimension, deliveries:
     return plan(Warehouse(spark, folder / "warehouse"), dimension, deliveries)
 
 
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Write the files by their names."""
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
 def rejected(load_plan: LoadPlan) -> list[BatchResult]:
     """Return the results of the batches that the load would reject."""
     return [batch for batch in load_plan.results if batch.outcome == "rejected"]
@@ -87,8 +93,7 @@ def test_a_file_with_a_declared_column_twice_is_rejected(spark: SparkSession, tm
         "2024-01-02": "id,phone,note,note,,\na,1,2,3,4,5\n",
         "2024-01-03": f"{'x' * 200_000}\na\n",
     }
-    for name, text in files.items():
-        (tmp_path / f"c_{name}.csv").write_text(text, encoding="utf-8")
+    write(tmp_path, {f"c_{name}.csv": text for name, text in files.items()})
     source = Source("crm", feed="c_{date}.csv", columns={"phone": ["phone", "mobile"]})
     dimension = Dimension("dim_c", "id", {"phone": Attribute(2, missing="null")}, source)
     load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
@@ -142,8 +147,7 @@ def test_a_column_of_empty_objects_is_not_missing(spark: SparkSession, tmp_path:
         "2024-01-03": '{"id": "a"}',
         "2024-01-04": '{"id": "a", "Tags": {}}',
     }
-    for name, text in files.items():
-        (tmp_path / f"c_{name}.json").write_text(text, encoding="utf-8")
+    write(tmp_path, {f"c_{name}.json": text for name, text in files.items()})
     tags = Attribute(2, type="map<string,string>")
     dimension = Dimension("dim_c", "id", {"tags": tags}, Source("crm", feed="c_{date}.json"))
     load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
@@ -334,8 +338,7 @@ def test_json_without_rows_has_no_missing_column(spark: SparkSession, tmp_path: 
         "f_2024-01-05": "{}\n",
         "s_2024-01-06": "",
     }
-    for name, text in files.items():
-        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    write(tmp_path, {f"{name}.json": text for name, text in files.items()})
     opened = Warehouse(spark, tmp_path / "warehouse")
     deliveries = discover(dimension, spark, base=tmp_path)
     first = ingest_and_apply(opened, dimension, [delivery for delivery in deliveries if delivery.name != "2024-01-05"])
