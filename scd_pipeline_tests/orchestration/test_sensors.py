@@ -221,7 +221,7 @@ def test_a_tick_reads_a_limited_number_of_files(
                 added |= files
                 config, tags = dict(request.run_config), {"dagster/run_key": str(request.run_key)}
                 queued = instance.create_run_for_job(_load_job, run_config=config, tags=tags)
-                requests_meanwhile += [request for _ in range(2) for request in tick(6).run_requests or ()]
+                requests_meanwhile += [request for _ in range(6) for request in tick(6).run_requests or ()]
                 instance.report_run_canceled(queued)
                 _load_job.execute_in_process(config, instance=instance, tags=tags)
         added |= {name for request in requests_meanwhile for name in files_of(request)}
