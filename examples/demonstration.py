@@ -20,8 +20,8 @@ from scd_pipeline.cli.rows import collect
 from scd_pipeline.frames import checkpoint
 
 Report = Callable[[str], None]
-_CONCURRENT_LOADS = 2
-"""A load leaves processor cores idle while it plans its queries."""
+_AT_ONCE = 2
+"""How many loads or queries run at a time: each leaves processor cores idle while it is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,23 @@ class Options:
         except ValueError as error:
             parser.error(f"{error}; or all, or none")
         return cls(parsed.rows, parsed.seed, faults, parsed.folder, parsed.remote)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to the loaded tables.
+
+    Attributes:
+        text: The question.
+        query: The query in Spark SQL that answers it, in the order in which the rows are shown.
+        correct: The correct answer: the same rows in any order, with values of the same types.
+        limit: How many rows are shown.
+    """
+
+    text: str
+    query: str
+    correct: Collection[tuple[object, ...]]
+    limit: int = 12
 
 
 @dataclass(slots=True)
@@ -127,7 +144,7 @@ class Demonstration:
     def _load(self, pipeline: Pipeline, tables: Sequence[Dimension | Fact]) -> None:
         """Load all new deliveries of some tables, two at a time, dimensions before facts."""
         for kind in (Dimension, Fact):
-            with ThreadPoolExecutor(max_workers=_CONCURRENT_LOADS) as threads:
+            with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
                 selected = [table for table in tables if isinstance(table, kind)]
                 for table, result in zip(selected, threads.map(pipeline.load, selected), strict=True):
                     self.step(f"{table.name:26} {_summary(result)}")
@@ -136,28 +153,33 @@ class Demonstration:
         """Report a message with the seconds so far."""
         self.report(f"{time.monotonic() - self._start:5.0f} s  {message}")
 
-    def answer(self, question: str, rows: DataFrame, correct: Collection[tuple[object, ...]], limit: int = 12) -> None:
-        """Report the answer to a question, and whether it equals the correct one.
+    def answer(self, pipeline: Pipeline, facts: Sequence[Fact], questions: Sequence[Question]) -> None:
+        """Report the answers to questions in their order, and whether they equal the correct ones.
 
         Args:
-            question: The question.
-            rows: The answer by Spark, in the order in which it is shown.
-            correct: The correct answer: the same rows in any order, with values of the same types.
-            limit: How many rows are shown.
+            pipeline: The pipeline.
+            facts: The facts whose views the queries may read.
+            questions: The questions.
         """
-        rows = checkpoint(rows)  # read twice: as values to compare, and as texts to show
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
+            # An answer is read twice: as values to compare, and as texts to show.
+            answers = threads.map(lambda question: checkpoint(pipeline.sql(question.query, facts=facts)), questions)
+            for question, rows in zip(questions, answers, strict=True):
+                self._report_answer(question, rows)
+
+    def _report_answer(self, question: Question, rows: DataFrame) -> None:
         answered = [tuple(row) for row in rows.collect()]
-        is_equal = sorted(map(repr, answered)) == sorted(map(repr, correct))
+        is_equal = sorted(map(repr, answered)) == sorted(map(repr, question.correct))
         self.report("")
-        self.report(question)
-        self.report(table(collect(rows.limit(limit)), "  "))
-        if len(answered) > limit:
-            self.report(f"  ... and {len(answered) - limit} more rows")
+        self.report(question.text)
+        self.report(table(collect(rows.limit(question.limit)), "  "))
+        if len(answered) > question.limit:
+            self.report(f"  ... and {len(answered) - question.limit} more rows")
         if is_equal:
             self.report(f"  {len(answered)} rows; equal to the correct answer, which is computed without Spark")
         else:
-            self.report(f"  DIFFERENT from the correct answer, which has {len(correct)} rows")
-            self.different.append(question)
+            self.report(f"  DIFFERENT from the correct answer, which has {len(question.correct)} rows")
+            self.different.append(question.text)
 
     def suggest(self, *commands: str, program: str = ".venv/bin/scd") -> None:
         """Report commands to type next, and those that are of use for every warehouse."""

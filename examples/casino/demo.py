@@ -11,13 +11,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from examples.casino.generator import Casino, player_id
-from examples.demonstration import Demonstration, Options, Report, run_demo
-from scd_pipeline import Declarations, Fact, Pipeline
+from examples.demonstration import Demonstration, Options, Question, Report, run_demo
+from scd_pipeline import Pipeline
 
 DECLARATIONS = Path(__file__).parent / "declarations"
 FOLDER = Path("build/casino")
 _NAMED_PLAYERS = 10
-_LOADED_FIRST = ("dim_player", "dim_compliance_threshold", "dim_country", "fct_cash_transactions")
+_LOADED_FIRST = ("dim_player", "dim_compliance_threshold", "fct_cash_transactions")
 """The tables of the reports: their history is corrected by what arrives later."""
 
 REPORT_OF_DAY = """
@@ -48,28 +48,43 @@ def run(options: Options, report: Report) -> int:
     arrivals, declared = demo.prepare(DECLARATIONS, casino.batches(), casino.days)
     with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
         demo.load_in_two_parts(pipeline, declared, arrivals, first=_LOADED_FIRST)
-        _answer(demo, pipeline, declared, casino)
+        demo.answer(pipeline, declared.facts, _questions(casino))
     demo.suggest(f"history dim_player player_id={player_id(1)}")
     return 1 if demo.different else 0
 
 
-def _answer(demo: Demonstration, pipeline: Pipeline, declared: Declarations, casino: Casino) -> None:
-    facts: tuple[Fact, ...] = declared.facts
-    for day in (date(2026, 12, 31), date(2027, 1, 1)):
-        question = f"Which cash transactions of {day} are reported? The threshold of CTR rises on 2027-01-01."
-        rows = pipeline.sql(REPORT_OF_DAY.format(day=day), facts=facts)
-        demo.answer(question, rows, casino.reportable_cash(day), 14)
+def _questions(casino: Casino) -> list[Question]:
+    reports = [
+        Question(
+            f"Which cash transactions of {day} are reported? The threshold of CTR rises on 2027-01-01.",
+            REPORT_OF_DAY.format(day=day),
+            casino.reportable_cash(day),
+            limit=14,
+        )
+        for day in (date(2026, 12, 31), date(2027, 1, 1))
+    ]
     totals = casino.coin_in_by_tier()
-    correct = [(*tiers, plays, Decimal(cents).scaleb(-2)) for tiers, (plays, cents) in totals.items()]
-    rows = pipeline.sql(COIN_IN_BY_TIER, facts=facts)
-    demo.answer("What did players of each tier play? By their tier at the play, and today.", rows, correct, 20)
-    rows = pipeline.sql(TIERS_AT_FIRST_PLAY.format(player_id=player_id(_NAMED_PLAYERS)), facts=facts)
-    question = (
-        f"Which tier had each of the first {_NAMED_PLAYERS} players at the first play as a member, and which one today?"
-    )
-    demo.answer(question, rows, casino.tiers_at_first_play(_NAMED_PLAYERS))
-    managers = [(account, *names) for account, names in casino.previous_managers().items()]
-    demo.answer("Who manages each account, and who did before?", pipeline.sql(MANAGERS), managers, 5)
+    return [
+        *reports,
+        Question(
+            "What did players of each tier play? By their tier at the play, and today.",
+            COIN_IN_BY_TIER,
+            [(*tiers, plays, Decimal(cents).scaleb(-2)) for tiers, (plays, cents) in totals.items()],
+            limit=20,
+        ),
+        Question(
+            f"Which tier had each of the first {_NAMED_PLAYERS} players at the first play as a member, and which one "
+            "today?",
+            TIERS_AT_FIRST_PLAY.format(player_id=player_id(_NAMED_PLAYERS)),
+            casino.tiers_at_first_play(_NAMED_PLAYERS),
+        ),
+        Question(
+            "Who manages each account, and who did before?",
+            MANAGERS,
+            [(account, *names) for account, names in casino.previous_managers().items()],
+            limit=5,
+        ),
+    ]
 
 
 if __name__ == "__main__":

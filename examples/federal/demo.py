@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from examples.demonstration import Demonstration, Options, Report, run_demo
+from examples.demonstration import Demonstration, Options, Question, Report, run_demo
 from examples.federal.generator import DEBARRED, WEEKS, Grants, recipient_id
 from scd_pipeline import Pipeline
 
@@ -41,16 +41,27 @@ def run(options: Options, report: Report) -> int:
     arrivals, declared = demo.prepare(DECLARATIONS, grants.batches(), WEEKS)
     with Pipeline(demo.warehouse, remote=options.remote) as pipeline:
         demo.load_in_two_parts(pipeline, declared, arrivals)
-        rows = pipeline.sql(AWARDS_TO_DEBARRED, facts=declared.facts)
-        demo.answer(
-            "Which awards went to recipients that were debarred on that day?", rows, grants.awards_to_debarred()
-        )
-        rows = pipeline.sql(AWARDS_BY_STATUS, facts=declared.facts)
-        demo.answer("How much did programs of each status on that day award?", rows, grants.awards_by_status())
-        question = "Which awards exceeded the cap in force, though the cap of today allows them?"
-        demo.answer(question, pipeline.sql(AWARDS_OVER_CAP, facts=declared.facts), grants.awards_over_cap())
+        demo.answer(pipeline, declared.facts, _questions(grants))
     demo.suggest(f"history dim_grant_recipient recipient_id={recipient_id(DEBARRED)}")
     return 1 if demo.different else 0
+
+
+def _questions(grants: Grants) -> list[Question]:
+    return [
+        Question(
+            "Which awards went to recipients that were debarred on that day?",
+            AWARDS_TO_DEBARRED,
+            grants.awards_to_debarred(),
+        ),
+        Question(
+            "How much did programs of each status on that day award?", AWARDS_BY_STATUS, grants.awards_by_status()
+        ),
+        Question(
+            "Which awards exceeded the cap in force, though the cap of today allows them?",
+            AWARDS_OVER_CAP,
+            grants.awards_over_cap(),
+        ),
+    ]
 
 
 if __name__ == "__main__":
