@@ -17,8 +17,8 @@ from scd_pipeline import Pipeline
 DECLARATIONS = Path(__file__).parent / "declarations"
 FOLDER = Path("build/casino")
 _NAMED_PLAYERS = 10
-_LOADED_FIRST = ("dim_player", "dim_compliance_threshold", "fct_cash_transactions")
-"""The tables of the reports: their history is corrected by what arrives later."""
+_LOADED_FIRST = ("dim_player", "dim_compliance_threshold", "dim_country", "fct_cash_transactions")
+"""The tables of the reports, whose history is corrected by what arrives later."""
 
 REPORT_OF_DAY = """
     SELECT event_id, threshold_type, player_id, CAST(cash_in_amount AS INT) AS amount,
