@@ -31,7 +31,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "RETIRE_GUARD": Condition(
         "the snapshot omits {omitted} of the {existing} entities that exist in its scope ({share}); expected at most "
         "{limit}",
-        "deliver the whole snapshot again, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in "
+        "deliver the complete snapshot again, or allow `retire_guard` (`scd load --allow retire_guard`, `allow` in "
         'Dagster\'s run configuration, `allow="retire_guard"` in Python)',
     ),
     "UNORDERED_CHANGES": Condition(
@@ -41,7 +41,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "NO_ROW_ORDER": Condition(
         "the rows of {input} have no fixed order; expected a fixed order, because the declared `ties` depend on it",
-        "deliver one file, or a pandas or Arrow frame; or declare a `sequence` column in place of `ties`",
+        "deliver one file, a pandas DataFrame or a pyarrow Table; or declare a `sequence` column in place of `ties`",
     ),
     "NO_TIME": Condition(
         "{reason}; expected `at`, a date in the name, or a feed with `effective_at`",
@@ -62,7 +62,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "declare columns with fewer values as the scope, or deliver the rows by a feed with `deletes`",
     ),
     "REVISION_CONTENT": Condition(
-        "revision {revision} of this delivery was accepted with other content, time or scope; expected the same",
+        "revision {revision} of this delivery was delivered before with other content, time or scope; expected the "
+        "same",
         "deliver it under a higher revision, or withdraw the delivery first",
     ),
     "LOWER_REVISION": Condition(
@@ -72,7 +73,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "UNREADABLE_DELIVERY": Condition(
         "it cannot be read: {reason}; expected a complete delivery in the declared format",
-        "deliver it whole under a higher revision, or withdraw it",
+        "deliver the complete data under a higher revision, or withdraw it",
     ),
     "DELIVERY_MISSING": Condition(
         "files of this delivery no longer exist: {reason}; expected every file that was listed",
@@ -131,7 +132,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "UNREADABLE_CSV": Condition("{problem}; expected whole records in the declared encoding", "correct the file"),
     "DELIVERY_NOT_FOUND": Condition(
-        "no delivery {names} at {paths}; expected one of {keys}", "{hint}name an available delivery, or deliver it"
+        "no delivery {names} at {paths}; expected {deliveries}", "{hint}name an available delivery, or deliver it"
     ),
     "NOT_A_TABLE": Condition(
         "{path} is not a {format} table: {cause}; expected one, or a path that does not exist yet",
@@ -146,14 +147,14 @@ CONDITIONS: Mapping[str, Condition] = {
         "write it as '2024-01-31' or '2024-01-31 23:59:59+01:00'; without a zone it is UTC",
     ),
     "DELIVERY_REVISION": Condition(
-        "revision={value} cannot be compared; expected a number from 0 on, a datetime, or text without `/`",
+        "revision={value} is invalid; expected a whole number of at least 0, a date, a datetime, or text without `/`",
         "number the revisions of a delivery 0, 1, 2",
     ),
     "DELIVERY_PATH": Condition(
         "path={value} is not a path; expected text or a pathlib.Path", "pass the path of the file"
     ),
     "UNKNOWN_FORMAT": Condition(
-        "cannot infer the format of {path}; expected a name that ends in .csv, .json, .jsonl or .parquet",
+        "cannot infer the format of {path}; expected a suffix of {suffixes}, which may be compressed",
         "write `format` at the channel of the declaration",
     ),
     "DELIVERY_ALLOW": Condition(
@@ -162,7 +163,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "DELIVERY_TEXT": Condition("{field}={value} is invalid; expected text", "write it in quotes, or omit it"),
     "DELIVERY_FRAME": Condition(
-        "its rows are of type {type}; expected a frame of Spark, pandas or Arrow, or a list of dicts",
+        "its rows are of type {type}; expected a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts",
         "convert them, for example with pandas.DataFrame(rows)",
     ),
     "DELIVERY_SCOPE": Condition(
@@ -171,9 +172,9 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Tables
     "FOREIGN_COMMIT": Condition(
-        "version {version} ({operation}) is a foreign commit that changed rows after commit {commit} (version "
+        "table version {version} ({operation}) is a foreign commit that changed rows after commit {commit} (version "
         "{commit_version}); expected only commits of this package; nothing was written",
-        "list the damage by `scd check`; {repair}",
+        "run `scd check` to list the damage; {repair}",
     ),
     "PIPELINE_COMMIT_MISSING": Condition(
         "its history has no commit of this package left, so the next commit number is unknown; expected the last one "
@@ -215,7 +216,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "declare another name, or another schema (SCD_SCHEMA) or folder for the tables",
     ),
     "TABLE_WITHOUT_LOG": Condition(
-        "{table} was not created by this package, so that no change log decides which rows it should have; expected a "
+        "{table} was not created by this package, so no change log determines its rows; expected a "
         "dimension of this package; nothing was written",
         "run `scd repair --without-log` (`without_log=True` in Python), which removes overlaps of versions",
     ),
@@ -230,19 +231,19 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "WRITE_CONFLICT": Condition(
         "another writer committed number {number}; expected {previous} to be the last commit",
-        "compute the load again from the new state of the table",
+        "repeat the operation: it reads the new state of the table",
     ),
     "SCHEMA_CONFLICT": Condition(
-        "another writer changed the table before {operation}; expected no change since the operation was planned",
-        "compute the load again from the new state of the table",
+        "another writer committed before {operation}; expected no commit since it was planned",
+        "repeat the operation: it reads the new state of the table",
     ),
     "STORAGE_NOT_WRITABLE": Condition(
         "Spark cannot use it ({reason}); expected a folder or bucket that Spark can read and write",
         "correct the address or the permissions; a bucket also needs the jars of its file system in Spark",
     ),
     "NO_WAY_TO_WRITE": Condition(
-        "neither replaceUsing nor MERGE works on a scratch table; expected Delta 3.2 or later; nothing was written",
-        "install Delta 3.2 or later with its session extension",
+        "neither replaceUsing nor MERGE works on a scratch table; expected Delta 4.0 or later; nothing was written",
+        "install Delta 4.0 or later with its session extension",
     ),
     "TABLE_PROPERTY_UNKNOWN": Condition(
         "{reason}; expected properties that the Delta of this server knows",
@@ -264,9 +265,10 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Loads
     "RETRIES_EXHAUSTED": Condition(
-        "{attempts} attempts had a write conflict or lost an executor; expected one of them to commit; the last error: "
-        "{last}; nothing of the last attempt was written",
-        "run the load again when no other program writes to the table and the cluster loses no executors",
+        "{attempts} attempts met a write conflict, lost computed rows or read an expired table version; expected one "
+        "of them to commit; the last error: {last}",
+        "repeat the operation when no other program writes to the table and the cluster loses no executors: it "
+        "completes what the attempts left unfinished",
     ),
     "KEY_COLLISION": Condition(
         "surrogate keys collide ({violations}); expected a distinct key for each version, and none of the reserved "
@@ -293,10 +295,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "load the dimension: a load writes its audit",
     ),
     "DIMENSION_NOT_LOADED": Condition(
-        "no dimension of this name in {warehouse}; expected {names}", "correct the name, or load it by `scd load`"
+        "no dimension of this name in {warehouse}; expected {names}", "correct the name, or run `scd load`"
     ),
     "TABLE_NOT_LOADED": Condition(
-        "no table {table} in {warehouse}; expected a loaded table", "load it by `scd load`, or name another warehouse"
+        "no table {table} in {warehouse}; expected a loaded table", "run `scd load`, or name another warehouse"
     ),
     "JOIN_KEYS_INCOMPLETE": Condition(
         "{columns} do not identify an entity; expected {count} columns, one for each of the business key: {keys}",
@@ -341,11 +343,11 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "JAR_CHECKSUM_MISMATCH": Condition(
         "{host} delivered a jar with SHA-256 {actual}; expected {expected}, as in the lock file; nothing was stored",
-        "name another Maven repository by `scd setup --repository URL` or SCD_MAVEN_REPOSITORY",
+        "name another Maven repository with `scd setup --repository URL` or SCD_MAVEN_REPOSITORY",
     ),
     "JAR_NOT_DOWNLOADED": Condition(
         "cannot download the jar from {host} ({reason}); expected a Maven repository with this jar",
-        "check the network, HTTPS_PROXY and NO_PROXY, and SSL_CERT_FILE, or name another repository by "
+        "check the network, HTTPS_PROXY and NO_PROXY, and SSL_CERT_FILE, or name another repository with "
         "`scd setup --repository URL` or SCD_MAVEN_REPOSITORY; then run `scd setup`",
     ),
     "REPOSITORY_URL_INVALID": Condition(
@@ -396,10 +398,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "DIMENSION_NOT_GUESSED": Condition(
         "no sample of a dimension has a business key among the columns {columns}; expected such a dimension with "
         "the same types, as a fact stores its surrogate key; business keys of the dimensions: {keys}",
-        "name the sample of the dimension by --from too, or write the declaration by hand",
+        "name the sample of the dimension with --from too, or write the declaration by hand",
     ),
     "FILE_FORMAT_UNKNOWN": Condition(
-        "cannot infer the format; expected a .csv, .json or .parquet file", "rename or convert the file"
+        "cannot infer the format; expected a suffix of {suffixes}", "rename or convert the file"
     ),
     "FILE_NOT_FOUND": Condition("the file does not exist; expected rows with a time and a key", "correct the path"),
     "GRAIN_NOT_GUESSED": Condition(
@@ -415,7 +417,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "NO_DECLARATIONS": Condition(
         "no declarations are configured; expected a file or folder of declarations",
-        "name it as the argument, by --declarations or in SCD_DECLARATIONS",
+        "name it as the argument, with --declarations or in SCD_DECLARATIONS",
     ),
     "ONE_DIMENSION_EXPECTED": Condition(
         "the argument names {tables}; expected exactly one dimension", "name one dimension"
@@ -425,12 +427,10 @@ CONDITIONS: Mapping[str, Condition] = {
         "create the folder, or choose another file with --output",
     ),
     "OUTPUT_SUFFIX": Condition(
-        "the suffix {suffix} names no format; expected one of {suffixes}",
+        "cannot infer a format from the suffix {suffix}; expected one of {suffixes}",
         "choose another file name, or name the format with --format",
     ),
-    "OUTPUT_FILE_REQUIRED": Condition(
-        "format parquet has no file; expected a file for binary output", "name it by --output FILE"
-    ),
+    "OUTPUT_FILE_REQUIRED": Condition("format parquet needs an output file; expected --output", "add --output FILE"),
     "PROJECT_FILE_EXISTS": Condition(
         "the file exists; expected a folder without it; nothing was written", "choose another folder"
     ),
@@ -450,7 +450,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "TABLE_NOT_DECLARED": Condition(
         "no dimension, fact or file has this name; expected a table that is declared in {declarations}",
-        "{hint}; name other declarations by --declarations or SCD_DECLARATIONS",
+        "{hint}; name other declarations with --declarations or SCD_DECLARATIONS",
     ),
     "TABLE_NOT_FOUND": Condition(
         "the table does not exist in {warehouse}; expected a table that was loaded",
@@ -503,7 +503,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "{value} is not a table; expected a Dimension, a Fact or the name of one", "write it as 'dim_customer'"
     ),
     "NOT_A_SPARK_FRAME": Condition(
-        "they are of type {type}; expected a Spark frame", "convert them with pipeline.spark.createDataFrame(rows)"
+        "they are of type {type}; expected a Spark DataFrame",
+        "convert them with pipeline.spark.createDataFrame(rows)",
     ),
     "NOT_A_DURATION": Condition(
         "{value} is not a duration; expected a timedelta", "pass one such as timedelta(days=30)"
@@ -512,8 +513,8 @@ CONDITIONS: Mapping[str, Condition] = {
         "no column {names}; expected some of {columns}", "name the columns in `time` and `keys`, or rename them"
     ),
     "NOT_DELIVERIES": Condition(
-        "the deliveries are of type {type}; expected Deliveries, a frame of Spark, pandas or Arrow, a list of dicts, "
-        "or the path of a file",
+        "the deliveries are of type {type}; expected Deliveries, a Spark or pandas DataFrame, a pyarrow Table, a list "
+        "of dicts, or the path of a file",
         "convert them, for example with pandas.DataFrame(rows)",
     ),
     "DELIVERY_NOT_NAMED": Condition(

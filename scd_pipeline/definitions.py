@@ -22,6 +22,6 @@ def _components() -> dg.Definitions:
 
 defs = dg.Definitions.merge(
     _components(),
-    # One run is one process with one Spark session: in other executors each step would start a Java machine.
+    # One run is one process with one Spark session: in other executors each step would start a JVM.
     dg.Definitions(executor=dg.in_process_executor),
 )

@@ -1,7 +1,4 @@
-"""The environment variables of the package, `SCD_*`: the only module that names, documents and parses them.
-
-A program reads them once with `Environment.from_env` and passes the result to all that it calls.
-"""
+"""Define, document and parse the environment variables of the package, `SCD_*`."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class ConflictError(LoadError):
 
 
 class RetriesExhausted(LoadError):
-    """Each attempt of a load met a write conflict or lost an executor."""
+    """Each attempt met a write conflict, lost computed rows or read an expired table version."""
 
 
 class KeyCollision(LoadError):
@@ -218,7 +218,7 @@ class UsageError(ScdError):
 
 
 class SetupError(ScdError):
-    """Java, jars, a session or a setting is missing or invalid."""
+    """Software, a session, a setting or a table is missing or invalid."""
 
     exit_code = 5
 
@@ -247,6 +247,6 @@ def value_error_name(error: BaseException) -> str | None:
     return match["name"] if match else None
 
 
-def exit_code(error: BaseException) -> int:
-    """Return the exit code of a command that ends with this error: 1 if it is not an error of this package."""
-    return error.exit_code if isinstance(error, ScdError) else 1
+def value_error_text(name: str) -> str:
+    """Return the text that replaces the message of such an error."""
+    return f"[{name}] Spark cannot process a value of a row (the value is not shown, as it may be personal)"

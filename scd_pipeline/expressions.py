@@ -207,7 +207,7 @@ def unwrap(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 def position_order(*, with_presence: bool = False) -> list[Column]:
     """Return the sort order of change records: time, sequence (NULL first), delivery, channel, source, revision (S5).
 
-    Of each delivery only one revision is in effect, so the revision never decides between two records; the same content
+    Each delivery has only one revision in effect, so the revision never decides between two records; the same content
     under a higher revision therefore changes nothing (S14, S34). The source's name only decides which source a
     version names as its cause.
 

@@ -14,7 +14,7 @@ _ISO = re.compile(
 
 
 def to_utc(time: datetime) -> datetime:
-    """Return the same instant in UTC; a time without a zone is taken as UTC (S1)."""
+    """Return the same instant in UTC; a time without a zone is interpreted as UTC (S1)."""
     return time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Deliveries: TypeAlias = Delivery | Sequence[Delivery] | Rows | str | os.PathLike[str]
 
 Time: TypeAlias = str | date | datetime
-"""A time as people write it: ISO text, a date or a datetime; in UTC without a zone."""
+"""A time in any accepted form: ISO text, a date or a datetime; in UTC without a zone."""
 
 _log = logging.getLogger("scd_pipeline")
 
@@ -278,7 +278,7 @@ class Pipeline:
         """Return the rows with the attributes of a dimension in force at the time of each row.
 
         Args:
-            rows: A Spark frame with the business key and a time.
+            rows: A Spark DataFrame with the business key and a time.
             dimension: The declaration of the dimension.
             time: The column of the rows with their time.
             keys: The columns of the rows with the business key; by default they have the dimension's names.
@@ -286,8 +286,9 @@ class Pipeline:
             tolerance: The largest age that a version may have at the time of a row; by default any.
 
         Returns:
-            As many rows, with the surrogate key and `<dimension>_<attribute>`. The key is -1 if no version is in force,
-            or if the one in force began longer ago than `tolerance`.
+            The same number of rows, with the surrogate key and `<dimension>_<attribute>`, where the dimension is named
+            without `dim_`. The key is -1 if no version is in force, or if the one in force began longer ago than
+            `tolerance`.
 
         Raises:
             SetupError: The dimension does not exist.
@@ -363,7 +364,7 @@ class Pipeline:
             dry_run: Whether to write nothing.
             without_log: Whether the table was created by another program and has no change log: each version then
                 ends at the start of the next one at the latest.
-            now: The time that the audit records; by default the clock.
+            now: The time that the audit records; the current time by default.
             run_id: An id of this run, which is stored with its commits.
 
         Returns:
@@ -387,7 +388,7 @@ class Pipeline:
 
         Args:
             tables: The declarations.
-            now: The time from which the age of the deliveries is counted; by default the clock.
+            now: The time from which the age of the deliveries is counted; the current time by default.
 
         Raises:
             UsageError: An argument is not a dimension or fact, or `now` is not a time.
@@ -439,8 +440,10 @@ def _check_arguments(warehouse: Any, spark: Any, remote: Any, schema: Any, schem
     _text("remote", remote)
     if schema is not None:
         _text("schema", schema)
-    if schemas is not None and not (isinstance(schemas, Mapping) and _texts("schemas", [*schemas, *schemas.values()])):
-        raise UsageError("NOT_A_MAPPING", "schemas", value=display(schemas))
+    if schemas is not None:
+        if not isinstance(schemas, Mapping):
+            raise UsageError("NOT_A_MAPPING", "schemas", value=display(schemas))
+        _texts("schemas", [*schemas, *schemas.values()])
 
 
 def _log_warnings(warnings: Iterable[DeclarationWarning | LoadWarning]) -> None:

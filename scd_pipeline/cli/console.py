@@ -24,7 +24,7 @@ def report(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Print a warning: the command goes on."""
+    """Print a warning: the command continues."""
     _print(message, prefix="warning: ", style="yellow")
 
 
@@ -35,7 +35,7 @@ def error(message: str) -> None:
 
 @contextmanager
 def progress(description: str, step: int = 1, steps: int = 1) -> Iterator[Report]:
-    """Show that work goes on: on a terminal a spinner with the last message, and a bar if there are several steps.
+    """Show that work continues: on a terminal a spinner with the last message, and a bar if there are several steps.
 
     Args:
         description: The work, such as "loading dim_customer".

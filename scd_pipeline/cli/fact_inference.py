@@ -73,7 +73,7 @@ def _dimension_not_guessed(sample: Sample, types: Mapping[str, str], dimensions:
 def _roles(types: Mapping[str, str], dimensions: Sequence[Dimension]) -> list[Dimension]:
     """Return the dimensions whose business keys can have all values of a fact's columns.
 
-    Of two dimensions with different types of one key the one with the type of the fact's column is preferred.
+    If two dimensions have different types of a key, the one with the type of the fact's column is preferred.
     """
     matches = [
         (any(types[key.name] != key.type for key in dimension.business_key), dimension)

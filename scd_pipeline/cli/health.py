@@ -105,6 +105,7 @@ def repair(
     from scd_pipeline.expressions import quote_name
     from scd_pipeline.operations.repair import repair as repair_from_log
     from scd_pipeline.operations.repair_without_log import repair_without_log
+    from scd_pipeline.operations.summary import row_summary
     from scd_pipeline.reading import create_views
 
     declared = settings.declared_dimension(dimension)
@@ -124,8 +125,11 @@ def repair(
         rows = collect(ordered, _PRINTED_DIFFERENCES if output.is_table else 0)
     if rows.values or not output.is_table:
         output.write(rows)
-    counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
-    state = "nothing was written" if result.table_version is None else f"table version {result.table_version}"
+    if result.table_version is None:
+        counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
+        state = "nothing was written"
+    else:
+        counts, state = row_summary(result.rows), f"table version {result.table_version}"
     _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
     return ExitCode.DONE
 

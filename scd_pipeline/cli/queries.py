@@ -157,12 +157,14 @@ def _join_as_of(
 
 
 def _read_file(spark: SparkSession, file: str) -> DataFrame:
-    """Return the rows of a file; warn of lines that are no rows, which become rows of NULLs.
+    """Return the rows of a file; warn of malformed lines, which become rows of NULLs.
 
     Raises:
         UsageError: The file does not exist, or its suffix names no format.
     """
     from scd_pipeline.declaration import Snapshot
+    from scd_pipeline.declaration.names import listed
+    from scd_pipeline.declaration.source import FORMAT_SUFFIXES
     from scd_pipeline.deliveries.readers import read_path
     from scd_pipeline.deliveries.row_columns import FILE, LINE, PROBLEM, ROW_ORDER
     from scd_pipeline.expressions import col
@@ -171,7 +173,7 @@ def _read_file(spark: SparkSession, file: str) -> DataFrame:
     path = str(Path(file).absolute())
     channel = Snapshot(path)
     if channel.format is None:
-        raise UsageError("FILE_FORMAT_UNKNOWN", file)
+        raise UsageError("FILE_FORMAT_UNKNOWN", file, suffixes=listed(FORMAT_SUFFIXES))
     if not Path(path).exists():
         raise UsageError("FILE_NOT_FOUND", file)
     rows = read_path(spark, channel, [path])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from scd_pipeline.cli.read_only import AS_QUERY
-from scd_pipeline.errors import UsageError, message_text, value_error_name
+from scd_pipeline.errors import UsageError, message_text, value_error_name, value_error_text
 
 _NO_TEXT = "`QUERY` cannot be found"
 """If the text is a single name or empty, Spark reads the word before it as a table."""
@@ -29,7 +29,7 @@ def failure_message(error: BaseException) -> str | None:
     if (message := spark_message(error)) is None:
         return None
     name = value_error_name(error)
-    return f"{name}: a value of a row (not shown; --debug shows Spark's whole message)" if name else message
+    return f"{value_error_text(name)}; run the command with --debug to see Spark's message" if name else message
 
 
 @contextlib.contextmanager

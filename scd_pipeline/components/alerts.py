@@ -1,8 +1,8 @@
 """Alerts for failed runs and failed checks: a POST to a webhook, and an email.
 
 The environment configures them: SCD_ALERT_WEBHOOK is an address that accepts a POST of JSON. SCD_ALERT_MAIL_TO is the
-recipient and SCD_ALERT_SMTP (host:port) the server of emails, SCD_ALERT_MAIL_FROM their sender. With
-SCD_ALERT_SMTP_USER and SCD_ALERT_SMTP_PASSWORD the connection is encrypted.
+recipient and SCD_ALERT_SMTP (host:port) the server of emails, SCD_ALERT_MAIL_FROM their sender. The connection is
+encrypted (STARTTLS) if SCD_ALERT_SMTP_USER is set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import dagster as dg
 from scd_pipeline.environment import Environment
 
 _TIMEOUT_SECONDS = 4
-"""Dagster ends a tick after a minute, in which up to five alerts are sent, each to two addresses by two ways."""
+"""Dagster ends a tick after a minute. In a tick up to five alerts are sent, each by webhook and email; a server can have
+two addresses."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def _failure_reason(event: dg.DagsterEvent) -> str:
 def alert_sensor() -> dg.SensorDefinition:
     """Return the sensor that sends an alert for every failed run.
 
-    The tick fails if an alert could not be sent, so that Dagster shows it; the sensor goes on with the next failure.
+    The tick fails if an alert could not be sent, so that Dagster shows it; the sensor continues with the next failure.
     """
 
     @dg.run_failure_sensor(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import dagster as dg
 
 from scd_pipeline.deliveries.result import BatchResult
-from scd_pipeline.errors import ScdError, value_error_name
+from scd_pipeline.errors import ScdError, value_error_name, value_error_text
 
 _MAX_REASONS = 5
 """Number of rejected or missing deliveries that the headline of a failure lists."""
@@ -27,8 +27,7 @@ def as_dagster_failure() -> Iterator[None]:
     except Exception as error:
         if (name := value_error_name(error)) is None:
             raise
-        text = f"[{name}] Spark cannot process a value of a row (the value is not shown, as it may be personal)"
-        raise dg.Failure(text, allow_retries=False) from None
+        raise dg.Failure(value_error_text(name), allow_retries=False) from None
 
 
 def load_failure(

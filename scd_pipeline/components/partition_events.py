@@ -152,7 +152,7 @@ def run_planned_checks(
     """Run the checks that the run has planned: Dagster skips their own steps if this step fails.
 
     Dagster would show the skipped checks as failed, though the stored table may violate no invariant. The checklist,
-    which is no check of the stored table, is skipped, and so are checks of the project's own.
+    which does not check the stored table, is skipped, and so are checks of the project's own.
 
     Args:
         context: The context of the step, which is going to fail.

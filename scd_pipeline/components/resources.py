@@ -1,6 +1,6 @@
 """Resources of the assets: a Spark session with Delta, and the warehouse.
 
-A run is one process with one session, which the first step that needs it starts. An embedded session has a Java machine
+A run is one process with one session, which the first step that needs it starts. An embedded session has a JVM
 of its own. A session at a Spark Connect server shares the server, which is warm already, with other runs.
 
 An address of a server may contain a token. Dagster stores the configuration of resources, and shows it in its UI. So
@@ -115,7 +115,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         """Return the warehouse that the environment names, as the commands of `scd` read it.
 
         SCD_WAREHOUSE is the folder or the URL in an object store, SCD_REMOTE a Spark Connect server, SCD_SCHEMA a
-        schema of its catalog that replaces the folder; SCD_SCHEMA_CHANGES, SCD_SCHEMA_AUDIT and SCD_SCHEMA_KEYS name
+        schema of its catalog that replaces the folder; SCD_SCHEMA_CHANGES, _AUDIT, _KEYS and _HISTORY name
         schemas for these kinds of tables.
 
         Args:

@@ -63,7 +63,7 @@ def _source_record(source: SourceStatus) -> dg.TableRecord:
             "table": source.table,
             "source": source.source,
             "last_delivery": source.last_delivery,
-            "days_since": source.age.days if source.age else None,
+            "days_since": source.age.days if source.age is not None else None,
             "pending": _listed(source.pending, ", "),
             "rejected": _listed(source.rejected, "; "),
             "rows_quarantined": source.quarantined,
@@ -75,7 +75,7 @@ def _table_record(table: TableStatus) -> dg.TableRecord:
     return dg.TableRecord(
         {
             "table": table.table,
-            "log_commits": table.commits,
+            "commits": table.commits,
             "pending_log_commits": table.lag,
             "pending_audit_commits": table.audit_lag,
             "dimensions_ahead": ", ".join(table.dimensions_ahead),

@@ -24,7 +24,7 @@ from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_ti
 from scd_pipeline.errors import DeclarationWarning
 
 HASH = "hash"
-"""The only way to make surrogate keys: each key follows from its version alone, in any order of the deliveries."""
+"""The only way to generate surrogate keys: each key follows from its version alone, in any order of the deliveries."""
 
 
 DeletedRows: TypeAlias = Literal["keep", "remove", "new_version"]
@@ -44,10 +44,10 @@ class Dimension:
     - `regulated`: whether all attributes are regulated
     - `single_scd_type`: states that all attributes have one SCD type on purpose, which is a warning otherwise
     - `rapid_change_limit`: the largest share of the existing entities of which one delivery can open versions by new
-      values of one attribute without a warning; by default half of them, from 20 entities on
-    - `z_order`: whether maintenance arranges the rows by the business key: "always", "never", or from a million rows on
-      ("automatic")
-    - `surrogate`: how surrogate keys are made: "hash", of the business key and `effective_from` (S14)
+      values of one attribute without a warning; by default half of them, if at least 20 entities exist
+    - `z_order`: whether maintenance arranges the rows by the business key: "always", "never", or for a million rows
+      and more ("automatic")
+    - `surrogate`: how surrogate keys are generated: "hash", of the business key and `effective_from` (S14)
     - `profile`: a set of column names, open end and labels of change types, see `profiles.PROFILES`
     - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table
       has no such column; `row_hash` is a further column with a hash of the attributes of types 2 and 6

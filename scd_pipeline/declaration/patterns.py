@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scd_pipeline.declaration.names import display
 
-_FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
+_FORM = "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and optional parts in [ ]"
 _COUNTS = {
     **dict.fromkeys("GMLz", (1, 2, 3, 4)),
     **dict.fromkeys("dhHKkms", (1, 2)),

@@ -28,6 +28,8 @@ _FORMATS_BY_SUFFIX = {
     ".ndjson": "json",
     ".delta": "delta",
 }
+FORMAT_SUFFIXES = tuple(_FORMATS_BY_SUFFIX)
+"""The suffixes of files from which a format is inferred."""
 _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _BRACES = re.compile(r"\{([^{}]*)\}")

@@ -158,8 +158,8 @@ class IntakeResult:
     def rejected_by_retire_guard(self) -> list[BatchRejected]:
         """Return the rejections of snapshots that would retire too many entities (S27).
 
-        Of snapshots that cover the same entities only the first by position: what later ones would retire depends on
-        it.
+        Only the first by position is returned among those that cover the same entities: what later ones would retire
+        depends on it.
         """
         snapshots = [
             delivery
@@ -168,10 +168,10 @@ class IntakeResult:
         ]
         first: dict[object, BatchRejected] = {}
         for delivery in sorted(snapshots, key=lambda delivery: delivery.batch.position):
-            region = self.overlap_groups[delivery.batch.delivery_key]
+            group = self.overlap_groups[delivery.batch.delivery_key]
             rejection = self._retire_guard(delivery, self.dimension.source(delivery.batch.source).retire_guard)
-            if rejection and region not in first:
-                first[region] = rejection
+            if rejection and group not in first:
+                first[group] = rejection
         return list(first.values())
 
     def _retire_guard(self, delivery: PendingDelivery, guard: RetireGuard) -> BatchRejected | None:
@@ -357,7 +357,7 @@ def _stored_results(pending: Sequence[PendingDelivery], stored: Sequence[Batch])
 
 
 def _last_change(delivery: PendingDelivery) -> str:
-    """Return the revision in which the content last changed, as far as the delivery says."""
+    """Return the revision in which the content last changed, according to the delivery."""
     since = delivery.delivery.unchanged_since
     return delivery.batch.revision if since is None else revision_token(since)
 

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
-from scd_pipeline.declaration.names import did_you_mean, display
-from scd_pipeline.declaration.source import format_of
+from scd_pipeline.declaration.names import did_you_mean, display, listed
+from scd_pipeline.declaration.source import FORMAT_SUFFIXES, format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, revision_token
@@ -44,7 +44,7 @@ class Delivery:
     - `at`: the business time, as ISO text, date or datetime, in UTC if it has no zone; by default the name, if that is
       a date; a feed whose rows have times needs none (S4)
     - `revision`: orders the successive issues of a delivery; the highest is current (S34)
-    - `frame`: the rows, as a frame of Spark, pandas or Arrow, or as a list of dicts
+    - `frame`: the rows: a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts
     - `path`: the file or folder of the rows, in place of `frame`; a relative one starts from the current folder
     - `scope`: the values of the channel's scope columns that a snapshot covers; an empty one covers no entity
     - `actor`, `reason`, `correlation_id`: who changed the rows, why, and an id of the change, for the audit (S21)
@@ -57,8 +57,8 @@ class Delivery:
     - `unchanged_since`: the revision since which the source has not changed the content; a delivery of which this
       revision or a higher one was accepted is not read
     - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows
-    - `changes_since`: the version before `table_version`; if that one is loaded, only the rows that were changed since
-      are read, by the table's change data feed
+    - `changes_since`: the version before `table_version`; if that one is loaded, only the rows that were inserted or
+      updated since are read, by the table's change data feed
 
     Raises:
         SourceDataError: A field has a value that cannot be used.
@@ -141,16 +141,20 @@ class Delivery:
         """
         if inferred := format_of(self.path):
             return inferred
-        raise SourceDataError("UNKNOWN_FORMAT", self.location, path=self.path)
+        raise SourceDataError("UNKNOWN_FORMAT", self.location, path=self.path, suffixes=listed(FORMAT_SUFFIXES))
 
     def time(self, dimension: Dimension) -> datetime | None:
-        """Return the business time in UTC: `at`, or else the name if that is a date; None without either (S4)."""
+        """Return `at` in UTC; without it, the name if that is a time (S4).
+
+        None for a delivery without either, or whose name is not its time: one that was discovered, a withdrawal, and a
+        feed whose rows have times.
+        """
         channel = self.declared_channel(dimension)
         if self.at is not None:
             return to_utc(self.at)
         is_discovered = self.sealed or self.partition is not None
-        has_other_time = is_discovered or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at)
-        return None if has_other_time else to_instant(self.name)
+        ignores_name = is_discovered or self.withdrawn or (isinstance(channel, Feed) and channel.effective_at)
+        return None if ignores_name else to_instant(self.name)
 
     def missing_time(self, dimension: Dimension) -> str:
         """Return why neither the delivery nor its rows have a time (S4); an empty text if one of them has."""

@@ -68,7 +68,7 @@ def select_deliveries_by_table(
             for delivery in deliveries
         }
         near = nearest(unknown[0], existing)
-        details = {"names": ", ".join(unknown), "paths": paths, "keys": _some(keys)}
+        details = {"names": ", ".join(unknown), "paths": paths, "deliveries": _some(keys)}
         raise UsageError("DELIVERY_NOT_FOUND", tables, **details, hint=f"did you mean {near}? " if near else "")
     return [
         [replace(d, allow=frozenset(allow)) for d in deliveries if not names or not delivery_names(d).isdisjoint(names)]
@@ -93,14 +93,16 @@ def _some(names: Collection[str]) -> str:
     if len(listed) > _LISTED_KEYS:
         half = _LISTED_KEYS // 2
         listed = [*listed[:half], "...", *listed[-half:]]
-    return ", ".join(listed) or "none, as no delivery is available"
+    return f"one of {', '.join(listed)}" if listed else "a delivery there"
 
 
 # -- Discover
 
 
 def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | None = None) -> list[Delivery]:
-    """Return the deliveries at the paths of the dimension's channels, all of them sealed, in order of their names.
+    """Return the deliveries at the paths of the dimension's channels, in order of their names.
+
+    All are sealed except partitions of Parquet files.
 
     The time of a file is the date in its name; its revision is its time of change (`last_changed`). A file that
     vanishes in the meantime is skipped.
@@ -143,8 +145,7 @@ def discover_files(dimension: Dimension) -> list[Delivery]:
 def file_signatures(dimension: Dimension) -> dict[str, str]:
     """Return, by partition key, the signature of each file or folder (`files.signature`), without reading it.
 
-    A file that vanishes in the meantime has none. Another signature does not imply another content, unlike another
-    `data_version`.
+    A file that vanishes in the meantime has none. Another signature does not imply another content.
     """
     signatures = {}
     for source, channel, name, path in list_files(dimension, base=declaration_folder(dimension)):
@@ -221,7 +222,8 @@ def discover_table(spark: SparkSession, source: str, channel: Snapshot | Feed, p
     """Return one delivery for each version, or for each partition, of the table at `path`.
 
     The name of a version is its number, its time that of its commit; commits that change no row, such as OPTIMIZE, are
-    skipped. In a feed it is only the rows that the commit changed, if the table has a change data feed.
+    skipped. In a feed it is only the rows that the commit inserted or updated, if the table has a change data
+    feed.
 
     The name of a partition is its value, its time the date that the value represents. Its revision is the time of the
     last commit of the table, and it is not read again until a commit changes it. The revision of a partition of Parquet

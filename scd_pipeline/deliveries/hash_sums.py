@@ -12,7 +12,7 @@ _LOW_BITS = 0xFFFFFFFF
 
 
 def hash_halves(content: Column) -> dict[str, Column]:
-    """Return the aggregates of the two halves by name; NULL is no hash."""
+    """Return the aggregates of the two halves by name; NULL is ignored."""
     return {_HIGH: F.sum(F.shiftright(content, 32)), _LOW: F.sum(content.bitwiseAND(F.lit(_LOW_BITS)))}
 
 

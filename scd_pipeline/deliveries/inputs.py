@@ -1,4 +1,4 @@
-"""Accept the fields of a delivery as people write them, and reject all other values."""
+"""Accept the fields of a delivery in any of their forms, and reject all other values."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from scd_pipeline.deliveries.text_files import (
 )
 from scd_pipeline.expressions import quote_name
 
-_NO_OBJECT = "the line is no JSON object, or has text after it"
+_NO_OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 _OBJECTS, _OBJECT, _POSITION = "_objects", "_object", "_position"
 _LINE_NUMBER_BITS, _POSITION_BITS = 33, 20
 
@@ -103,7 +103,7 @@ def _texts(spark: SparkSession, options: TextOptions, paths: Sequence[str]) -> D
 
 
 def _order_in_block() -> Column:
-    """Return the order of objects in a block: by the number of the line in its task, then by the place in its array."""
+    """Return the order of objects in a block: by the line's number in its task, then by the position in its array."""
     line = F.col(ROW_ORDER)["row"].bitwiseAND(F.lit(2**_LINE_NUMBER_BITS - 1))
     return F.shiftleft(line, _POSITION_BITS) + F.col(_POSITION)
 

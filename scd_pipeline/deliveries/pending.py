@@ -17,7 +17,7 @@ class PendingDelivery:
     """A delivery of a load, and its batch as far as it is known.
 
     Attributes:
-        number: Its place among the deliveries of the load, from 0.
+        number: Its index among the deliveries of the load, from 0.
         delivery: The delivery.
         batch: Its batch.
         channel: The channel that it comes by.
@@ -26,7 +26,7 @@ class PendingDelivery:
         bad_reason: The reason of one of its bad rows.
         nulled_values: The number of values that are NULL because they do not cast.
         duplicate: How many earlier deliveries of the load have the same batch id.
-        changes_only: Whether only the rows are read that its version of a table changed.
+        changes_only: Whether only the rows are read that its version of a table inserted or updated.
     """
 
     number: int

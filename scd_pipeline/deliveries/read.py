@@ -366,7 +366,7 @@ def _with_reading(members: Sequence[PendingDelivery], rows: DataFrame, columns: 
 def _may_lack_columns(delivery: PendingDelivery) -> bool:
     """Return whether a delivery without rows and columns is valid: only rows name the columns in JSON.
 
-    Of frames, such as an empty list, only those of a feed: a snapshot by mistake would delete every entity.
+    An empty frame is valid only for a feed: as a snapshot it would delete every entity.
     """
     if delivery.delivery.frame is not None:
         return isinstance(delivery.channel, Feed)
@@ -518,7 +518,7 @@ def _nanosecond_columns(schema: pyarrow.parquet.ParquetSchema) -> list[str]:
 def _frame(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shape) -> DataFrame:
     """Return the rows of the members as delivered; `_scd_file` has the file of each row if there are several.
 
-    If the first or the last row of a position wins (S5), `_scd_row_order` has the place of each row in its file.
+    If the first or the last row of a position wins (S5), `_scd_row_order` has the position of each row in its file.
 
     Raises:
         _Unreadable: The order of the rows is not the same at each read.

@@ -18,10 +18,10 @@ class ChangeCounts:
     """What the change records of a batch change, each compared with what its own source had asserted just before.
 
     Attributes:
-        new: Entities that begin to exist, or return.
-        changed: Entities with another value.
-        closed: Entities that are deleted.
-        reopened: Entities with a value that opens another version.
+        new: Change records of entities that begin to exist, or return.
+        changed: Change records with another value.
+        closed: Change records that delete an entity.
+        reopened: Change records with a value that opens another version of an existing entity.
         retired: Entities that are deleted because a snapshot omits them.
         unasserted: Entities with an upsert whose existence was not asserted before.
         asserted_present: Entities of a row-timed snapshot whose existence was asserted before.
@@ -52,7 +52,8 @@ class BatchResult:
         rows: The number of delivered rows.
         bad_rows: The number of rows that were quarantined.
         nulled_values: The number of values that are NULL because they do not cast (`on_bad_value: null`).
-        new, changed, closed: The number of entities by change (`ChangeCounts`).
+        new, changed, closed: The number of change records by change (`ChangeCounts`); a snapshot has one for each
+            entity.
         versions_opened, versions_closed: The number of versions.
         undeclared: The delivered columns that the declaration does not name.
         code: The code of the condition because of which the batch was not accepted; empty if it was.

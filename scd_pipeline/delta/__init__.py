@@ -1,1 +1,4 @@
-"""The only package that writes Delta tables. It uses only the DataFrame writer and SQL, which work over Connect."""
+"""The only package that writes rows of Delta tables.
+
+It uses only the DataFrame writer and SQL, which work over Connect.
+"""

@@ -49,7 +49,7 @@ def server_name(spark: SparkSession) -> str:
 def stored_capabilities(store: Table, server: str, engine: str = "") -> Capabilities | None:
     """Return the capabilities stored for this server (and engine, if one is named); None if none are stored.
 
-    Of several engines of a server, those of any one are returned.
+    If the capabilities of several engines match, those of any of them are returned.
     """
     properties = sorted(store.properties().items())
     stored = [_from_digits(value) for name, value in properties if name.startswith(_PROPERTY)]

@@ -101,7 +101,7 @@ class PipelineCommit:
             of the commit: only OPTIMIZE, VACUUM and the like may follow it.
         table_id: The id of the table, which its first commit chooses and each later one repeats. A table that was
             dropped and recreated has another one. 0 if unknown.
-        engine: Delta's `engineInfo`: the versions of Spark and Delta that made the commit.
+        engine: Delta's `engineInfo`: the versions of Spark and Delta that wrote the commit.
         foreign: A foreign commit that changed rows after this commit, if any.
         records: In a change log, the number of change records in the table after this commit, or more; None if unknown.
         repairs: Whether the rows of foreign commits before it were compared with the change log, and repaired.

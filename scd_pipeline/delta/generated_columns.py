@@ -1,7 +1,7 @@
 """Convert generated columns between their stored form and the form in which rows are computed.
 
 Rows are computed with the default names, a sentinel as the open end, and a flag of the current version, whatever a
-declaration says about the table. Rows are converted where they are read and where they are written.
+declaration defines for the table. Rows are converted where they are read and where they are written.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def table_mark(table: PipelineCommit) -> dict[str, HighWaterMark]:
 
 
 def damage(log: PipelineCommit, downstream: Sequence[PipelineCommit]) -> list[LoadError]:
-    """Return the damage of a change log and of the tables that apply it; none if a load may go on.
+    """Return the damage of a change log and of the tables that apply it; none if a load may continue.
 
     Args:
         log: The last commit of the log, number 0 if the log does not exist.

@@ -66,9 +66,8 @@ class Batch:
         content_of: The id of an earlier revision with the same content, or an empty text.
         earliest: The earliest business time in the rows; None if there is none.
         latest: The latest business time in the rows; None if there is none.
-        new: Number of entities that the batch added when it was loaded.
-        changed: Number of versions that it changed.
-        closed: Number of versions that it closed.
+        new, changed, closed: The number of its change records that create, change or delete an entity, each compared
+            with what its source had asserted before.
         reason: Change reason of all its change records, for the audit; so are `actor` and `correlation_id`.
     """
 

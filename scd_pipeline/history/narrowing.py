@@ -210,7 +210,7 @@ def _differs(in_effect: Sequence[Batch], dimension: Dimension) -> Column:
 def _always_provided(in_effect: Sequence[Batch], dimension: Dimension) -> Collection[str]:
     """Return the attributes of which every stored row of the existence source provides a value or NULL.
 
-    Rows of a feed may lack attributes, also if the present declaration says that they do not.
+    Rows of a feed may lack attributes, also if the present declaration provides all of them.
     """
     provided = set(dimension.attribute_names)
     for batch in in_effect:

@@ -124,12 +124,12 @@ def _with_versions(rows: DataFrame, dimension: Dimension) -> DataFrame:
     )
 
 
-def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> DataFrame:
+def collisions(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the new versions whose surrogate key already belongs to another version (S14).
 
     Args:
         opened: The rows to open.
-        stored: The existing rows.
+        assigned: The surrogate keys that were ever assigned, with their versions.
         dimension: The declaration.
 
     Returns:
@@ -142,16 +142,16 @@ def collisions(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> Da
         return F.concat(readable_key(dimension.key_names, prefix), *start)
 
     text = F.concat(version(""), F.lit(" and "), version(new))
-    different = same_keys(opened, stored, dimension).where(~F.col(IS_SAME_VERSION))
+    different = same_keys(opened, assigned, dimension).where(~F.col(IS_SAME_VERSION))
     return different.select(F.lit(properties.SURROGATE_KEYS_ARE_UNIQUE).alias(RULE), text.alias(KEY))
 
 
-def same_keys(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> DataFrame:
-    """Return each stored row whose surrogate key a row to open has, with both versions.
+def same_keys(opened: DataFrame, assigned: DataFrame, dimension: Dimension) -> DataFrame:
+    """Return each assigned surrogate key that a row to open has, with both versions.
 
     Args:
         opened: The rows to open.
-        stored: The existing rows.
+        assigned: The surrogate keys that were ever assigned, with their versions.
         dimension: The declaration.
 
     Returns:
@@ -159,7 +159,7 @@ def same_keys(opened: DataFrame, stored: DataFrame, dimension: Dimension) -> Dat
     """
     names = [*dimension.key_names, *([EFFECTIVE_FROM] if dimension.has_windows else [])]
     surrogate = col(dimension.surrogate_key)
-    pairs = stored.select(surrogate, *[col(name) for name in names]).join(
+    pairs = assigned.select(surrogate, *[col(name) for name in names]).join(
         opened.select(surrogate, *[col(name).alias(_OPENED_PREFIX + name) for name in names]), dimension.surrogate_key
     )
     is_same = all_of([col(name).eqNullSafe(col(_OPENED_PREFIX + name)) for name in names])

@@ -58,10 +58,12 @@ class Repair:
 
     Attributes:
         table: The dimension.
-        rows: The number of rows by row action: "open" for missing ones, "overwrite" and "remove".
+        rows: The number of rows by row action: "open" for missing ones, "overwrite" and "remove",
+            and without a change log "close".
         differences: A row for each row that differs: `_action`, the business key, the surrogate key, and
             `changed_columns`, the names of the columns that a repair changes.
-        commit: The commit of the repair; None for a dry run, if nothing differs, and for a table without a change log.
+        commit: The commit of the repair; None for a dry run, for a table without a change log, and if neither rows nor
+            commits of another program need a repair.
         table_version: The version of the table after the repair; None if nothing was written.
     """
 
@@ -167,7 +169,7 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
     newest = {name: warehouse.table(name).newest() for name in names}
     log = open_log(warehouse, dimension)
     existing = {name: table for name, table in newest.items() if table is not None}
-    if missing := [*(names.keys() - existing.keys()), *([] if log.exists else [log.table.name])]:
+    if missing := sorted(names.keys() - existing.keys()):
         raise SetupError("TABLE_NOT_LOADED", dimension.name, table=missing[0], warehouse=warehouse.location)
     commits = {name: table.commit for name, table in existing.items()}
     raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))

@@ -26,6 +26,7 @@ from scd_pipeline.declaration.tables import LOG_SUFFIX
 from scd_pipeline.delta.audit_table import repair_rows
 from scd_pipeline.delta.schema import FORMAT, declared_columns
 from scd_pipeline.delta.table import Table
+from scd_pipeline.delta.upstream import damage, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.expressions import all_of, any_of, col
@@ -64,8 +65,8 @@ def repair_without_log(
         dry_run: Whether to write nothing.
 
     Raises:
-        SetupError: The table does not exist, has no validity windows, or was created by this package and has lost its
-            change log.
+        SetupError: The table does not exist, or has no validity windows.
+        HighWaterMarkError: This package created the table, and its change log was lost.
         UsageError: The table has a change log.
     """
     table = warehouse.table(dimension.name)
@@ -90,9 +91,10 @@ def _require_foreign_table(warehouse: Warehouse, table: Table) -> None:
     log = warehouse.table(table.name + LOG_SUFFIX)
     if log.exists():
         raise UsageError("LOG_EXISTS", f"table {table.name}", log=log.name)
-    if not table.exists() or FORMAT in table.properties():
-        missing = log.name if table.exists() else table.name
-        raise SetupError("TABLE_NOT_LOADED", table.name, table=missing, warehouse=warehouse.location)
+    if table.exists() and FORMAT not in table.properties():
+        return
+    raise_first(damage(log.last_commit_or_zero(), [table.last_commit_or_zero()]))
+    raise SetupError("TABLE_NOT_LOADED", table.name, table=table.name, warehouse=warehouse.location)
 
 
 def _require_windows(table: Table, dimension: Dimension) -> None:

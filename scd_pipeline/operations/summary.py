@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from scd_pipeline.deliveries.result import OUTCOMES
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 _ACTIONS = {"open": "opened", "close": "closed", "overwrite": "overwritten", "remove": "removed"}
 
 
+def row_summary(rows: Mapping[str, int]) -> str:
+    """Return how many rows had each row action, such as "2 opened, 1 closed"; empty without rows."""
+    return ", ".join(f"{count} {_ACTIONS.get(action, action)}" for action, count in rows.items() if count)
+
+
 def load_summary(result: LoadResult) -> str:
     """Return the outcomes and row actions of a load in one line."""
     outcomes = [batch.outcome for batch in result.batches]
     deliveries = [f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes]
-    rows = [f"{count} {_ACTIONS.get(action, action)}" for action, count in result.rows.items() if count]
     parts = [
         f"deliveries: {', '.join(deliveries) or 'none'}",
-        f"rows: {', '.join(rows) or 'none changed'}",
+        f"rows: {row_summary(result.rows) or 'none changed'}",
         unknown_members_summary(result.unknown_members),
         f"table version {result.table_version}",
         f"{result.seconds:.1f} s",

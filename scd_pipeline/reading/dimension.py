@@ -33,7 +33,7 @@ from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import to_declared_columns, with_former_names
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import SetupError
+from scd_pipeline.errors import SetupError, UsageError
 from scd_pipeline.expressions import col, quote_name, readable_key, timestamp_literal
 from scd_pipeline.history.keys import RESERVED_KEYS
 from scd_pipeline.history.replay import rebuild_versions
@@ -84,7 +84,8 @@ def as_of(
         known_at: The system time; the rows are then rebuilt from the audit (S22). By default the present state.
 
     Raises:
-        SetupError: The table does not exist, or `known_at` is given without a declaration.
+        SetupError: The table does not exist.
+        UsageError: `known_at` needs a declaration, not a name.
     """
     shape = table_shape(warehouse, dimension)
     if known_at is not None:
@@ -109,7 +110,8 @@ def rows_known_at(warehouse: Warehouse, dimension: Dimension | str, time: dateti
         time: The system time; UTC if it has no zone.
 
     Raises:
-        SetupError: The audit does not exist, or `dimension` is a name.
+        SetupError: The audit does not exist.
+        UsageError: `dimension` is a name.
     """
     dimension = _declaration(dimension)
     rows = audit(warehouse, dimension)
@@ -124,10 +126,10 @@ def _declaration(dimension: Dimension | str) -> Dimension:
     """Return the declaration.
 
     Raises:
-        SetupError: It is a name.
+        UsageError: It is a name.
     """
     if isinstance(dimension, str):
-        raise SetupError("KNOWN_AT_NEEDS_DECLARATION", dimension)
+        raise UsageError("KNOWN_AT_NEEDS_DECLARATION", dimension)
     return dimension
 
 

@@ -138,7 +138,7 @@ def _capabilities(capabilities: Capabilities | Callable[[], Capabilities] | None
         return [Diagnosis(component, f"by replaceUsing ({probed.engine})")]
     if probed.merges:
         return [Diagnosis(component, f"by MERGE, which is slower ({probed.engine} does not support replaceUsing)")]
-    return [Diagnosis(component, f"{probed.engine} supports neither replaceUsing nor MERGE", "use Delta 3.2 or later")]
+    return [Diagnosis(component, f"{probed.engine} supports neither replaceUsing nor MERGE", "use Delta 4.0 or later")]
 
 
 def _warehouse(location: Path | str | None) -> Diagnosis:

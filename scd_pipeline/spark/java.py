@@ -19,7 +19,7 @@ from scd_pipeline.errors import SetupError
 SUPPORTED_RELEASES = (17, 21, 25)
 """The Java releases that Spark 4.2 supports."""
 
-# Spark asks for jdk.incubator.vector: a Java runtime without that module does not start, one with it prints a warning.
+# Spark requests jdk.incubator.vector: a Java runtime without that module does not start, one with it prints a warning.
 # Java 24 and later do not have sun.security.action and print a warning.
 _UNSUPPORTED_OPTIONS = "--add-modules=jdk.incubator.vector"
 _UNSUPPORTED_OPTIONS_FROM_24 = f"{_UNSUPPORTED_OPTIONS} | --add-opens=java.base/sun.security.action=ALL-UNNAMED"

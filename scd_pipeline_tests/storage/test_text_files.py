@@ -21,7 +21,7 @@ AT = datetime(2024, 1, 1, tzinfo=timezone.utc)
 NOT_UTF8 = "the line has bytes that are not UTF-8; declare the file's `encoding` in the channel's options"
 QUOTES = "a quoted field of the line is not closed, or a quote in it is not doubled"
 FIELDS = "the line has fewer or more fields than the header"
-OBJECT = "the line is no JSON object, or has text after it"
+OBJECT = "the line is not a JSON object or an array of objects, or has text after it"
 
 Rows = list[tuple[str | None, str | None]]
 GOOD_CSV: dict[str, tuple[bytes, Rows, Rows]] = {

@@ -500,7 +500,7 @@ LINES = {
 BROKEN = {
     "csv": ("the line has fewer or more fields than the header", ["c", "b;Kiel;1", "7", "a;Linz;"]),
     "json": (
-        "the line is no JSON object, or has text after it",
+        "the line is not a JSON object or an array of objects, or has text after it",
         ['{"id": "c", "ci', '["b", "Kiel"]', '{"id": "a", "city": "Linz', '{"id": "b", "city": "Kiel'],
     ),
 }

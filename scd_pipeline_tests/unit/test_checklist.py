@@ -74,7 +74,7 @@ code_location:
 BROKEN_COPIES = """
 # attributes_are_documented
 DECLARATION | , description: Amount from which cash is reported | <nothing>
-dim_limit.yaml:1: attributes: no description of amount; add `description`, which says what they mean
+dim_limit.yaml:1: attributes: no description of amount; add `description`, which defines them
 
 # business_has_signed_off
 DECLARATION | <line>  business: {by: Ann Lee, date: 2024-01-31} | <nothing>
@@ -123,7 +123,7 @@ table dim_limit_audit: no column actor; drop the table, a load rebuilds it
 
 # deletes_are_handled
 DECLARATION | , deletes: "op = 'D'" | <nothing>
-dim_limit.yaml:1: sources.regulator.feed.deletes is missing, so that no entity is ever deleted; write the
+dim_limit.yaml:1: sources.regulator.feed.deletes is missing, so no entity is ever deleted; write the
   condition by which a row is a delete
 
 # deletes_are_handled (a constant)
@@ -146,8 +146,8 @@ table property delta.deletedFileRetentionDuration of dim_limit_changes is less t
 
 # vacuum_is_scheduled (beside a load)
 STATE | maintain_dim_limit: delta/dim_limit} | maintain_dim_limit: delta/others}
-op maintain_dim_limit has pool delta/others, and op load_dim_limit delta/dim_limit; put both into one pool, so
-  that one waits
+op maintain_dim_limit is in pool delta/others and op load_dim_limit in pool delta/dim_limit; expected one pool for
+  both; set `pool` on both ops
 
 # partitions_fit
 STATE | partition_columns: [] | partition_columns: [day]
@@ -176,7 +176,7 @@ no sensor re-keys fct_cash after a late change; define the facts by the componen
 
 # late_facts_are_rekeyed (no page)
 STATE | , late facts: docs/facts.md | <nothing>
-how-to/facts.md: no such page; set SCD_DOCS_URL to the address of a documentation that has it
+how-to/facts.md: no such page; set SCD_DOCS_URL to the URL of documentation that contains it
 
 # history_is_compared
 DECLARATION | <expected values> | <nothing>

@@ -170,8 +170,8 @@ begin missing: is missing; write a UTC time such as 2024-01-31 or 2024-01-31 23:
 no sources: is missing; declare at least one source, with a snapshot or a feed
 source without channel: has neither a snapshot nor a feed; declare how it delivers, with one or both
 column empty expression: is empty; give text, or omit it
-format not implied: is missing, and the ending of 'landing/customers_{date}' does not imply it; write one of parquet,
-  csv, json, delta
+format not implied: is missing and cannot be inferred from the suffix of 'landing/customers_{date}'; write one of
+  parquet, csv, json, delta
 null business key: has no value; add a value, or remove the option
 type null: has no value; write text, a number, or true or false, or remove the option
 null snapshot: has no value; write `{}` to pass frames, or remove the option
@@ -283,10 +283,10 @@ effective_at_format alone: requires `effective_at`; name the column in `effectiv
 
 # OUT_OF_RANGE
 guard: -0.1 is not between 0 and 1; give a share, such as 0.05 for 5 percent
-guard at least: 0 is not a whole number from 1 on; give the least number of entities, such as 20
+guard at least: 0 is not a whole number of at least 1; give the least number of entities, such as 20
 rapid change negative: -1 is not a share; give a share, such as 0.5 for half of the entities
 overdue: 0 is not a valid number of hours; write a number above 0 and below 1000000
-audit retention: 0 is not a whole number from 1 on; give the number of years, such as 7
+audit retention: 0 is not a whole number of at least 1; give the number of years, such as 7
 short retention of files: 'interval 167 hours' is not a retention of 168 hours or more, which loads and readers need;
   write `interval 168 hours`, or more hours, days or weeks
 short retention of the history: 'interval 29 days' is not a retention of 720 hours or more, which loads and readers

@@ -16,7 +16,6 @@ from scd_pipeline.errors import (
     LoadError,
     ScdError,
     ValidationError,
-    exit_code,
     first_line,
 )
 
@@ -35,11 +34,10 @@ FAULT = ValidationError(
         (errors.ConflictError("WRITE_CONFLICT", number=2, previous=1), 4),
         (errors.SetupError("SESSION_TIME_ZONE", zone="Asia/Tokyo"), 5),
         (ScdError("NO_WAY_TO_WRITE"), 1),
-        (KeyError("x"), 1),
     ],
 )
-def test_exit_codes(error: BaseException, code: int) -> None:
-    assert exit_code(error) == code
+def test_exit_codes(error: ScdError, code: int) -> None:
+    assert error.exit_code == code
 
 
 def test_a_declaration_error_shows_one_fault_per_line() -> None:

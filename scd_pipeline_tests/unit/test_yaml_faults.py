@@ -74,7 +74,7 @@ SHORT = {
     "<a feed's options>": ", ".join(options.FEED),
     "<an attribute's options>": ", ".join(options.ATTRIBUTE),
     "<a pattern's form>": (
-        "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and what may be left out in [ ]"
+        "write it as dd.MM.yyyy HH:mm:ss, with other text in single quotes and optional parts in [ ]"
     ),
     "<nothing>": "",
     "<5000 digits>": "9" * 5000,

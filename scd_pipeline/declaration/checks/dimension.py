@@ -78,7 +78,7 @@ _NOT_FOR_REGULATED = {
 _REJECTED_SURROGATES = {
     "monotonically_increasing_id": "gives other keys at each load, and keys that are assigned already",
     "row_number": "gives other keys when deliveries arrive in another order",
-    "identity": "gives other keys after a rebuild, so that the keys of facts refer to no version",
+    "identity": "gives other keys after a rebuild, so facts would store keys that no longer exist",
 }
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _NEVER_ROUNDED = {"string", "boolean", "binary"}

@@ -38,7 +38,7 @@ def check_governance(errors: ErrorCollector, draft: Dimension) -> None:
         errors.add("NOT_APPLICABLE", "expected_values", problem, "remove it")
     years: Any = draft.audit_retention_years
     if years is not None and not (isinstance(years, int) and years >= 1):
-        problem = f"{display(years)} is not a whole number from 1 on"
+        problem = f"{display(years)} is not a whole number of at least 1"
         errors.add("OUT_OF_RANGE", "audit_retention_years", problem, "give the number of years, such as 7")
     if draft.product_card and not _LINK.fullmatch(draft.product_card):
         problem = f"{display(draft.product_card)} is not an address"

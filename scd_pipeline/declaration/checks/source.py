@@ -113,7 +113,7 @@ def _check_retire_guard(errors: ErrorCollector, field: str, guard: Any) -> None:
     draft = errors.check_kinds(field, guard, RETIRE_GUARD)
     _check_share(errors, field, draft.share)
     if not isinstance(draft.at_least, int) or draft.at_least < 1:
-        problem = f"{display(draft.at_least)} is not a whole number from 1 on"
+        problem = f"{display(draft.at_least)} is not a whole number of at least 1"
         errors.add("OUT_OF_RANGE", f"{field}.at_least", problem, "give the least number of entities, such as 20")
 
 
@@ -336,7 +336,7 @@ def _report_missing_placeholder(errors: ErrorCollector, field: str, channel: Cha
 def _check_format(errors: ErrorCollector, path: str, channel: Channel) -> None:
     field = f"{path}.format"
     if channel.format is None:
-        problem = f"is missing, and the ending of {display(channel.path)} does not imply it"
+        problem = f"is missing and cannot be inferred from the suffix of {display(channel.path)}"
         errors.add("MISSING_VALUE", field, problem, f"write one of {', '.join(FORMATS)}")
         return
     errors.choice(field, channel.format, FORMATS)

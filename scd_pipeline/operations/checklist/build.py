@@ -105,9 +105,9 @@ def _deletes(state: DimensionState) -> Result:
     deletes = source.feed.deletes if source.feed else None
     location, fix = state.field(f"{path}.feed.deletes"), "write the condition by which a row is a delete"
     if deletes is None:
-        return failed(f"{location} is missing, so that no entity is ever deleted; {fix}")
+        return failed(f"{location} is missing, so no entity is ever deleted; {fix}")
     if _is_constant(deletes):
-        return failed(f"{location}: {deletes} is the same for every row, so that no delete is distinguished; {fix}")
+        return failed(f"{location}: {deletes} is the same for every row, so it cannot identify deletes; {fix}")
     return passed(f"{location}: {deletes}")
 
 

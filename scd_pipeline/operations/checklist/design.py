@@ -14,7 +14,7 @@ def _attributes(state: DimensionState) -> Result:
     missing = [attribute.name for attribute in attributes if not attribute.description.strip()]
     location = state.field("attributes")
     if missing:
-        return failed(f"{location}: no description of {listed(missing)}; add `description`, which says what they mean")
+        return failed(f"{location}: no description of {listed(missing)}; add `description`, which defines them")
     types = sorted({int(attribute.scd) for attribute in attributes})
     described = f"{counted(len(attributes), 'attribute')} of SCD types {listed(map(str, types))} with descriptions"
     return passed(f"{location}: {described if attributes else 'none'}")

@@ -31,7 +31,7 @@ def _rebuild_runbook(state: DimensionState) -> Result:
 def _runbook(state: DimensionState, topic: str) -> Result:
     page = state.pages.get(topic)
     if page is None:
-        fix = "set SCD_DOCS_URL to the address of a documentation that has it"
+        fix = "set SCD_DOCS_URL to the URL of documentation that contains it"
         return failed(f"{PAGES[topic]}: no runbook for {topic}; {fix}")
     return passed(f"{page}: {topic}")
 

@@ -63,7 +63,10 @@ def _vacuum(state: DimensionState) -> Result:
     load = f"load_{state.dimension.name}"
     pool, load_pool = location.pools.get(op), location.pools.get(load)
     if pool is None or pool != load_pool:
-        return failed(f"op {op} has pool {pool}, and op {load} {load_pool}; put both into one pool, so that one waits")
+        return failed(
+            f"op {op} is in {_pool_text(pool)} and op {load} in {_pool_text(load_pool)}; expected one pool for both; "
+            "set `pool` on both ops"
+        )
     retentions = {_retention(table.properties) for table in state.tables.values()} or {_retention({})}
     retained = f"{FILE_RETENTION}: {listed(sorted(retentions))}"
     return passed(f"{listed(map(str, schedules))}; pool {pool} of loads and maintenance; {retained}")
@@ -78,7 +81,7 @@ def _partitions(state: DimensionState) -> Result:
         return passed(f"table {name}: not partitioned")
     if state.rows < LARGE_TABLE_ROWS:
         return failed(
-            f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}, so that its files are small; load "
+            f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}, so its files are small; load "
             "the dimension into a new table"
         )
     return passed(f"table {name}: {state.rows:,} rows, partitioned by {listed(columns)}")
@@ -99,6 +102,10 @@ def _v_order(state: DimensionState) -> Result:
     return passed(f"table property {V_ORDER}: {stored}; only Microsoft Fabric uses it")
 
 
+def _pool_text(pool: str | None) -> str:
+    return f"pool {pool}" if pool is not None else "no pool"
+
+
 def _maintenance_op(state: DimensionState) -> str:
     return f"maintain_{state.dimension.name}"
 
@@ -110,7 +117,7 @@ def _retention(properties: Mapping[str, str]) -> str:
 ITEMS = (
     Item("rows_are_clustered", "Queries on the business key can skip files of a large table", _clustering),
     Item("optimize_is_scheduled", "OPTIMIZE runs every week", _optimize),
-    Item("vacuum_is_scheduled", "VACUUM runs by itself, never during a load, and retains files for a week", _vacuum),
+    Item("vacuum_is_scheduled", "VACUUM is scheduled, never runs during a load, and retains files for a week", _vacuum),
     Item("partitions_fit", "The table is not split into small partitions", _partitions),
     Item("v_order_is_set", "V-Order is set where it is declared", _v_order),
 )

@@ -71,7 +71,7 @@ def _late_facts(state: DimensionState) -> Result:
     page = state.pages.get(LATE_FACTS)
     if page is None:
         return failed(
-            f"{PAGES[LATE_FACTS]}: no such page; set SCD_DOCS_URL to the address of a documentation that has it"
+            f"{PAGES[LATE_FACTS]}: no such page; set SCD_DOCS_URL to the URL of documentation that contains it"
         )
     return passed(f"sensor {listed([sensor for sensor in sensors.values() if sensor])}; {page}")
 
