@@ -20,7 +20,7 @@ from scd_pipeline.columns import (
     SEQUENCE,
     SOURCE,
 )
-from scd_pipeline.declaration.types import Array, DataType, Map, Struct
+from scd_pipeline.declaration.types import Array, DataType, Map, Struct, has_map
 from scd_pipeline.instants import to_micros
 
 
@@ -92,19 +92,6 @@ def to_comparable(value: Column, data_type: DataType) -> Column:
         fields = [to_comparable(value[name], field).alias(name) for name, field in data_type.fields]
         return F.when(value.isNotNull(), F.struct(*fields))
     return value
-
-
-def has_map(data_type: DataType) -> bool:
-    """Return whether the type is a map or contains one at any depth."""
-    match data_type:
-        case Map():
-            return True
-        case Array(element=element):
-            return has_map(element)
-        case Struct(fields=fields):
-            return any(has_map(field) for _, field in fields)
-        case _:
-            return False
 
 
 def any_of(conditions: Sequence[Column]) -> Column:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, Fact
 from scd_pipeline.declaration.fact import as_dimension
 from scd_pipeline.declaration.names import display, is_table_name, listed
@@ -155,7 +155,7 @@ class Pipeline:
         result = load(self.warehouse, declared, selected, run_id=_text("run_id", run_id), progress=_log.info)
         _log_warnings(result.warnings)
         facts = [declared] if isinstance(declared, Fact) else []
-        reading.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
+        queries.create_views(self.warehouse, [declared.name], facts, failed=_log.warning)
         if raise_on_rejection:
             result.raise_if_rejected()
         return result
@@ -202,7 +202,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return reading.current(self.warehouse, _readable(table))
+        return queries.current(self.warehouse, _readable(table))
 
     def history(self, table: Dimension | Fact | str) -> DataFrame:
         """Return every version of every entity; `effective_to` is NULL in a current version.
@@ -213,7 +213,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return reading.history(self.warehouse, _readable(table))
+        return queries.history(self.warehouse, _readable(table))
 
     def as_of(self, table: Dimension | Fact | str, time: Time, *, known_at: Time | None = None) -> DataFrame:
         """Return the versions in force at a time.
@@ -228,7 +228,7 @@ class Pipeline:
             UsageError: A value is not a time.
         """
         system_time = None if known_at is None else _time("known_at", known_at)
-        return reading.as_of(self.warehouse, _readable(table), _time("time", time), known_at=system_time)
+        return queries.as_of(self.warehouse, _readable(table), _time("time", time), known_at=system_time)
 
     def audit(self, dimension: Dimension | str) -> DataFrame:
         """Return every transition of every entity: what changed, when, by which delivery, and when it was recorded.
@@ -239,7 +239,7 @@ class Pipeline:
         Raises:
             SetupError: The dimension has no audit.
         """
-        return reading.audit(self.warehouse, _readable(dimension))
+        return queries.audit(self.warehouse, _readable(dimension))
 
     def batches(self, table: Dimension | Fact | str) -> DataFrame:
         """Return every revision of every delivery that was accepted, with its state and its counts of rows.
@@ -250,7 +250,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return reading.batches(self.warehouse, _readable(table))
+        return queries.batches(self.warehouse, _readable(table))
 
     def quarantine(self, table: Dimension | Fact | str) -> DataFrame:
         """Return the bad rows of all deliveries, each with its reason and its content as JSON.
@@ -261,7 +261,7 @@ class Pipeline:
         Raises:
             SetupError: The table does not exist.
         """
-        return reading.quarantine(self.warehouse, _readable(table))
+        return queries.quarantine(self.warehouse, _readable(table))
 
     # Queries of several tables
 
@@ -303,7 +303,7 @@ class Pipeline:
         names = [keys] if isinstance(keys, str) else keys
         _check_columns(rows, [_text("time", time), *_texts("keys", names or dimension.key_names)])
         system_time = None if known_at is None else _time("known_at", known_at)
-        return reading.as_of_join(
+        return queries.as_of_join(
             self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time, tolerance=tolerance
         )
 
@@ -323,7 +323,7 @@ class Pipeline:
             pyspark.errors.AnalysisException: The query names a table or column that does not exist.
         """
         declared = [_declared(fact) for fact in _listed("facts", facts)]
-        reading.register(
+        queries.register(
             self.warehouse, facts=[f for f in declared if isinstance(f, Fact)], query=_text("query", query)
         )
         return self.spark.sql(query)
@@ -380,7 +380,7 @@ class Pipeline:
         run = repair_without_log if without_log else repair.repair
         result = run(self.warehouse, dimension, now=time, actor=actor, reason=reason, run_id=run_id, dry_run=dry_run)
         if result.commit is not None:
-            reading.create_views(self.warehouse, [dimension.name], failed=_log.warning)
+            queries.create_views(self.warehouse, [dimension.name], failed=_log.warning)
         return result
 
     def status(self, *tables: Dimension | Fact, now: Time | None = None) -> status.Status:

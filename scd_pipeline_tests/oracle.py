@@ -124,7 +124,7 @@ class Batch:
     """One revision of one delivery; `rows` are in the order of the file.
 
     `declared` names the attribute columns that it delivers, by their names in the declaration at that time (None:
-    the columns of its rows). `row_times`: the channel has a column with the time of each row. Without it the rows
+    the columns of its rows). `has_row_times`: the channel has a column with the time of each row. Without it the rows
     of a snapshot have the time `at`, and so do those of a feed, unless a row has a time nevertheless.
     `scope_values` None with `scope_columns`: the distinct values in its rows. The oracle does not read `scenario`.
     """
@@ -135,7 +135,7 @@ class Batch:
     revision: int
     at: dt.datetime
     rows: tuple[Row, ...] = ()
-    row_times: bool = False
+    has_row_times: bool = False
     scope_columns: tuple[str, ...] = ()
     scope_values: tuple[Key, ...] | None = None
     withdrawn: bool = False
@@ -251,7 +251,7 @@ def position(batch: Batch, time: dt.datetime, sequence: int | None) -> Position:
 
 def row_time(batch: Batch, row: Row) -> dt.datetime | None:
     """S4: a row's own time where the channel has one, otherwise the batch's."""
-    if batch.row_times:
+    if batch.has_row_times:
         return row.effective_at
     return row.effective_at or batch.at if batch.channel == "feed" else batch.at
 
@@ -515,7 +515,7 @@ def batch_statements(dim: Dim, batch: Batch, keys: Iterable[Key]) -> list[Statem
     records = [merged(dim, batch, rows) for rows in changes(dim, batch).values()]
     if batch.channel == "feed":
         return records
-    present = presences(batch, records) if batch.row_times else []
+    present = presences(batch, records) if batch.has_row_times else []
     return [*records, *present, *absences(dim, batch, keys), *no_ops(dim, batch)]
 
 
@@ -567,7 +567,7 @@ def existence_assertion(statement: Statement) -> bool | None:
     if statement.kind == "delete":
         return False
     if statement.kind == "upsert":
-        return None if statement.batch.channel == "snapshot" and statement.batch.row_times else True
+        return None if statement.batch.channel == "snapshot" and statement.batch.has_row_times else True
     return True if statement.kind == "presence" else None
 
 

@@ -69,7 +69,7 @@ class Channel:
 
     source: str
     kind: str
-    row_times: bool = False
+    has_row_times: bool = False
     scope: tuple[str, ...] = ()
 
 
@@ -126,7 +126,7 @@ CUSTOMER = _shape(
         _attr("manager", 3, "string", "crm"),
         _attr("tier", 6, "string", "crm", previous=True),
     ),
-    (Channel("crm", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("crm", "feed", row_times=True)),
+    (Channel("crm", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("crm", "feed", has_row_times=True)),
     added={"manager"},
     optional={"email", "score"},
 )
@@ -142,7 +142,7 @@ STORE = _shape(
         _attr("size", 2, "int", "erp"),
         _attr("owner", 6, "string", "erp", former_names=("holder",)),
     ),
-    (Channel("crm", "snapshot", scope=SCOPED_BY_REGION), Channel("erp", "feed", row_times=True)),
+    (Channel("crm", "snapshot", scope=SCOPED_BY_REGION), Channel("erp", "feed", has_row_times=True)),
     added={"size"},
     optional={"status"},
 )
@@ -164,9 +164,9 @@ PLAYER = _shape(
         _attr("risk", 6, "int", "compliance", previous="last_different_value"),
     ),
     (
-        Channel("loyalty", "feed", row_times=True),
-        Channel("hotel", "snapshot", row_times=True, scope=SCOPED_BY_SCENARIO),
-        Channel("hotel", "feed", row_times=True),
+        Channel("loyalty", "feed", has_row_times=True),
+        Channel("hotel", "snapshot", has_row_times=True, scope=SCOPED_BY_SCENARIO),
+        Channel("hotel", "feed", has_row_times=True),
         Channel("compliance", "snapshot", scope=SCOPED_BY_SCENARIO),
     ),
     begin=(dt.datetime(2023, 1, 1), START + DAY),
@@ -182,7 +182,7 @@ COUNTRY = _shape(
         _attr("capital", 3, "string", "iso", former_names=("seat",)),
         _attr("region", 1, "string", "iso"),
     ),
-    (Channel("iso", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("iso", "feed", row_times=True)),
+    (Channel("iso", "snapshot", scope=SCOPED_BY_SCENARIO), Channel("iso", "feed", has_row_times=True)),
     added={"region"},
     deleted_at=True,
 )
@@ -197,7 +197,7 @@ PARTNER = _shape(
         _attr("contact", 3, "string", "desk"),
         _attr("rank", 1, "int", "desk"),
     ),
-    (Channel("sap", "snapshot", row_times=True, scope=SCOPED_BY_SCENARIO), Channel("desk", "feed")),
+    (Channel("sap", "snapshot", has_row_times=True, scope=SCOPED_BY_SCENARIO), Channel("desk", "feed")),
     deleted_rows="remove",
 )
 
@@ -224,8 +224,8 @@ MACHINE = _shape(
         _attr("leased", 0, "boolean", "floor"),
     ),
     (
-        Channel("floor", "snapshot", row_times=True, scope=SCOPED_BY_REGION),
-        Channel("floor", "feed", row_times=True),
+        Channel("floor", "snapshot", has_row_times=True, scope=SCOPED_BY_REGION),
+        Channel("floor", "feed", has_row_times=True),
     ),
     added={"counts"},
     optional={"tags"},
@@ -328,7 +328,7 @@ def physical_columns(batch: Batch, types: Types) -> dict[str, str]:
         kind = types.attributes[name]
         columns[name] = kind if kind == "double" or "<" in kind else "string"
     feed = batch.channel == "feed"
-    extra = {"op": feed, "updated_at": batch.row_times, "seq": feed or batch.row_times, "reason": feed}
+    extra = {"op": feed, "updated_at": batch.has_row_times, "seq": feed or batch.has_row_times, "reason": feed}
     return columns | {
         name: "bigint" if name == "seq" else "string" for name, is_delivered in extra.items() if is_delivered
     }
@@ -452,7 +452,7 @@ class Draft:
 
 def _guards(shape: Shape, channel: Channel) -> bool:
     decides = shape.final.source(channel.source).decides
-    return decides and channel.kind == "snapshot" and not channel.row_times
+    return decides and channel.kind == "snapshot" and not channel.has_row_times
 
 
 def delivery_name(kind: str, slot: int, number: int) -> str:
@@ -488,7 +488,7 @@ def draft_batch(draft: Draft, index: int, channel: Channel) -> Batch:
         delivery_name(kind, draft.slots[index], draft.number),
         revision=1,
         at=_drawn_time(draft, index),
-        row_times=channel.row_times,
+        has_row_times=channel.has_row_times,
         scope_columns=channel.scope,
         reason="audit" if draft.on("reasons") and rng.random() < 0.4 else None,
         declared=tuple(columns.values()),
@@ -542,7 +542,7 @@ def _drawn_scope(draft: Draft, batch: Batch) -> tuple[Key, ...] | None:
 
 def _snapshot_rows(draft: Draft, batch: Batch, key: Key, columns: Mapping[str, str]) -> list[Row]:
     """A row for a key; where rows have times, some keys have two, and some times are after the snapshot's."""
-    if not batch.row_times:
+    if not batch.has_row_times:
         return [Row(key, draft.values(key, columns))]
     times = draft.times if draft.rng.random() < 0.2 else [time for time in draft.times if time <= batch.at]
     chosen = draft.rng.sample(times, min(len(times), draft.rng.choice((1, 1, 1, 2))))
@@ -556,7 +556,7 @@ def _with_feed_rows(draft: Draft, batch: Batch, columns: Mapping[str, str]) -> B
     keys = rng.sample(draft.keys, 6 if draft.guarded else 3)
     rows = []
     for _ in range(rng.randint(1, 6)):
-        key, time = rng.choice(keys), rng.choice(draft.times) if batch.row_times else None
+        key, time = rng.choice(keys), rng.choice(draft.times) if batch.has_row_times else None
         time = batch.at if time and draft.guarded else time
         sequence = None if draft.guarded else rng.choice((None, None, 1, 2, 10))
         if (key, time, sequence) not in positions:
@@ -636,7 +636,7 @@ def stray(draft: Draft, batch: Batch) -> Batch | None:
 
 def spoil_time(draft: Draft, batch: Batch) -> Batch | None:
     """S26, S29: a row without a time, at the open end, or before the fixed beginning."""
-    rows = draft.good(batch) if batch.row_times else []
+    rows = draft.good(batch) if batch.has_row_times else []
     if not rows:
         return None
     times = [None, draft.shape.final.open_end]
@@ -670,7 +670,7 @@ def split_row(draft: Draft, batch: Batch) -> Batch | None:
 def second_sequence(draft: Draft, batch: Batch) -> Batch | None:
     """S4: two rows of a row-timed snapshot with one entity and time, ordered by their sequences."""
     rows = [row for row in draft.good(batch) if row.sequence is None]
-    if batch.channel != "snapshot" or not batch.row_times or not rows:
+    if batch.channel != "snapshot" or not batch.has_row_times or not rows:
         return None
     row = draft.rng.choice(rows)
     columns = draft.columns(batch)
@@ -758,7 +758,7 @@ def commit_late(draft: Draft, batches: list[Batch]) -> list[Batch]:
 
 
 def _retires_by_row_times(draft: Draft, batch: Batch) -> bool:
-    return batch.channel == "snapshot" and batch.row_times and draft.shape.final.source(batch.source).decides
+    return batch.channel == "snapshot" and batch.has_row_times and draft.shape.final.source(batch.source).decides
 
 
 def revise(draft: Draft, batch: Batch, revision: int, same_content: bool = False) -> Batch:
@@ -1186,13 +1186,13 @@ BATCH_FEATURES: dict[str, Callable[[Look], bool]] = {
     "scope of one region": lambda x: x.snapshot and x.regions == 1,
     "scope from its rows": lambda x: bool(x.batch.scope_columns and x.batch.rows) and x.batch.scope_values is None,
     "empty snapshot": lambda x: x.snapshot and not x.batch.rows,
-    "snapshot with row times": lambda x: x.snapshot and x.batch.row_times,
+    "snapshot with row times": lambda x: x.snapshot and x.batch.has_row_times,
     "row time after its snapshot": lambda x: (
-        x.snapshot and x.batch.row_times and any(row.effective_at > x.batch.at for row in x.good)
+        x.snapshot and x.batch.has_row_times and any(row.effective_at > x.batch.at for row in x.good)
     ),
     "does not retire": lambda x: x.snapshot and x.source.decides and not o.retires(x.seen.dim, x.batch),
     "feed": lambda x: x.feed,
-    "feed at its delivery's time": lambda x: x.feed and not x.batch.row_times,
+    "feed at its delivery's time": lambda x: x.feed and not x.batch.has_row_times,
     "partial feed": lambda x: x.feed and x.source.feed_updates == "partial",
     "delete in a feed": lambda x: x.source.decides and x.deletes,
     "delete by another source": lambda x: not x.source.decides and x.deletes,

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.cli.context import CODE_LOCATION, Settings
 from scd_pipeline.cli.dev import dagster_home
 from scd_pipeline.cli.render import table
@@ -237,7 +237,7 @@ def show(warehouse: Warehouse, declared: Declarations, report: Report) -> None:
 
 def _show_rows(warehouse: Warehouse, dimension: Dimension, fact: Fact, report: Report) -> None:
     log, audit = f"{dimension.name}{LOG_SUFFIX}", f"{dimension.name}_audit"
-    reading.register(warehouse, [dimension.name, log, audit, fact.name])
+    queries.register(warehouse, [dimension.name, log, audit, fact.name])
     query = f"""
         SELECT '{dimension.name}' AS table, count(*) AS rows,
             concat('versions of ', count(DISTINCT bioguide), ' members, ', count_if(current_flag), ' current')
@@ -258,7 +258,7 @@ def _show_rows(warehouse: Warehouse, dimension: Dimension, fact: Fact, report: R
 
 def _show_member(warehouse: Warehouse, dimension: Dimension, report: Report) -> None:
     key, value = MEMBER
-    rows = reading.history(warehouse, dimension)
+    rows = queries.history(warehouse, dimension)
     versions = collect(rows.where(rows[key] == value).orderBy("version"))
     attributes = {attribute.name for attribute in dimension.attributes if attribute.opens_versions}
     changed = [name for name in versions.differing() if name in attributes]
@@ -273,7 +273,7 @@ def _show_facts(warehouse: Warehouse, fact: Fact, report: Report) -> None:
     from pyspark.sql import functions as F
 
     key, value = MEMBER
-    rows = reading.with_dimensions(warehouse, fact).where(F.col(key) == value)
+    rows = queries.with_dimensions(warehouse, fact).where(F.col(key) == value)
     seats = rows.groupBy("legislator_party", "legislator_chamber").agg(
         F.min("seat_on").alias("first list"), F.max("seat_on").alias("last list"), F.count("*").alias("seats")
     )
@@ -285,7 +285,7 @@ def _show_facts(warehouse: Warehouse, fact: Fact, report: Report) -> None:
 def _show_quarantine(warehouse: Warehouse, dimension: Dimension, report: Report) -> None:
     from pyspark.sql import functions as F
 
-    bad_rows = reading.quarantine(warehouse, dimension)
+    bad_rows = queries.quarantine(warehouse, dimension)
     counts = bad_rows.groupBy(F.to_date("at").alias("snapshot"), "reason").count().orderBy("snapshot")
     report("Bad rows in quarantine. On two days new members had no number yet. As these rows could be any member,")
     report("these two snapshots retired no member that they omit.")

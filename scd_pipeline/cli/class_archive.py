@@ -69,7 +69,7 @@ def main(archive: Path) -> None:
     """Load and query a dimension on an embedded Spark that writes the archive when it exits."""
     from pyspark import SparkContext
 
-    from scd_pipeline import reading
+    from scd_pipeline import queries
     from scd_pipeline.declaration import Dimension, Source
     from scd_pipeline.deliveries.delivery import Delivery
     from scd_pipeline.delta.warehouse import Warehouse
@@ -96,10 +96,10 @@ def main(archive: Path) -> None:
         for day, city in zip(days, ("Rome", "Oslo"), strict=True):
             delivery = Delivery("crm", day.date().isoformat(), at=day, frame=[{"id": "7", "city": city}])
             load(warehouse, customer, [delivery])
-            reading.create_views(warehouse, [customer.name])
-        reading.history(warehouse, customer).collect()
-        reading.as_of(warehouse, customer, days[0]).collect()
-        reading.register(warehouse, query="SELECT city FROM dim_customer_current")
+            queries.create_views(warehouse, [customer.name])
+        queries.history(warehouse, customer).collect()
+        queries.as_of(warehouse, customer, days[0]).collect()
+        queries.register(warehouse, query="SELECT city FROM dim_customer_current")
         spark.sql("SELECT city FROM dim_customer_current").collect()
         spark.stop()
         # The embedded Java exits at the end of its input.

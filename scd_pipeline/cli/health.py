@@ -106,7 +106,7 @@ def repair(
     from scd_pipeline.operations.repair import repair as repair_from_log
     from scd_pipeline.operations.repair_without_log import repair_without_log
     from scd_pipeline.operations.summary import row_summary
-    from scd_pipeline.reading import create_views
+    from scd_pipeline.queries import create_views
 
     declared = settings.declared_dimension(dimension)
     run = repair_without_log if without_log else repair_from_log

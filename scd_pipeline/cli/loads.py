@@ -84,7 +84,7 @@ def load(
     """
     from scd_pipeline.declaration.names import counted
     from scd_pipeline.load.run import load as load_table
-    from scd_pipeline.reading import create_views
+    from scd_pipeline.queries import create_views
 
     records: list[tuple[object, ...]] = []
     is_rejected = False
@@ -220,7 +220,7 @@ def _print_bad_rows(planned: LoadPlan, limit: int, output: Output) -> None:
 
 
 def _record(table: str, key: str, batch: BatchResult) -> tuple[object, ...]:
-    counts = (batch.rows, batch.new, batch.changed, batch.closed)
+    counts = (batch.rows, batch.new, batch.changed, batch.deleted)
     problems = (batch.bad_rows, batch.nulled_values, len(batch.undeclared))
     return (table, key, batch.outcome, *counts, *problems, batch.code or None, batch.problem or None)
 

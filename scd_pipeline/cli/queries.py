@@ -50,7 +50,7 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
 
     Without QUERY, the names of the tables and views are shown.
     """
-    from scd_pipeline import reading
+    from scd_pipeline import queries
     from scd_pipeline.declaration import Declarations, load_declarations
 
     declared = load_declarations(settings.declarations) if settings.declarations else Declarations(())
@@ -58,12 +58,12 @@ def sql(settings: Settings, *, query: str, output: Output) -> None:
     names = [*(dimension.name for dimension in declared.dimensions), *(fact.name for fact in facts)]
     with settings.open(declared=names) as warehouse:
         if not query:
-            print("\n".join(reading.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")
+            print("\n".join(queries.view_names(warehouse, facts)) or f"no table is in {warehouse.location} yet")
             return
-        reading.register(warehouse, facts=facts, query=query)
-        with query_errors(lambda: reading.view_names(warehouse, facts), check=True):
+        queries.register(warehouse, facts=facts, query=query)
+        with query_errors(lambda: queries.view_names(warehouse, facts), check=True):
             expect_query(warehouse.spark, query)
-        with query_errors(lambda: reading.view_names(warehouse, facts)):
+        with query_errors(lambda: queries.view_names(warehouse, facts)):
             _write(warehouse.spark.sql(query), output)
 
 
@@ -113,7 +113,7 @@ def as_of(
 
     TIME is written as 2016-01-01 or 2016-01-01T12:00:00+01:00; without a zone it is UTC.
     """
-    from scd_pipeline import reading
+    from scd_pipeline import queries
 
     system_time = _parse_time(known_at) if known_at else None
     if file:
@@ -123,9 +123,9 @@ def as_of(
     business_time = _parse_time(time)
     declared = dimension if system_time is None else settings.declared_dimension(dimension)
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
-        if not reading.table_shape(warehouse, declared).has_windows:
+        if not queries.table_shape(warehouse, declared).has_windows:
             warn(f"{dimension} has no validity windows: its rows are the same at every time, also at {time}")
-        rows = reading.as_of(warehouse, declared, business_time, known_at=system_time)
+        rows = queries.as_of(warehouse, declared, business_time, known_at=system_time)
         _write(_filter(rows, conditions), output)
 
 
@@ -141,7 +141,7 @@ def _join_as_of(
     output: Output,
 ) -> None:
     """Show the rows of a file, each with its entity as of the row's own time."""
-    from scd_pipeline import reading
+    from scd_pipeline import queries
 
     dimension = settings.declared_dimension(name)
     with settings.open() as warehouse:
@@ -149,7 +149,7 @@ def _join_as_of(
         key_columns = list(keys or dimension.key_names)
         for column in (time, *key_columns):
             _expect_column(column, rows.columns, file)
-        joined = reading.as_of_join(
+        joined = queries.as_of_join(
             warehouse, rows, dimension, time=time, keys=key_columns, known_at=known_at, tolerance=tolerance
         )
         with query_errors(lambda: (), location=file):
@@ -190,10 +190,10 @@ def _read_file(spark: SparkSession, file: str) -> DataFrame:
 @row_options
 def audit(settings: Settings, *, dimension: str, conditions: Sequence[str], output: Output) -> None:
     """Show the transitions of entities, with their time, delivery and reason."""
-    from scd_pipeline import reading
+    from scd_pipeline import queries
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
-        rows = _filter(reading.audit(warehouse, dimension), conditions)
+        rows = _filter(queries.audit(warehouse, dimension), conditions)
         _write(rows.orderBy("recorded_at", "change_ts", "audit_id"), output)
 
 
@@ -205,11 +205,11 @@ def history(
     settings: Settings, *, dimension: str, all_columns: bool, conditions: Sequence[str], output: Output
 ) -> None:
     """Show all versions of an entity, with the columns in which they differ; of a single version all columns."""
-    from scd_pipeline import reading
+    from scd_pipeline import queries
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
-        rows = _filter(reading.history(warehouse, dimension), conditions)
-        shape = reading.table_shape(warehouse, dimension)
+        rows = _filter(queries.history(warehouse, dimension), conditions)
+        shape = queries.table_shape(warehouse, dimension)
         keys, generated = shape.key_names, shape.generated
         order = [name for name in (*keys, generated.name("effective_from")) if name in rows.columns]
         rows = rows.orderBy(*[f"`{name}`" for name in order])
@@ -233,10 +233,10 @@ def bad_rows(settings: Settings, *, table: str, conditions: Sequence[str], outpu
 
     Those of rejected deliveries are in no table: `scd plan --bad-rows` shows them.
     """
-    from scd_pipeline import reading
+    from scd_pipeline import queries
 
     with settings.open() as warehouse, _suggested_tables(warehouse, table):
-        _write(_filter(reading.quarantine(warehouse, table), conditions), output)
+        _write(_filter(queries.quarantine(warehouse, table), conditions), output)
 
 
 @contextlib.contextmanager
@@ -244,12 +244,12 @@ def _suggested_tables(warehouse: Warehouse, name: str) -> Iterator[None]:
     """Add the nearest name to the error about a table that does not exist."""
     from difflib import get_close_matches
 
-    from scd_pipeline import reading
+    from scd_pipeline import queries
 
     try:
         yield
     except SetupError as error:
-        tables = reading.view_names(warehouse) if warehouse.is_listed else []
+        tables = queries.view_names(warehouse) if warehouse.is_listed else []
         near = [] if name in tables else get_close_matches(name, tables, n=1)
         if not near:
             raise

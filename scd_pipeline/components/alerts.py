@@ -24,8 +24,8 @@ import dagster as dg
 from scd_pipeline.environment import Environment
 
 _TIMEOUT_SECONDS = 4
-"""Dagster ends a tick after a minute. In a tick up to five alerts are sent, each by webhook and email; a server can have
-two addresses."""
+"""Dagster ends a tick after a minute. In a tick up to five alerts are sent, each by webhook and email; a server
+can have two addresses."""
 
 
 @dataclass(frozen=True)

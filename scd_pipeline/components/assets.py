@@ -18,7 +18,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load as load_table
 from scd_pipeline.load.unknown_member import add_unknown_member
-from scd_pipeline.reading import create_views
+from scd_pipeline.queries import create_views
 
 _EXAMPLES = 8
 """Number of changed rows that the metadata of a materialization contains."""

@@ -36,7 +36,7 @@ class DeliverySelection:
     is_everything: bool
     """Whether the run loads all deliveries."""
 
-    def file_signatures(self) -> dict[str, str]:
+    def data_versions(self) -> dict[str, str]:
         """Return time and size of each selected file, by partition key."""
         return {key: data_version(delivery) for key, delivery in self.deliveries.items() if _is_file(delivery)}
 

@@ -16,7 +16,7 @@ from typing import Any
 import dagster as dg
 from pyspark.sql import functions as F
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.columns import EFFECTIVE_FROM, EFFECTIVE_TO, VERSION
 from scd_pipeline.components import plots
 from scd_pipeline.declaration import Dimension
@@ -143,7 +143,7 @@ def _batch_counts(batches: Sequence[BatchResult], entities: str) -> dict[str, in
         **_ROW_COUNTS,
         f"{entities}_new": "new",
         f"{entities}_changed": "changed",
-        f"{entities}_deleted": "closed",
+        f"{entities}_deleted": "deleted",
     }
     if entities == "entities":
         fields |= {name: name for name in _VERSION_COUNTS}
@@ -160,7 +160,7 @@ def last_deliveries(result: LoadResult) -> dict[str, Any]:
 
 
 def _delivery_record(batch: BatchResult) -> dg.TableRecord:
-    fields = {**_ROW_COUNTS, "new": "new", "changed": "changed", "deleted": "closed", "code": "code"}
+    fields = {**_ROW_COUNTS, "new": "new", "changed": "changed", "deleted": "deleted", "code": "code"}
     values = {name: getattr(batch, field) for name, field in fields.items()}
     return dg.TableRecord({"source": batch.source, "delivery": batch.delivery, "outcome": batch.outcome, **values})
 
@@ -217,7 +217,7 @@ def entity_history(warehouse: Warehouse, dimension: Dimension, result: LoadResul
     if not (result.examples and dimension.has_windows):
         return {}
     example = max(result.examples, key=lambda row: int(row[VERSION] or 0))
-    history = reading.history(warehouse, dimension)
+    history = queries.history(warehouse, dimension)
     is_entity = reduce(
         and_, [text_column(history, name).eqNullSafe(F.lit(example[name])) for name in dimension.key_names]
     )

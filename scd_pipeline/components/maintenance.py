@@ -24,7 +24,7 @@ from scd_pipeline.declaration.names import counted
 from scd_pipeline.declaration.table_properties import LOG_RETENTION, MIN_HOURS
 from scd_pipeline.declaration.tables import AUDIT_SUFFIX, LOG_SUFFIX
 from scd_pipeline.operations.maintenance import maintain
-from scd_pipeline.reading import create_views
+from scd_pipeline.queries import create_views
 
 _LAST_BACKFILLS = 100
 """The number of backfills of the instance that one tick reads."""

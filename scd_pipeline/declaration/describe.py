@@ -67,7 +67,7 @@ def _attribute(attribute: Attribute) -> Any:
 
 def _source(source: Source) -> dict[str, Any]:
     options = _changed_fields(source, excluded=("name", "snapshot", "feed", "columns"))
-    channels: dict[str, Any] = {kind: _channel(channel) for kind, channel in source.channels}
+    channels: dict[str, Any] = {name: _channel(channel) for name, channel in source.channels}
     columns = {name: _column(column) for name, column in source.columns.items()}
     return {**channels, **options, **({"columns": columns} if columns else {})}
 

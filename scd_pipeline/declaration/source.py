@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Literal, get_args
 
 from scd_pipeline.declaration.frozen import FrozenMapping, as_tuple, checked_arguments, set_frozen_fields
 
-Kind = Literal["snapshot", "feed"]
+ChannelName = Literal["snapshot", "feed"]
 Default = str | int | float | bool
 Ties = Literal["reject", "delete_wins", "first_row", "last_row"]
 Unit = Literal["s", "ms", "us"]
 TIES: tuple[str, ...] = get_args(Ties)
 UNITS: tuple[str, ...] = get_args(Unit)
 
-DATED_PLACEHOLDERS = ("date", "datetime")
-PLACEHOLDERS = (*DATED_PLACEHOLDERS, "delivery")
+TIME_PLACEHOLDERS = ("date", "datetime")
+PLACEHOLDERS = (*TIME_PLACEHOLDERS, "delivery")
 _FORMATS_BY_SUFFIX = {
     ".parquet": "parquet",
     ".csv": "csv",
@@ -86,7 +86,7 @@ class Channel:
     - `reason`, `actor`, `correlation_id`: columns for the audit (S21)
     """
 
-    kind: ClassVar[Kind]
+    name: ClassVar[ChannelName]
 
     path: str | None = None
     format: str | None = None
@@ -141,7 +141,7 @@ class Snapshot(Channel):
     `help(Channel)` explains the options that both kinds of channels have.
     """
 
-    kind: ClassVar[Kind] = "snapshot"
+    name: ClassVar[ChannelName] = "snapshot"
 
     scope: tuple[str, ...] = ()
     unreadable_keys: Literal["retire_none", "retire"] = "retire_none"
@@ -167,7 +167,7 @@ class Feed(Channel):
     `help(Channel)` explains the options that both kinds of channels have.
     """
 
-    kind: ClassVar[Kind] = "feed"
+    name: ClassVar[ChannelName] = "feed"
 
     deletes: str | None = None
     updates: Literal["full", "partial"] = "full"
@@ -240,18 +240,18 @@ class Source:
         set_frozen_fields(self, retire_guard=_retire_guard(retire_guard))
 
     @property
-    def channels(self) -> tuple[tuple[Kind, Snapshot | Feed], ...]:
-        """The channels with their kinds, the snapshot first."""
+    def channels(self) -> tuple[tuple[ChannelName, Snapshot | Feed], ...]:
+        """The channels with their names, the snapshot first."""
         both = (self.snapshot, self.feed)
-        return tuple((channel.kind, channel) for channel in both if channel is not None)
+        return tuple((channel.name, channel) for channel in both if channel is not None)
 
-    def channel(self, kind: str) -> Snapshot | Feed:
-        """Return the channel of this kind.
+    def channel(self, name: str) -> Snapshot | Feed:
+        """Return the channel of this name.
 
         Raises:
             KeyError: The source has no such channel.
         """
-        return dict(self.channels)[kind]  # type: ignore[index]
+        return dict(self.channels)[name]  # type: ignore[index]
 
     def column(self, name: str) -> Column:
         """Return how an attribute or key column is read: by default from the source column with its name."""

@@ -252,7 +252,7 @@ class _Parser:
         self.expect(",", form)
         value = self.type(depth + 1)
         self.expect(">", form)
-        if _has_map(key):
+        if has_map(key):
             _reject(self.text, "the key of a map has a map in it", "use an array of structs as the key")
         return Map(key, value)
 
@@ -283,9 +283,14 @@ class _Parser:
         return name, self.type(depth + 1)
 
 
-def _has_map(data_type: DataType) -> bool:
-    if isinstance(data_type, Map):
-        return True
-    if isinstance(data_type, Array):
-        return _has_map(data_type.element)
-    return isinstance(data_type, Struct) and any(_has_map(inner) for _, inner in data_type.fields)
+def has_map(data_type: DataType) -> bool:
+    """Return whether the type is a map or contains one at any depth."""
+    match data_type:
+        case Map():
+            return True
+        case Array(element=element):
+            return has_map(element)
+        case Struct(fields=fields):
+            return any(has_map(field) for _, field in fields)
+        case _:
+            return False

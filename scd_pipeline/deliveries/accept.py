@@ -105,9 +105,9 @@ class IntakeResult:
         return (*self.stored, *self.batches_to_append)
 
     @property
-    def is_row_timed(self) -> bool:
+    def has_row_times(self) -> bool:
         """Whether the log has row-timed snapshots after the load (S4)."""
-        return any(batch.row_times for batch in self.all_batches)
+        return any(batch.has_row_times for batch in self.all_batches)
 
     @property
     def results(self) -> tuple[BatchResult, ...]:
@@ -177,7 +177,7 @@ class IntakeResult:
     def _retire_guard(self, delivery: PendingDelivery, guard: RetireGuard) -> BatchRejected | None:
         counts = self.counts.get(delivery.batch.id, ChangeCounts())
         in_plain = delivery.batch.entities - counts.unasserted
-        present = counts.asserted_present if delivery.batch.row_times else in_plain
+        present = counts.asserted_present if delivery.batch.has_row_times else in_plain
         existing = counts.retired + present + counts.asserted_bad
         if "retire_guard" in delivery.delivery.allow or not guard.rejects(counts.retired, existing):
             return None
@@ -192,7 +192,7 @@ class IntakeResult:
 
     def _with_counts(self, batch: Batch) -> Batch:
         counts = self.counts.get(batch.id, ChangeCounts())
-        return replace(batch, new=counts.new, changed=counts.changed, closed=counts.closed)
+        return replace(batch, new=counts.new, changed=counts.changed, deleted=counts.deleted)
 
     def _result_with_counts(self, result: BatchResult) -> BatchResult:
         counts = self.counts.get(result.batch_id)
@@ -202,9 +202,9 @@ class IntakeResult:
             result,
             new=counts.new,
             changed=counts.changed,
-            closed=counts.closed,
+            deleted=counts.deleted,
             versions_opened=counts.new + counts.reopened,
-            versions_closed=counts.closed + counts.reopened,
+            versions_closed=counts.deleted + counts.reopened,
         )
 
 
@@ -247,7 +247,7 @@ def accept(
         unordered=_unordered_keys(read.rows, measured, dimension),
         rows=read.rows,
         dimension=dimension,
-        overlap_groups=_regions(measured, stored),
+        overlap_groups=_overlap_groups(measured, stored),
         narrowed=read.narrowed,
     )
 
@@ -302,7 +302,7 @@ def _versions_to_read_whole(to_read: Sequence[PendingDelivery], read: ReadResult
     return {each.number for each in changes if each.number in read.rejected or _version_before(each) in gaps}
 
 
-def _regions(measured: Sequence[PendingDelivery], stored: Sequence[Batch]) -> Mapping[DeliveryKey, object]:
+def _overlap_groups(measured: Sequence[PendingDelivery], stored: Sequence[Batch]) -> Mapping[DeliveryKey, object]:
     snapshots = [delivery.batch for delivery in measured if delivery.batch.is_snapshot]
     delivery_keys = {batch.delivery_key for batch in snapshots}
     return overlap_groups([*snapshots, *(batch for batch in stored if batch.delivery_key in delivery_keys)])
@@ -332,7 +332,7 @@ def _time_rejection(delivery: PendingDelivery, dimension: Dimension) -> BatchRej
     if batch.at >= dimension.open_end_time:
         return BatchRejected("AT_OPEN_END", batch.id, at=at, open_end=dimension.computed_open_end)
     begin = dimension.begin
-    if begin and batch.row_times and batch.at < begin.at_time:
+    if begin and batch.has_row_times and batch.at < begin.at_time:
         return BatchRejected("BEFORE_BEGIN", batch.id, at=at, begin=begin.at)
     return None
 
@@ -364,7 +364,7 @@ def _last_change(delivery: PendingDelivery) -> str:
 
 def _is_older_than_withdrawal(delivery: PendingDelivery, current: Batch) -> bool:
     is_older = rank(_last_change(delivery)) < rank(current.revision)
-    return delivery.delivery.is_latest and current.withdrawn and is_older
+    return delivery.delivery.is_overwritten_in_place and current.withdrawn and is_older
 
 
 def _is_unchanged_since(delivery: PendingDelivery, current: Batch) -> bool:
@@ -401,7 +401,7 @@ def _raised_revision(delivery: PendingDelivery, current: Batch) -> str:
     following = next_revision(current.revision)
     if delivery.batch.withdrawn and delivery.delivery.revision == 0:
         return current.revision if current.withdrawn else following
-    is_raised = delivery.delivery.is_latest and rank(delivery.batch.revision) <= rank(current.revision)
+    is_raised = delivery.delivery.is_overwritten_in_place and rank(delivery.batch.revision) <= rank(current.revision)
     return following if is_raised else delivery.batch.revision
 
 
@@ -626,7 +626,7 @@ def _decide(
 
 def _unchanged_contents(delivery: PendingDelivery, current: Batch, stored: Sequence[Batch]) -> list[tuple[object, ...]]:
     """Return the contents that change nothing: of the current revision, and of a file before it was withdrawn."""
-    is_withdrawn = delivery.delivery.is_latest and current.withdrawn
+    is_withdrawn = delivery.delivery.is_overwritten_in_place and current.withdrawn
     same_delivery = [b for b in stored if b.delivery_key == current.delivery_key and not b.withdrawn]
     before = current_revisions(same_delivery) if is_withdrawn else {}
     return [_content(current), *(_content(batch) for batch in before.values())]

@@ -298,17 +298,17 @@ def _change_record_columns(
     is_bad = F.col(BAD_REASON).isNotNull()
     delivery_time = F.col(DELIVERY)["at"]
     row_time = F.col(EFFECTIVE_AT) if channel.effective_at else delivery_time
-    is_row_timed = channel.kind == "snapshot" and bool(channel.effective_at)
+    has_row_times = channel.name == "snapshot" and bool(channel.effective_at)
     kind = F.when(is_bad, "bad").when(F.col(_DELETED), "delete").otherwise("upsert")
-    if is_row_timed:
+    if has_row_times:
         effective_at = F.when(is_bad, delivery_time).otherwise(row_time)
     else:
         effective_at = F.coalesce(row_time, delivery_time)
-    asserted_at = F.when(~is_bad, delivery_time) if is_row_timed else F.lit(None)
+    asserted_at = F.when(~is_bad, delivery_time) if has_row_times else F.lit(None)
     return [
         *[col(name) for name in dimension.key_names],
         F.lit(source.name).alias(SOURCE),
-        F.lit(channel.kind).alias(CHANNEL),
+        F.lit(channel.name).alias(CHANNEL),
         F.col(DELIVERY)["batch"].alias(BATCH),
         F.col(DELIVERY)["delivery_rank"].alias(DELIVERY_RANK),
         F.col(DELIVERY)["revision_rank"].alias(REVISION_RANK),

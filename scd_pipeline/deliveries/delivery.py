@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.frozen import checked_arguments, set_frozen_fields
 from scd_pipeline.declaration.names import did_you_mean, display, listed
-from scd_pipeline.declaration.source import FORMAT_SUFFIXES, format_of
+from scd_pipeline.declaration.source import FORMAT_SUFFIXES, TIME_PLACEHOLDERS, format_of
 from scd_pipeline.deliveries.inputs import check_frame, check_texts, to_name, to_names, to_path, to_revision, to_time
 from scd_pipeline.errors import OVERRIDABLE_RULES, SourceDataError
 from scd_pipeline.history.batch import Batch, revision_token
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The name of the partition of rows without a value, as Spark and Hive write it."""
-PLACEHOLDERS = {
+PLACEHOLDER_PATTERNS = {
     "date": r"\d{4}-\d{2}-\d{2}",
     "datetime": r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}",
     "delivery": r"[^/]*[^/\s][^/]*",
 }
-TIME_PLACEHOLDERS = ("date", "datetime")
 
 
 @checked_arguments
@@ -52,8 +51,8 @@ class Delivery:
     - `withdrawn`: undoes the delivery; without a revision, whatever its current one is
     - `sealed`: not read again once it was accepted, because its revision identifies its content, as the modification
       time of a file does
-    - `is_latest`: the source has only the latest content of the delivery, as a file or a partition does; content that
-      differs from the current revision is a higher one, whatever its time
+    - `is_overwritten_in_place`: the source has only the latest content of the delivery, as a file or a partition
+      does; content that differs from the current revision is a higher one, whatever its time
     - `unchanged_since`: the revision since which the source has not changed the content; a delivery of which this
       revision or a higher one was accepted is not read
     - `partition`, `table_version`: the partition or the version of the table at `path` that has the rows
@@ -83,7 +82,7 @@ class Delivery:
     table_version: int | None = None
     changes_since: int | None = None
     sealed: bool = False
-    is_latest: bool = False
+    is_overwritten_in_place: bool = False
     unchanged_since: str | int | datetime | None = None
 
     def __post_init__(self) -> None:
@@ -186,11 +185,11 @@ class Delivery:
             raise SourceDataError("NO_TIME", self.location, reason=reason)
         return Batch(
             source=self.source,
-            channel=channel.kind,
+            channel=channel.name,
             delivery=self.name,
             revision=revision_token(self.revision),
             at=self.time(dimension),
-            row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
+            has_row_times=isinstance(channel, Snapshot) and channel.effective_at is not None,
             scope_columns=channel.scope if isinstance(channel, Snapshot) else (),
             withdrawn=self.withdrawn,
             reason=self.reason,
@@ -204,7 +203,7 @@ class Delivery:
             return
         names = channel.scope if isinstance(channel, Snapshot) else ()
         if not names:
-            raise SourceDataError("UNDECLARED_SCOPE", self.location, value=repr(self.scope), channel=channel.kind)
+            raise SourceDataError("UNDECLARED_SCOPE", self.location, value=repr(self.scope), channel=channel.name)
         for values in self.scope:
             if len(values) != len(names):
                 details = {"value": repr(values), "count": len(values), "columns": ", ".join(names)}

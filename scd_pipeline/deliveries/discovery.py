@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.declaration.names import nearest
-from scd_pipeline.declaration.source import is_address
-from scd_pipeline.deliveries.delivery import PLACEHOLDERS, TIME_PLACEHOLDERS, Delivery, placeholder
+from scd_pipeline.declaration.source import TIME_PLACEHOLDERS, is_address
+from scd_pipeline.deliveries.delivery import PLACEHOLDER_PATTERNS, Delivery, placeholder
 from scd_pipeline.deliveries.files import as_text, last_changed, signature, total_size
 from scd_pipeline.deliveries.folders import load_folders
 from scd_pipeline.deliveries.partitions import delivery_names, partition_key
@@ -114,12 +114,12 @@ def discover(dimension: Dimension, spark: SparkSession | None, *, base: Path | N
     """
     deliveries: list[Delivery] = []
     for source in dimension.sources:
-        for kind, channel in source.channels:
+        for channel_name, channel in source.channels:
             if channel.path is None:
                 continue
             path = _absolute_path(channel.path, base)
             if not is_table(channel):
-                deliveries += _file_deliveries(source.name, kind, path)
+                deliveries += _file_deliveries(source.name, channel_name, path)
             elif spark is not None:
                 deliveries += discover_table(spark, source.name, channel, path)
     return sorted(deliveries, key=lambda d: (d.source, str(d.channel), rank(d.name)))
@@ -157,10 +157,10 @@ def file_signatures(dimension: Dimension) -> dict[str, str]:
 def list_files(dimension: Dimension, *, base: Path | None = None) -> Iterator[tuple[str, str, str, Path]]:
     """Yield source, channel, name and path of each file, or folder of files, at the paths of the channels."""
     for source in dimension.sources:
-        for kind, channel in source.channels:
+        for channel_name, channel in source.channels:
             if channel.path is not None and not is_table(channel):
                 matches = _matching_paths(_absolute_path(channel.path, base))
-                yield from ((source.name, kind, name, path) for name, _, path in matches)
+                yield from ((source.name, channel_name, name, path) for name, _, path in matches)
 
 
 def data_version(delivery: Delivery) -> str:
@@ -169,40 +169,40 @@ def data_version(delivery: Delivery) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}, {total_size(Path(str(delivery.path)))} bytes"
 
 
-def _file_deliveries(source: str, kind: str, pattern: str) -> list[Delivery]:
+def _file_deliveries(source: str, channel: str, pattern: str) -> list[Delivery]:
     """Return the deliveries at a path with a placeholder, without files that have vanished since they were listed."""
     deliveries = []
-    for name, kind_of_name, path in _matching_paths(pattern):
+    for name, placeholder_name, path in _matching_paths(pattern):
         with suppress(FileNotFoundError):
-            deliveries.append(_file_delivery(source, kind, name, kind_of_name, path))
+            deliveries.append(_file_delivery(source, channel, name, placeholder_name, path))
     return deliveries
 
 
-def _file_delivery(source: str, kind: str, name: str, kind_of_name: str, path: Path) -> Delivery:
-    text = f"{name[:10]}T{name[11:].replace('-', ':')}" if kind_of_name == "datetime" else name
+def _file_delivery(source: str, channel: str, name: str, placeholder_name: str, path: Path) -> Delivery:
+    text = f"{name[:10]}T{name[11:].replace('-', ':')}" if placeholder_name == "datetime" else name
     return Delivery(
         source,
         name,
-        channel=kind,
-        at=_parse_time(text) if kind_of_name in TIME_PLACEHOLDERS else None,
+        channel=channel,
+        at=_parse_time(text) if placeholder_name in TIME_PLACEHOLDERS else None,
         revision=last_changed(path),
         path=as_text(str(path)),
         sealed=True,
-        is_latest=True,
+        is_overwritten_in_place=True,
     )
 
 
 def _matching_paths(pattern: str) -> Iterator[tuple[str, str, Path]]:
     """Yield name, placeholder and path of each file or folder that matches a path with one placeholder."""
-    kind_of_name = next(kind for kind in PLACEHOLDERS if placeholder(kind) in pattern)
-    head, tail = pattern.split(placeholder(kind_of_name), 1)
+    placeholder_name = next(name for name in PLACEHOLDER_PATTERNS if placeholder(name) in pattern)
+    head, tail = pattern.split(placeholder(placeholder_name), 1)
     folder = Path(head).parent if not head.endswith("/") else Path(head)
-    expression = re.compile(re.escape(head) + f"(?P<name>{PLACEHOLDERS[kind_of_name]})" + re.escape(tail))
+    expression = re.compile(re.escape(head) + f"(?P<name>{PLACEHOLDER_PATTERNS[placeholder_name]})" + re.escape(tail))
     depth = tail.count("/") + 1
     for path in sorted(folder.glob("/".join(["*"] * depth))):
         match = expression.fullmatch(str(path))
         if match and not path.name.startswith((".", "_")):
-            yield as_text(match["name"]), kind_of_name, path
+            yield as_text(match["name"]), placeholder_name, path
 
 
 def _parse_time(name: str) -> datetime | None:
@@ -265,7 +265,7 @@ def _versions(spark: SparkSession, source: str, channel: Snapshot | Feed, path: 
         Delivery(
             source,
             str(row["version"]),
-            channel.kind,
+            channel.name,
             at=from_micros(row["at"]),
             path=path,
             table_version=row["version"],
@@ -283,14 +283,14 @@ def _partitions(spark: SparkSession, source: str, channel: Snapshot | Feed, path
         Delivery(
             source,
             name,
-            channel.kind,
+            channel.name,
             at=_parse_time(name),
             revision=state.revision,
             unchanged_since=state.unchanged_since,
             path=path,
             partition=name,
             sealed=is_delta,
-            is_latest=True,
+            is_overwritten_in_place=True,
         )
         for name, state in sorted(states.items())
     ]

@@ -14,10 +14,9 @@ from pyspark.sql import Column, DataFrame, DataFrameReader
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from scd_pipeline.deliveries.delivery import NO_VALUE
 from scd_pipeline.deliveries.paths import escape_glob, normalize_path
 from scd_pipeline.deliveries.row_columns import FILE
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def load_folders(
@@ -65,7 +64,7 @@ def _folder_value(name: str) -> Column:
     encoded = quote(quote(name, safe=""), safe="")
     escaped = F.regexp_extract(FILE, f"(?i)^.*/({re.escape(quote(name))}|{re.escape(encoded)})=([^/]*)/", 2)
     value = _decoded(_decoded(escaped))
-    return F.when(value != _NULL, value)
+    return F.when(value != NO_VALUE, value)
 
 
 def _decoded(text: Column) -> Column:

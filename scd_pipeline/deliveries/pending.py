@@ -21,7 +21,7 @@ class PendingDelivery:
         delivery: The delivery.
         batch: Its batch.
         channel: The channel that it comes by.
-        reading: How its columns are read; None before that is known.
+        column_mapping: How its columns are read; None before that is known.
         tied_rows: The number of rows that have the key and the position of another row.
         bad_reason: The reason of one of its bad rows.
         nulled_values: The number of values that are NULL because they do not cast.
@@ -33,7 +33,7 @@ class PendingDelivery:
     delivery: Delivery
     batch: Batch
     channel: Snapshot | Feed
-    reading: ColumnMapping | None = None
+    column_mapping: ColumnMapping | None = None
     tied_rows: int = 0
     bad_reason: str = ""
     nulled_values: int = 0
@@ -68,8 +68,8 @@ class PendingDelivery:
             batch.bad_rows,
             batch.new,
             batch.changed,
-            batch.closed,
-            undeclared=self.reading.undeclared if self.reading else (),
+            batch.deleted,
+            undeclared=self.column_mapping.undeclared if self.column_mapping else (),
             nulled_values=self.nulled_values,
         )
         if rejection is None:

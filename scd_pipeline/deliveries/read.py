@@ -314,7 +314,7 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         files = [normalize_uri(uri) for uri in frame.inputFiles()] if len(members) > 1 else None
         fields = [field for field in frame.schema.fields if field.name not in (FILE, ROW_ORDER)]
         if not fields and _may_lack_columns(first) and frame.isEmpty():
-            return _with_reading(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
+            return _with_column_mapping(members, _no_rows(spark, dimension), _empty_mapping(source, dimension), shape)
     if shape.layout is not None:
         repeated = repeated_columns(first.channel, shape.layout)
         undeclared = undeclared_columns(repeated, source, first.channel, dimension)
@@ -326,37 +326,41 @@ def _group(spark: SparkSession, members: Sequence[PendingDelivery], shape: _Shap
         expressions = analyze_expressions(frame, source, first.channel, dimension)
     columns = map_columns(fields, source, first.channel, dimension, expressions)
     if columns.missing:
-        raise _Unreadable("COLUMN_MISSING", missing=", ".join(columns.missing), existing=existing_columns(columns))
+        raise _Unreadable(
+            "COLUMN_MISSING", missing=", ".join(columns.missing), existing=describe_existing_columns(columns)
+        )
     with _rejecting("COLUMN_TYPE"):
         rows = conform(with_content_hash(frame, columns), columns, source, first.channel, dimension)
-    return _with_reading(members, rows, columns, shape)
+    return _with_column_mapping(members, rows, columns, shape)
 
 
-def existing_columns(read: ColumnMapping) -> str:
+def describe_existing_columns(mapping: ColumnMapping) -> str:
     """Return the names of the delivered columns that the declaration has too, and the number of the others.
 
     The names of the others may be values: the first row of a file without a header (S31).
     """
-    missing = {_folded(name) for name in read.missing}
-    names = [field.name for field in read.fields]
-    listed = [name for name in names if name not in read.undeclared or _folded(name) in missing]
-    others = len(names) - len(listed)
+    missing = {_folded(name) for name in mapping.missing}
+    names = [field.name for field in mapping.fields]
+    declared = [name for name in names if name not in mapping.undeclared or _folded(name) in missing]
+    others = len(names) - len(declared)
     if not others:
         return ", ".join(names) or "none"
-    if not listed:
+    if not declared:
         return f"none of the declared columns and {others} others; a CSV file needs a header"
-    return f"{', '.join(listed)} and {others} more"
+    return f"{', '.join(declared)} and {others} more"
 
 
 def _folded(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _with_reading(members: Sequence[PendingDelivery], rows: DataFrame, columns: ColumnMapping, shape: _Shape) -> Group:
+def _with_column_mapping(
+    members: Sequence[PendingDelivery], rows: DataFrame, columns: ColumnMapping, shape: _Shape
+) -> Group:
     return Group(
         rows,
         tuple(
-            replace(delivery, reading=columns, batch=replace(delivery.batch, columns=columns.provided))
+            replace(delivery, column_mapping=columns, batch=replace(delivery.batch, columns=columns.provided))
             for delivery in members
         ),
         shape,

@@ -20,7 +20,7 @@ class ChangeCounts:
     Attributes:
         new: Change records of entities that begin to exist, or return.
         changed: Change records with another value.
-        closed: Change records that delete an entity.
+        deleted: Change records that delete an entity.
         reopened: Change records with a value that opens another version of an existing entity.
         retired: Entities that are deleted because a snapshot omits them.
         unasserted: Entities with an upsert whose existence was not asserted before.
@@ -30,7 +30,7 @@ class ChangeCounts:
 
     new: int = 0
     changed: int = 0
-    closed: int = 0
+    deleted: int = 0
     reopened: int = 0
     retired: int = 0
     unasserted: int = 0
@@ -52,7 +52,7 @@ class BatchResult:
         rows: The number of delivered rows.
         bad_rows: The number of rows that were quarantined.
         nulled_values: The number of values that are NULL because they do not cast (`on_bad_value: null`).
-        new, changed, closed: The number of change records by change (`ChangeCounts`); a snapshot has one for each
+        new, changed, deleted: The number of change records by change (`ChangeCounts`); a snapshot has one for each
             entity.
         versions_opened, versions_closed: The number of versions.
         undeclared: The delivered columns that the declaration does not name.
@@ -71,7 +71,7 @@ class BatchResult:
     bad_rows: int = 0
     new: int = 0
     changed: int = 0
-    closed: int = 0
+    deleted: int = 0
     versions_opened: int = 0
     versions_closed: int = 0
     undeclared: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class BatchResult:
     def __str__(self) -> str:
         text = f"{self.batch_id}: {self.outcome}"
         if self.outcome == "accepted":
-            text += f", {counted(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.closed} deleted"
+            text += f", {counted(self.rows, 'row')}: {self.new} new, {self.changed} changed, {self.deleted} deleted"
             text += f", {self.bad_rows} quarantined" if self.bad_rows else ""
             text += f", {counted(self.nulled_values, 'bad value')} set to NULL" if self.nulled_values else ""
         if self.undeclared:

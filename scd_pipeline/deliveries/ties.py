@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 
 from scd_pipeline.columns import ACTOR, BATCH, CORRELATION_ID, EFFECTIVE_AT, KIND, REASON, SEQUENCE, attribute_types
 from scd_pipeline.declaration import Dimension
+from scd_pipeline.declaration.types import has_map
 from scd_pipeline.deliveries.row_columns import ROW_ORDER
-from scd_pipeline.expressions import any_of, col, has_map, quote_name, to_comparable
+from scd_pipeline.expressions import any_of, col, quote_name, to_comparable
 
 
 def tie_columns(dimension: Dimension) -> list[Column]:

@@ -44,9 +44,9 @@ from scd_pipeline.instants import from_micros_or_none
 
 _DELIVERY, _REVISION = "_delivery", "_revision"
 _INFO_FIELDS = (
-    "at timestamp, columns array<string>, scope_columns array<string>, scope array<string>, row_times boolean, "
+    "at timestamp, columns array<string>, scope_columns array<string>, scope array<string>, has_row_times boolean, "
     "retires boolean, withdrawn boolean, rows bigint, bad_rows bigint, entities bigint, fingerprint string, "
-    "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, closed bigint, "
+    "content_of string, earliest timestamp, latest timestamp, new bigint, changed bigint, deleted bigint, "
     "run_id string, reason string, actor string, correlation_id string"
 )
 _TIMES = ("at", "earliest", "latest")
@@ -196,7 +196,7 @@ def _info(batch: Batch) -> tuple[object, ...]:
         list(batch.columns),
         list(batch.scope_columns),
         scope,
-        batch.row_times,
+        batch.has_row_times,
         batch.retires,
         batch.withdrawn,
         batch.rows,
@@ -208,7 +208,7 @@ def _info(batch: Batch) -> tuple[object, ...]:
         batch.latest,
         batch.new,
         batch.changed,
-        batch.closed,
+        batch.deleted,
         batch.run_id,
         batch.reason,
         batch.actor,

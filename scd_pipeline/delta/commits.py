@@ -37,19 +37,16 @@ class ForeignCommit:
     """A commit of another program that changed rows after the last pipeline commit.
 
     Attributes:
-        version: Its table version.
+        table_version: Its table version.
         operation: Delta's name of its operation.
         identifier: The table's name in SQL.
         restore_to: The table version of the last pipeline commit.
     """
 
-    version: int
+    table_version: int
     operation: str
     identifier: str
     restore_to: int
-
-    def __str__(self) -> str:
-        return f"version {self.version}: {self.operation}"
 
     def restore_statement(self) -> str:
         """Return the SQL that restores the rows of the last pipeline commit."""
@@ -63,12 +60,12 @@ class HighWaterMark:
     Attributes:
         commit: The number of the last pipeline commit of the upstream table that was applied.
         table_id: The id of the upstream table, 0 if unknown.
-        version: The table version of that commit, -1 if it was not recorded.
+        table_version: The table version of that commit, -1 if it was not recorded.
     """
 
     commit: int = 0
     table_id: int = 0
-    version: int = -1
+    table_version: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +200,7 @@ def foreign_commit_error(commit: PipelineCommit, foreign: ForeignCommit) -> Fore
     return ForeignCommitError(
         "FOREIGN_COMMIT",
         f"table {commit.table}",
-        version=foreign.version,
+        version=foreign.table_version,
         operation=foreign.operation,
         commit=commit.number,
         commit_version=foreign.restore_to,

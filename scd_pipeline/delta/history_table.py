@@ -39,12 +39,12 @@ _REMOVED = f"s.{ACTION} = '{REMOVE}'"
 
 @dataclass(frozen=True, slots=True)
 class AllVersions(TableVersion):
-    """A dimension at its newest version; `rows` are all its versions, and `own_rows` those of its table alone.
+    """A dimension at its newest version; `rows` are all its versions, and `table_rows` those of its table alone.
 
     `history` is the last commit of its history table; None if the dimension records no commit of one.
     """
 
-    own_rows: DataFrame
+    table_rows: DataFrame
     history: PipelineCommit | None = None
 
 

@@ -231,7 +231,7 @@ def _display_field(field: str, value: Any) -> str:
     return json.dumps(value)
 
 
-def require_own_tables(*tables: Table) -> set[str]:
+def require_pipeline_tables(*tables: Table) -> set[str]:
     """Return the names of the tables that exist.
 
     This package creates a table and its properties in one commit, so a table without them is foreign.

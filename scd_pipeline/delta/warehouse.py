@@ -97,8 +97,8 @@ class Warehouse:
         server with another Delta. So they are compared with the engine of a commit of this session, once.
 
         Args:
-            engine: The engine of a commit that this session has just written, empty if it wrote none; then it writes one
-                in the table of capabilities, if it is to use `replaceUsing`.
+            engine: The engine of a commit that this session has just written, empty if it wrote none; then it writes
+                one in the table of capabilities, if it is to use `replaceUsing`.
 
         Raises:
             UnsupportedDelta: The engine can write in neither way.

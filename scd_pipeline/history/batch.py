@@ -59,14 +59,14 @@ class Batch:
         columns: The attributes that the delivery provides.
         scope_columns: The columns by which a snapshot is scoped.
         scope: The encoded values of `scope_columns` that a snapshot covers; None if it covers everything.
-        row_times: Whether the rows of this snapshot have times of their own (S4).
+        has_row_times: Whether the rows of this snapshot have times of their own (S4).
         retires: Whether the snapshot deletes the entities of its scope that it omits (S27).
         withdrawn: Whether this revision withdraws the delivery.
         fingerprint: Order-independent hash of the content.
         content_of: The id of an earlier revision with the same content, or an empty text.
         earliest: The earliest business time in the rows; None if there is none.
         latest: The latest business time in the rows; None if there is none.
-        new, changed, closed: The number of its change records that create, change or delete an entity, each compared
+        new, changed, deleted: The number of its change records that create, change or delete an entity, each compared
             with what its source had asserted before.
         reason: Change reason of all its change records, for the audit; so are `actor` and `correlation_id`.
     """
@@ -79,7 +79,7 @@ class Batch:
     columns: tuple[str, ...] = ()
     scope_columns: tuple[str, ...] = ()
     scope: tuple[str, ...] | None = None
-    row_times: bool = False
+    has_row_times: bool = False
     retires: bool = False
     withdrawn: bool = False
     rows: int = 0
@@ -91,7 +91,7 @@ class Batch:
     latest: datetime | None = None
     new: int = 0
     changed: int = 0
-    closed: int = 0
+    deleted: int = 0
     run_id: str = ""
     reason: str | None = None
     actor: str | None = None

@@ -71,12 +71,12 @@ _RECHECK_COLUMNS = {"_recheck_retires": "boolean", "_recheck_columns": "array<st
 def records_to_store(
     spark: SparkSession,
     stored: DataFrame,
-    raw: DataFrame,
+    delivered: DataFrame,
     batches: BatchChanges,
     dimension: Dimension,
     checkpoint: Callable[[DataFrame], DataFrame],
     *,
-    one_record: bool = False,
+    has_one_record_per_entity: bool = False,
 ) -> DataFrame:
     """Return the change records to append to the log.
 
@@ -84,16 +84,17 @@ def records_to_store(
         spark: The session.
         stored: The log's records in effect, of the sources of the new and removed batches and of at least every entity
             that these batches may change; records of removed batches included.
-        raw: The change records of the new batches, one per batch, key, time and sequence.
+        delivered: The change records of the new batches, one per batch, key, time and sequence.
         batches: The new and the removed batches, and the stored snapshots.
         dimension: The declaration.
         checkpoint: Computes a frame that several branches of the plan start from.
-        one_record: Whether each entity has exactly one record in `stored` and `raw` together, all of one batch.
+        has_one_record_per_entity: Whether each entity has exactly one record in `stored` and `delivered` together,
+            all of one batch.
 
     Returns:
         Change records with these additional columns:
 
-        - `_origin`: "raw", "absent" (the entity is omitted by a new snapshot) or "recheck".
+        - `_origin`: "delivered", "absent" (the entity is omitted by a new snapshot) or "recheck".
         - `_existed_before`, `_asserted_before`: the existence of the entity just before the record, according to its
           source; the rows of the record's own row-timed snapshot are not considered.
         - `_differs`, `_version_differs`: whether any value, or any value that opens versions, differs from before.
@@ -102,11 +103,13 @@ def records_to_store(
     """
     removed = [batch.records_batch_id for batch in batches.removed]
     origin = F.when(F.col(BATCH).isin(removed), "removed").otherwise("stored") if removed else F.lit("stored")
-    old = with_presence(stored.withColumn(ORIGIN, origin), row_timed=batches.row_timed)
-    new = with_presence(raw.withColumn(ORIGIN, F.lit("raw")), row_timed=batches.row_timed)
+    old = with_presence(stored.withColumn(ORIGIN, origin), has_row_times=batches.has_row_times)
+    new = with_presence(delivered.withColumn(ORIGIN, F.lit("delivered")), has_row_times=batches.has_row_times)
     records = old.unionByName(new)
-    windows = RowWindows(dimension, one_record=one_record)
-    if batches.new_snapshots and not one_record:  # a snapshot omits no entity that only its own records have
+    windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
+    if (
+        batches.new_snapshots and not has_one_record_per_entity
+    ):  # a snapshot omits no entity that only its own records have
         records = records.unionByName(_absences(spark, records, batches.new_snapshots, dimension))
     affected = snapshots_to_recheck(batches)
     if not affected:
@@ -210,7 +213,7 @@ def _without_implied(records: DataFrame, batches: BatchChanges, dimension: Dimen
     is_implied = (
         F.when(F.col(ORIGIN).isin("stored", "removed"), True)
         .when(F.col(KIND) == "bad", False)
-        .when((F.col(ORIGIN) == "raw") & ~can_be_implied, False)
+        .when((F.col(ORIGIN) == "delivered") & ~can_be_implied, False)
         .when(F.col(KIND) == "upsert", repeats)
         .otherwise(~F.col(ASSERTED_BEFORE))
     )
@@ -229,7 +232,7 @@ def repeats_audit_texts(batches: BatchChanges, dimension: Dimension) -> Column:
     A row with audit texts of its own cannot be derived from the log and is always stored.
     """
     result = F.lit(False)
-    plain = [b for b in batches.new_snapshots if not b.row_times]
+    plain = [b for b in batches.new_snapshots if not b.has_row_times]
     for texts in sorted({audit_texts(b) for b in plain}, key=repr):
         snapshots = [b for b in plain if audit_texts(b) == texts]
         same = F.col(BATCH).isin([b.records_batch_id for b in snapshots])
@@ -268,7 +271,7 @@ def _with_state_before(
     """
     window = windows.rows_before()
     is_upsert = in_effect & (F.col(KIND) == "upsert")
-    if batches.row_timed:
+    if batches.has_row_times:
         records = with_existence(records, window, in_effect)
         is_upsert = is_upsert | (in_effect & (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE))
     else:

@@ -23,12 +23,12 @@ EXISTED_BEFORE = "_existed_before"
 ASSERTED_BEFORE = "_asserted_before"
 
 
-def with_presence(records: DataFrame, *, row_timed: bool) -> DataFrame:
+def with_presence(records: DataFrame, *, has_row_times: bool) -> DataFrame:
     """Add a "presence" row at `_asserted_at` for each upsert that has one.
 
     Args:
         records: Change records.
-        row_timed: Whether there may be upserts with `_asserted_at`; otherwise only the columns are added.
+        has_row_times: Whether there may be upserts with `_asserted_at`; otherwise only the columns are added.
 
     Returns:
         The records and the presence rows. `_row_at` and `_row_sequence` contain the position of the row that a
@@ -37,7 +37,7 @@ def with_presence(records: DataFrame, *, row_timed: bool) -> DataFrame:
     records = records.withColumns(
         {ROW_AT: F.lit(None).cast("timestamp"), ROW_SEQUENCE: F.lit(None).cast("bigint")},
     )
-    if not row_timed:
+    if not has_row_times:
         return records
     presence = records.where(F.col(ASSERTED_AT).isNotNull() & (F.col(KIND) == "upsert")).withColumns(
         {

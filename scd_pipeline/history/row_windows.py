@@ -120,12 +120,13 @@ class RowWindows:
 
     Args:
         dimension: The declaration.
-        one_record: Whether every entity has exactly one row in each frame to which the windows are applied.
+        has_one_record_per_entity: Whether every entity has exactly one row in each frame to which the windows are
+            applied.
     """
 
-    def __init__(self, dimension: Dimension, *, one_record: bool = False) -> None:
+    def __init__(self, dimension: Dimension, *, has_one_record_per_entity: bool = False) -> None:
         self._key = business_key(dimension)
-        self.one_record = one_record
+        self.has_one_record_per_entity = has_one_record_per_entity
 
     def by_position(self) -> RowWindow:
         """Return the window of the change records of all sources, in order of position (S5)."""
@@ -141,17 +142,19 @@ class RowWindows:
 
     def rows_before(self) -> RowWindow:
         """Return the window of the rows of the same source before each row, presence rows included."""
-        if self.one_record:
+        if self.has_one_record_per_entity:
             return OnlyRow(is_in_frame=False)
         window = Window.partitionBy(SOURCE, *self._key).orderBy(*position_order(with_presence=True))
         return SortedRows(window.rowsBetween(Window.unboundedPreceding, -1))
 
     def same_batch(self) -> RowWindow:
         """Return the window of all rows of the same batch."""
-        return OnlyRow() if self.one_record else SortedRows(Window.partitionBy(SOURCE, *self._key, BATCH))
+        return (
+            OnlyRow() if self.has_one_record_per_entity else SortedRows(Window.partitionBy(SOURCE, *self._key, BATCH))
+        )
 
     def _sorted(self, keys: list[Column], order: list[Column]) -> RowWindow:
-        return OnlyRow() if self.one_record else SortedRows(Window.partitionBy(*keys).orderBy(*order))
+        return OnlyRow() if self.has_one_record_per_entity else SortedRows(Window.partitionBy(*keys).orderBy(*order))
 
 
 def business_key(dimension: Dimension) -> list[Column]:

@@ -47,9 +47,9 @@ class BatchChanges:
         return tuple(batch for batch in self.new if batch.is_snapshot and not batch.withdrawn)
 
     @property
-    def row_timed(self) -> bool:
+    def has_row_times(self) -> bool:
         """Whether rows of any snapshot have times of their own (S4)."""
-        return any(batch.row_times for batch in (*self.new, *self.stored_snapshots))
+        return any(batch.has_row_times for batch in (*self.new, *self.stored_snapshots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
         source_columns.setdefault(batch.source, set()).update(batch.columns)
     affected: list[CoveringSnapshot] = []
     spans = [(b.source, *_span(b)) for b in (*batches.new, *batches.removed)]
-    row_timed = {
-        batch.source for batch in (*batches.stored_snapshots, *batches.new, *batches.removed) if batch.row_times
+    row_timed_sources = {
+        batch.source for batch in (*batches.stored_snapshots, *batches.new, *batches.removed) if batch.has_row_times
     }
     for source in {span[0] for span in spans}:
         ordered = sorted((b for b in batches.stored_snapshots if b.source == source), key=lambda b: b.position)
@@ -146,7 +146,7 @@ def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
             )
             if is_affected:
                 affected.append(CoveringSnapshot(snapshot, changes_from))
-            if source not in row_timed and _is_complete(snapshot, source_columns[source]):
+            if source not in row_timed_sources and _is_complete(snapshot, source_columns[source]):
                 complete[(snapshot.scope_columns, snapshot.scope)] = snapshot
     return affected
 

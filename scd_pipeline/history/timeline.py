@@ -80,8 +80,8 @@ def build_timeline(
     records: DataFrame,
     dimension: Dimension,
     *,
-    row_timed: bool,
-    one_record: bool = False,
+    has_row_times: bool,
+    has_one_record_per_entity: bool = False,
     key_hash: KeyHash = hash_64,
 ) -> DataFrame:
     """Return the versions of every entity in `records`.
@@ -89,23 +89,23 @@ def build_timeline(
     Args:
         records: All change records (`differences`) in effect, of every source, of each entity that occurs.
         dimension: The declaration.
-        row_timed: Whether records of row-timed snapshots are among them (S4).
-        one_record: Whether every entity has exactly one of them.
+        has_row_times: Whether records of row-timed snapshots are among them (S4).
+        has_one_record_per_entity: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
 
     Returns:
         The rows of the dimension with the columns of `dimension_columns`, in that order. Entities that never existed
         have no row. NULL in a type 2 attribute is a value like any other (S8).
     """
-    windows = RowWindows(dimension, one_record=one_record)
-    states = with_running_state(effective_records(records, windows, row_timed=row_timed), dimension, windows)
+    windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
+    states = with_running_state(effective_records(records, windows, has_row_times=has_row_times), dimension, windows)
     return build_versions(last_state_per_time(states, windows), dimension, windows, key_hash=key_hash)
 
 
-def effective_records(records: DataFrame, windows: RowWindows, *, row_timed: bool) -> DataFrame:
+def effective_records(records: DataFrame, windows: RowWindows, *, has_row_times: bool) -> DataFrame:
     """Return the upserts and deletes that have an effect."""
     rows = records.where(F.col(KIND).isin("upsert", "delete"))
-    return _resolve_presence(rows, windows) if row_timed else rows
+    return _resolve_presence(rows, windows) if has_row_times else rows
 
 
 def _resolve_presence(rows: DataFrame, windows: RowWindows) -> DataFrame:
@@ -114,7 +114,7 @@ def _resolve_presence(rows: DataFrame, windows: RowWindows) -> DataFrame:
     An entity that is present but would be deleted returns with the values of its row. The absence of an entity whose
     existence had not been asserted before is dropped.
     """
-    rows = with_presence(rows, row_timed=True)
+    rows = with_presence(rows, has_row_times=True)
     states = with_existence(rows, windows.rows_before(), F.lit(True))
     returns = (F.col(KIND) == "presence") & ~F.col(EXISTED_BEFORE)
     return (

@@ -91,8 +91,8 @@ def build_transitions(
     records: DataFrame,
     dimension: Dimension,
     *,
-    row_timed: bool,
-    one_record: bool = False,
+    has_row_times: bool,
+    has_one_record_per_entity: bool = False,
     key_hash: KeyHash = hash_64,
 ) -> DataFrame:
     """Return the transitions of every entity in `records` that ever existed.
@@ -100,8 +100,8 @@ def build_transitions(
     Args:
         records: As for `build_timeline`.
         dimension: The declaration.
-        row_timed: Whether records of row-timed snapshots are among them (S4).
-        one_record: Whether every entity has exactly one of them.
+        has_row_times: Whether records of row-timed snapshots are among them (S4).
+        has_one_record_per_entity: Whether every entity has exactly one of them.
         key_hash: The hash of surrogate keys.
 
     Returns:
@@ -109,21 +109,21 @@ def build_transitions(
         batch is named without its revision. Without a declared actor, `actor` is the pipeline. The maps of old and new
         values do not contain attributes that were not provided.
     """
-    windows = RowWindows(dimension, one_record=one_record)
-    states = with_running_state(effective_records(records, windows, row_timed=row_timed), dimension, windows)
+    windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
+    states = with_running_state(effective_records(records, windows, has_row_times=has_row_times), dimension, windows)
     states = with_columns(states, _value_origins(dimension, windows))
-    moments = _with_changes(last_state_per_time(states, windows), dimension, windows)
-    moments = _with_keys(moments, dimension, windows, key_hash)
+    states = _with_changes(last_state_per_time(states, windows), dimension, windows)
+    states = _with_keys(states, dimension, windows, key_hash)
     keys = business_key(dimension)
-    if one_record:
+    if has_one_record_per_entity:
         # An entity that exists after its only record has begun to exist, and has not changed.
-        transitions = moments.select(*keys, EFFECTIVE_FROM, _insert(dimension).alias("_transition"))
+        transitions = states.select(*keys, EFFECTIVE_FROM, _insert(dimension).alias("_transition"))
     else:
-        transitions = _occurring_transitions(moments, dimension)
+        transitions = _occurring_transitions(states, dimension)
     return transitions.select(*keys, "_transition.*", EFFECTIVE_FROM)
 
 
-def _occurring_transitions(moments: DataFrame, dimension: Dimension) -> DataFrame:
+def _occurring_transitions(states: DataFrame, dimension: Dimension) -> DataFrame:
     """Return the business key, `effective_from` and `_transition`, a row for each transition of each moment."""
     keys = business_key(dimension)
     candidates: list[Column | None] = [_row_transition(dimension)]
@@ -132,7 +132,7 @@ def _occurring_transitions(moments: DataFrame, dimension: Dimension) -> DataFram
         candidates += [_refusal(dimension, source)]
     transitions = F.array(*[c for c in candidates if c is not None])
     # Spark generates no code for what is inside of `explode`, so the array is a column before.
-    computed = moments.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transitions"))
+    computed = states.select(*keys, F.col(EFFECTIVE_FROM), transitions.alias("_transitions"))
     exploded = computed.select(*keys, EFFECTIVE_FROM, F.explode("_transitions").alias("_transition"))
     return exploded.where(F.col("_transition").isNotNull())
 
@@ -229,19 +229,19 @@ def _changed(name: str) -> str:
     return f"_changed_{name}"
 
 
-def _with_changes(moments: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
+def _with_changes(states: DataFrame, dimension: Dimension, windows: RowWindows) -> DataFrame:
     """Add the state before each moment, what differs from it, and how the row of the entity changes.
 
     Returns:
-        The moments of entities that ever existed, with `_before_<name>`, `_changed_<attribute>`, `_row_change` (INSERT,
+        The states of entities that ever existed, with `_before_<name>`, `_changed_<attribute>`, `_row_change` (INSERT,
         UPDATE, LOGICAL_DELETE or NULL), and for type 0 `_first_<attribute>`: the first value that is not NULL.
     """
     window = windows.by_time()
     before = {_before(n): window.lag(col(n)) for n in (EXISTS, VISIBLE, *dimension.attribute_names)}
     type_0 = _type_0_names(dimension)
     first = {_first(n): window.first(F.when(col(n)["v"].isNotNull(), col(n))) for n in type_0}
-    moments = moments.withColumns({**before, **first})
-    moments = with_columns(moments, {_before(_first(n)): window.lag(col(_first(n))) for n in type_0})
+    states = states.withColumns({**before, **first})
+    states = with_columns(states, {_before(_first(n)): window.lag(col(_first(n))) for n in type_0})
     changed = {_changed(a.name): _differs(a, dimension, col(_before(a.name))) for a in dimension.attributes}
     existed_before = F.coalesce(col(_before(EXISTS)), F.lit(False))
     row_change = (
@@ -250,19 +250,19 @@ def _with_changes(moments: DataFrame, dimension: Dimension, windows: RowWindows)
         .when(F.col(EXISTS) & ~F.col(VISIBLE).eqNullSafe(col(_before(VISIBLE))), UPDATE)
     )
     ever_existed = window.whole().max(F.col(EXISTS))
-    return moments.withColumns({**changed, _ROW_CHANGE: row_change, "_ever_existed": ever_existed}).where(
+    return states.withColumns({**changed, _ROW_CHANGE: row_change, "_ever_existed": ever_existed}).where(
         "_ever_existed"
     )
 
 
-def _with_keys(moments: DataFrame, dimension: Dimension, windows: RowWindows, key_hash: KeyHash) -> DataFrame:
+def _with_keys(states: DataFrame, dimension: Dimension, windows: RowWindows, key_hash: KeyHash) -> DataFrame:
     """Add the surrogate key of the version that began last, and of the one before this moment (S14, S29, S33).
 
     Likewise the value of each attribute that is `at_open`, in `_opening_<name>`.
     """
     window = windows.by_time()
     opens = F.col(_ROW_CHANGE).isin(*opening_change_types(dimension))
-    numbered = moments.withColumn(VERSION, window.sum(opens.cast("int")))
+    numbered = states.withColumn(VERSION, window.sum(opens.cast("int")))
     start = version_start(F.col(EFFECTIVE_AT), dimension)
     if not dimension.has_windows:
         start = beginning()

@@ -59,7 +59,7 @@ _UNKNOWN_TIME = from_micros(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AuditStep:
     """One step of the audit: the log up to a pipeline commit, as it became readable in the dimension.
 
     Attributes:
@@ -127,7 +127,7 @@ class AuditResult:
         return self.counts_by_delivery.get("/".join(batch.delivery_key), TransitionCounts())
 
 
-def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCommit], applied: int) -> list[Step]:
+def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCommit], applied: int) -> list[AuditStep]:
     """Return the steps after the log commit `applied`, in order.
 
     A log commit that the dimension has not applied yet is not a step: no reader could have seen it. Of several
@@ -139,29 +139,31 @@ def pending_steps(log: Sequence[PipelineCommit], dimension: Sequence[PipelineCom
         applied: The last log commit that the audit has applied.
     """
     versions = {commit.number: commit.table_version for commit in dimension}
-    steps: dict[int, Step] = {}
+    steps: dict[int, AuditStep] = {}
     for commit in log:
         if commit.unchanged is not None and commit.unchanged.log_commit == commit.number:
             number = commit.unchanged.dimension_commit
-            steps[commit.number] = Step(commit.number, commit.at or _UNKNOWN_TIME, number, versions.get(number, -1))
+            steps[commit.number] = AuditStep(
+                commit.number, commit.at or _UNKNOWN_TIME, number, versions.get(number, -1)
+            )
     for commit in dimension:
         last = commit.applied(commit.table + LOG_SUFFIX).commit
-        steps.setdefault(last, Step(last, commit.at or _UNKNOWN_TIME, commit.number, commit.table_version))
+        steps.setdefault(last, AuditStep(last, commit.at or _UNKNOWN_TIME, commit.number, commit.table_version))
     return [steps[number] for number in sorted(steps) if number > applied]
 
 
 @dataclass(frozen=True, slots=True)
-class StepRecords:
+class AuditStepRecords:
     """What the rows of a step are computed from.
 
     Attributes:
         changed: The change records that the step adds to those in effect, or removes from them.
         in_effect: The change records in effect after the step of at least the entities of `changed`.
-        row_timed: Whether records of row-timed snapshots are among them (S4).
+        has_row_times: Whether records of row-timed snapshots are among them (S4).
         since: No transition before this time differs from the recorded ones; None if any may.
         is_newest: Whether every recorded transition is before `since`.
         entity_limit: An upper bound of the number of entities of `changed`; None if unknown.
-        one_record: Whether every entity has exactly one record in effect.
+        has_one_record_per_entity: Whether every entity has exactly one record in effect.
         new_keys: The versions that the step opens, with the columns of `keys_schema`, without those that the key list
             has; None if they follow from the rows of the step.
         new_key_count: The number of `new_keys`.
@@ -169,17 +171,17 @@ class StepRecords:
 
     changed: DataFrame
     in_effect: DataFrame
-    row_timed: bool
+    has_row_times: bool
     since: datetime | None
     is_newest: bool = False
     entity_limit: int | None = None
-    one_record: bool = False
+    has_one_record_per_entity: bool = False
     new_keys: DataFrame | None = None
     new_key_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedStep:
+class LoadedAuditStep:
     """The step of a load that has just committed, which the recording need not read from the log again.
 
     Attributes:
@@ -196,7 +198,7 @@ class LoadedStep:
     commit: PipelineCommit
     log_commit: PipelineCommit
     dimension: Dimension
-    records: StepRecords | None
+    records: AuditStepRecords | None
     changes: Future[DataFrame] | None = None
     existing_entities: Mapping[str, int] = field(default_factory=dict)
     tables_to_compact: tuple[str, ...] = ()
@@ -229,7 +231,7 @@ def record_from(
     run_id: str,
     progress: Progress,
     recorded: RecordedCommits,
-    loaded: LoadedStep | None,
+    loaded: LoadedAuditStep | None,
 ) -> AuditResult:
     """Record from the last commits of the audit and the key list.
 
@@ -290,10 +292,10 @@ class _Recording:
     log_commit: PipelineCommit
     audit: Table
     keys: Table
-    loaded: LoadedStep | None
+    loaded: LoadedAuditStep | None
 
     def record_step(
-        self, step: Step, records: StepRecords, last_audit: PipelineCommit, last_keys: PipelineCommit
+        self, step: AuditStep, records: AuditStepRecords, last_audit: PipelineCommit, last_keys: PipelineCommit
     ) -> tuple[PipelineCommit, PipelineCommit, list[_Counts]]:
         """Append the rows of a step to the audit, and before them its keys to the key list.
 
@@ -324,7 +326,7 @@ class _Recording:
         return self.audit.append(_at_step(rows, dimension, step), following), last_keys, counts
 
     def _append_keys(
-        self, rows: DataFrame, records: StepRecords, last_keys: PipelineCommit, opened: int
+        self, rows: DataFrame, records: AuditStepRecords, last_keys: PipelineCommit, opened: int
     ) -> PipelineCommit:
         """Append the keys of the opened versions that the key list lacks, and return its last commit.
 
@@ -333,7 +335,7 @@ class _Recording:
         new, count = records.new_keys, records.new_key_count
         if new is None:
             assigned = _opened_keys(rows, self.dimension)
-            assigned = assigned if records.one_record else assigned.distinct()
+            assigned = assigned if records.has_one_record_per_entity else assigned.distinct()
             new, count = keys_to_append(self.keys, last_keys, assigned, opened, self.dimension)
         return append_keys(self.keys, last_keys, new, self.dimension, self.run_id, count=count)
 
@@ -375,7 +377,7 @@ def _count_changes(rows: DataFrame, dimension: Dimension, *, by_attribute: bool)
     return counts
 
 
-def _computed_changes(loaded: LoadedStep) -> DataFrame | None:
+def _computed_changes(loaded: LoadedAuditStep) -> DataFrame | None:
     """Return the changes that were computed while the load committed; None if there are none, or that failed.
 
     The recording then computes them itself; unless the thread was the cause, that raises the same error.
@@ -391,7 +393,7 @@ def _steps_of_log(
     audit: PipelineCommit,
     commit: PipelineCommit,
     log_commit: PipelineCommit,
-) -> tuple[list[tuple[Step, StepRecords]], Dimension]:
+) -> tuple[list[tuple[AuditStep, AuditStepRecords]], Dimension]:
     """Return the pending steps with their records as the log has them, and the declaration with its former names."""
     log = open_log(warehouse, dimension, log_commit)
     applied = audit.applied(log_commit.table).commit
@@ -402,20 +404,20 @@ def _steps_of_log(
     return [(step, _records_of_log(log, batches, after, step.log_commit)) for after, step in pairs], log.dimension
 
 
-def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after: int, upto: int) -> StepRecords:
+def _records_of_log(log: ChangeLog, batches: Sequence[tuple[int, Batch]], after: int, upto: int) -> AuditStepRecords:
     delivered_until = [batch for number, batch in batches if number <= upto]
     changed = set(in_effect_at(batches, after)) ^ set(in_effect_at(batches, upto))
-    return StepRecords(
+    return AuditStepRecords(
         changed_records(log, batches, after=after, upto=upto),
         records_in_effect(log.rows(), delivered_until).where(F.col(COMMIT) <= upto).drop(COMMIT),
-        any(batch.row_times for batch in delivered_until),
+        any(batch.has_row_times for batch in delivered_until),
         earliest_change(changed, delivered_until),
     )
 
 
 def _steps_to_record(
     table: Table, log: ChangeLog, audit: PipelineCommit, dimension: PipelineCommit, applied: int
-) -> list[Step]:
+) -> list[AuditStep]:
     """Return the pending steps up to the last commit of the log; later ones are left to the next recording."""
     commits = table.commits_since(_commit_before_last_used(audit, dimension))
     is_one_behind = log.commit.number == applied + 1
@@ -444,7 +446,7 @@ def open_audit(warehouse: Warehouse, dimension: Dimension, last: PipelineCommit)
 
 
 def step_changes(
-    warehouse: Warehouse, audit: DataFrame | None, dimension: Dimension, log_commit: int, records: StepRecords
+    warehouse: Warehouse, audit: DataFrame | None, dimension: Dimension, log_commit: int, records: AuditStepRecords
 ) -> DataFrame:
     """Compute what a step appends to the audit (`audit_changes`).
 
@@ -463,8 +465,8 @@ def step_changes(
     transitions = build_transitions(
         in_effect,
         dimension,
-        row_timed=records.row_timed,
-        one_record=records.one_record,
+        has_row_times=records.has_row_times,
+        has_one_record_per_entity=records.has_one_record_per_entity,
         key_hash=warehouse.key_hash,
     )
     if records.since is not None:
@@ -472,7 +474,7 @@ def step_changes(
     return checkpoint(audit_changes(transitions, dimension, recorded=recorded, log_commit=log_commit))
 
 
-def _at_step(changes: DataFrame, dimension: Dimension, step: Step) -> DataFrame:
+def _at_step(changes: DataFrame, dimension: Dimension, step: AuditStep) -> DataFrame:
     """Return the rows to append to the audit, as they became readable at a step."""
     anchor = F.col(CORRELATION)
     version = constant_number(step.version, anchor) if step.version >= 0 else F.lit(None)

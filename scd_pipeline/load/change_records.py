@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline.columns import BATCH, COMMIT, KIND, SOURCE
+from scd_pipeline.columns import BATCH, COMMIT, KIND, ROW_AT, ROW_SEQUENCE, SOURCE
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.deliveries.accept import IntakeResult
 from scd_pipeline.deliveries.delivery import Delivery
@@ -36,8 +36,8 @@ _COMPARISON_COLUMNS = (
     ASSERTED_BEFORE,
     DIFFERS,
     VERSION_DIFFERS,
-    "_row_at",
-    "_row_sequence",
+    ROW_AT,
+    ROW_SEQUENCE,
 )
 
 
@@ -52,7 +52,7 @@ class Comparison:
         log_rows: The rows of the log of every entity with such a record, and of every removed record.
         entity_limit: An upper bound of the number of entities with such a record.
         appended: The number of records with a key that the log gets.
-        one_record: Whether every entity has exactly one record, as in a first load.
+        has_one_record_per_entity: Whether every entity has exactly one record, as in a first load.
     """
 
     intake: IntakeResult
@@ -60,7 +60,7 @@ class Comparison:
     log_rows: DataFrame
     entity_limit: int = 0
     appended: int = 0
-    one_record: bool = False
+    has_one_record_per_entity: bool = False
 
     def removed_records(self) -> DataFrame:
         """Return the stored records of batches that are replaced or withdrawn."""
@@ -79,18 +79,18 @@ def compare_with_log(
         expect_shuffled: Called with an upper bound of the records of the entities that may change, if it is known.
     """
     while intake.accepted or intake.removed:
-        one_record = _has_one_record_per_entity(state, intake)
+        has_one_record_per_entity = _has_one_record_per_entity(state, intake)
         records, log_rows, removed_limit = _compare_once(
-            warehouse, state, intake, expect_shuffled, one_record=one_record
+            warehouse, state, intake, expect_shuffled, has_one_record_per_entity=has_one_record_per_entity
         )
         records, counts, record_count, appended = _with_counts(
-            records, intake.accepted, state.dimension, one_record=one_record
+            records, intake.accepted, state.dimension, has_one_record_per_entity=has_one_record_per_entity
         )
         compared = intake.with_counts(counts)
         rejections = compared.rejected_by_retire_guard()
         if not rejections:
             limit = record_count + removed_limit
-            return Comparison(compared, records, log_rows, limit, appended, one_record)
+            return Comparison(compared, records, log_rows, limit, appended, has_one_record_per_entity)
         intake = compared.without(rejections)
     return Comparison(intake, None, state.log.rows())
 
@@ -104,9 +104,9 @@ def applied_state(state: StoredState, deliveries: Sequence[Delivery]) -> Applied
     has_snapshots = any(source.snapshot for source in state.dimension.sources)
     if not has_snapshots or all(delivery.channel == "feed" for delivery in deliveries):
         return None
-    if state.own_rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
+    if state.table_rows is None or state.has_pending_commits or has_few_records(state.log.commit.records):
         return None
-    rows = to_declared_columns(state.own_rows, state.dimension)
+    rows = to_declared_columns(state.table_rows, state.dimension)
     return AppliedState(rows, state.log.rows(), tuple(batches_in_effect(list(state.batches))))
 
 
@@ -116,7 +116,7 @@ def _compare_once(
     intake: IntakeResult,
     expect_shuffled: Callable[[int], None],
     *,
-    one_record: bool,
+    has_one_record_per_entity: bool,
 ) -> tuple[DataFrame, DataFrame, int]:
     """Return the change records to append, not computed yet, and the rows of the log of the compared entities.
 
@@ -149,7 +149,13 @@ def _compare_once(
             delivered = delivered.join(entities, names, "left_semi")
     stored = records_in_effect(log_rows, state.batches).where(F.col(SOURCE).isin(sources)).drop(COMMIT)
     records = records_to_store(
-        warehouse.spark, stored, delivered, batches, state.dimension, checkpoint, one_record=one_record
+        warehouse.spark,
+        stored,
+        delivered,
+        batches,
+        state.dimension,
+        checkpoint,
+        has_one_record_per_entity=has_one_record_per_entity,
     )
     return records, log_rows, removed_limit
 
@@ -205,15 +211,15 @@ def _entities_that_may_change(
         removed = records_in_batches(log_rows, _removed_record_ids(intake))
         entities = affected_keys(delivered, removed, dimension)
         return with_broadcast(entities, intake.row_count + _removed_limit(state, intake))
-    if state.own_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
+    if state.table_rows is None or state.has_pending_commits or not can_narrow(batches, in_effect, dimension):
         return None
-    rows = to_declared_columns(state.own_rows, dimension)
+    rows = to_declared_columns(state.table_rows, dimension)
     entities = checkpoint(entities_that_may_change(delivered, rows, log_rows, batches, in_effect, dimension))
     return with_broadcast(entities, entities.count())
 
 
 def _with_counts(
-    records: DataFrame, batches: Sequence[Batch], dimension: Dimension, *, one_record: bool
+    records: DataFrame, batches: Sequence[Batch], dimension: Dimension, *, has_one_record_per_entity: bool
 ) -> tuple[DataFrame, dict[str, ChangeCounts], int, int]:
     """Compute change records and count them: by the query that computes them, if that is possible.
 
@@ -223,7 +229,7 @@ def _with_counts(
         The records, the counts of each batch by its id, the number of all records, and of those to append.
     """
     names = [field.name for field in fields(ChangeCounts)]
-    if len(batches) > _MAX_OBSERVED_BATCHES or any(batch.row_times or batch.bad_rows for batch in batches):
+    if len(batches) > _MAX_OBSERVED_BATCHES or any(batch.has_row_times or batch.bad_rows for batch in batches):
         records = checkpoint(records)
         rows = _counts_of_entities(records, batches, dimension).collect()
         by_batch = {row[BATCH]: ChangeCounts(**{name: int(row[name] or 0) for name in names}) for row in rows}
@@ -233,7 +239,7 @@ def _with_counts(
     for number, batch in enumerate(batches):
         is_of_batch = F.col(BATCH) == batch.id
         counts |= {f"{number} {name}": F.count_if(is_of_batch & flag) for name, flag in flags.items()}
-    records, observed = (with_counts if one_record else checkpoint_with_counts)(records, counts)
+    records, observed = (with_counts if has_one_record_per_entity else checkpoint_with_counts)(records, counts)
     by_batch = {
         batch.id: ChangeCounts(**{name: observed.get(f"{number} {name}", 0) for name in names})
         for number, batch in enumerate(batches)
@@ -243,13 +249,13 @@ def _with_counts(
 
 def _row_flags() -> dict[str, Column]:
     """Return the conditions of the rows that are counted, by the name of the count."""
-    delivered = F.col(ORIGIN) == "raw"
+    delivered = F.col(ORIGIN) == "delivered"
     existed, asserted = F.col(EXISTED_BEFORE), F.col(ASSERTED_BEFORE)
     upserts, deletes = delivered & (F.col(KIND) == "upsert"), F.col(KIND) == "delete"
     return {
         "new": upserts & ~existed,
         "changed": upserts & existed & F.col(DIFFERS),
-        "closed": deletes & existed & F.col(ORIGIN).isin("raw", "absent"),
+        "deleted": deletes & existed & F.col(ORIGIN).isin("delivered", "absent"),
         "reopened": upserts & existed & F.col(VERSION_DIFFERS),
         "retired": deletes & (F.col(ORIGIN) == "absent"),
         "unasserted": upserts & ~asserted,
@@ -258,7 +264,7 @@ def _row_flags() -> dict[str, Column]:
 
 def _counts_of_entities(records: DataFrame, batches: Sequence[Batch], dimension: Dimension) -> DataFrame:
     """Return the counts of each batch, also those of entities with rows of presence or bad rows."""
-    delivered, asserted = F.col(ORIGIN) == "raw", F.col(ASSERTED_BEFORE)
+    delivered, asserted = F.col(ORIGIN) == "delivered", F.col(ASSERTED_BEFORE)
     # Of several rows of an entity, the presence of the first one asserts the existence for the next ones.
     present = F.min(F.when(delivered & (F.col(KIND) == "presence"), asserted))
     bad = F.max(F.when(delivered & (F.col(KIND) == "bad") & _is_in_scope(batches), asserted))

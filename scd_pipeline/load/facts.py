@@ -189,12 +189,12 @@ class FactKeys:
     @property
     def _versions(self) -> dict[str, DataFrame]:
         """The rows of the dimensions by name; no rows of one without a table."""
-        return {name: self._rows(at) for name, at in self.pinned.items()}
+        return {name: self._rows(dimension) for name, dimension in self.pinned.items()}
 
-    def _rows(self, at: PinnedDimension) -> DataFrame:
-        if at.rows is not None:
-            return at.rows
-        return empty_frame(self.warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(at.dimension)})
+    def _rows(self, pinned: PinnedDimension) -> DataFrame:
+        if pinned.rows is not None:
+            return pinned.rows
+        return empty_frame(self.warehouse.spark, {name: ddl for name, ddl, _ in dimension_schema(pinned.dimension)})
 
 
 def fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPlan] | None = None) -> FactKeys:
@@ -212,7 +212,7 @@ def fact_keys(warehouse: Warehouse, fact: Fact, plans: Mapping[str, DimensionPla
     # The fact is read before its dimensions, which a load in between can only move ahead.
     last = warehouse.table(fact.name).last_commit_or_zero()
     pinned = pin_dimensions(warehouse, fact)
-    pinned = {name: at.with_plan(plans[name]) if plans and name in plans else at for name, at in pinned.items()}
+    pinned = {name: each.with_plan(plans[name]) if plans and name in plans else each for name, each in pinned.items()}
     raise_first([error for dimension in pinned.values() for error in dimension.damage(last)])
     return FactKeys(warehouse, fact, last, pinned)
 
@@ -254,7 +254,7 @@ def _with_rekeyed(
 
     The cost is a scan of the rows; few changed entities are broadcast, so that the rows are not shuffled.
     """
-    changed = {name: _changed_since(warehouse, at, at.used_by(last)) for name, at in pinned.items()}
+    changed = {name: _changed_since(warehouse, each, each.used_by(last)) for name, each in pinned.items()}
     references = [(role, keys) for _, role in fact.roles if (keys := changed[role.dimension.name]) is not None]
     if not references:
         return None

@@ -16,7 +16,7 @@ from scd_pipeline.declaration.tables import AUDIT_SUFFIX, KEYS_SUFFIX
 from scd_pipeline.declaration.types import parse_type
 from scd_pipeline.delta.audit_table import with_change_types
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
-from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, FORMAT, require_own_tables
+from scd_pipeline.delta.schema import APPEND_ONLY_PROPERTIES, FORMAT, require_pipeline_tables
 from scd_pipeline.delta.table import Table
 from scd_pipeline.delta.upstream import foreign_commit_errors, is_other_table, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
@@ -68,7 +68,7 @@ def restore_keys(warehouse: Warehouse, dimension: Dimension, run_id: str, progre
     recorded = recorded_commits(warehouse, dimension)
     audit, keys = warehouse.table(recorded.audit.table), warehouse.table(recorded.keys.table)
     if any(commit.foreign is not None and commit.number == 0 for commit in (recorded.audit, recorded.keys)):
-        require_own_tables(audit, keys)
+        require_pipeline_tables(audit, keys)
     raise_first(foreign_commit_errors([recorded.audit, recorded.keys]))
     if not recorded.has_lost_keys():
         return recorded

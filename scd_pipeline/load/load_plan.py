@@ -20,7 +20,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
-from scd_pipeline.load.audit import StepRecords, earliest_change, is_newest
+from scd_pipeline.load.audit import AuditStepRecords, earliest_change, is_newest
 from scd_pipeline.load.change_records import Comparison, applied_state, compare_with_log, rows_to_append
 from scd_pipeline.load.rapid_changes import existing_entities
 from scd_pipeline.load.retry import Progress, ignore_progress
@@ -74,7 +74,7 @@ class LoadPlan:
     high_water_marks: Mapping[str, HighWaterMark] = field(default_factory=dict)
     roles_checksum: int = 0
     unknown_members: Mapping[str, int] = field(default_factory=dict)
-    step_records: StepRecords | None = None
+    step_records: AuditStepRecords | None = None
     record_limit: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
     existing_entities: Mapping[str, int] = field(default_factory=dict)
@@ -230,7 +230,7 @@ def _record_limit(state: StoredState, intake: IntakeResult, extension: Extension
 
 def _step_records(
     state: StoredState, comparison: Comparison, actions: RowActions, appended: DataFrame
-) -> StepRecords | None:
+) -> AuditStepRecords | None:
     intake, records = comparison.intake, comparison.records
     if records is None or actions.records is None or state.has_pending_commits or not intake.batches_to_append:
         return None
@@ -239,14 +239,14 @@ def _step_records(
         removed = comparison.removed_records()
         changed = appended.unionByName(removed.select(*[col(name) for name in appended.columns]))
     since = earliest_change([*intake.batches_to_append, *intake.removed], state.batches)
-    return StepRecords(
+    return AuditStepRecords(
         changed=changed,
         in_effect=actions.records,
-        row_timed=intake.is_row_timed,
+        has_row_times=intake.has_row_times,
         since=since,
         is_newest=is_newest(since, state.batches),
         entity_limit=comparison.entity_limit,
-        one_record=comparison.one_record,
+        has_one_record_per_entity=comparison.has_one_record_per_entity,
         new_keys=actions.new_keys,
         new_key_count=actions.new_key_count,
     )

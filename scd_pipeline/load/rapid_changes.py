@@ -36,7 +36,7 @@ def existing_entities(stored: Sequence[Batch], appended: Sequence[Batch], dimens
 
     def growth(batch: Batch) -> int:
         counts = batches_by_id.get(batch.records_batch_id, batch)
-        return counts.new - counts.closed if batch.source == source else 0
+        return counts.new - counts.deleted if batch.source == source else 0
 
     replaced = {batch.delivery_key for batch in appended}
     in_effect = [batch for batch in batches_in_effect(list(stored)) if batch.delivery_key not in replaced]

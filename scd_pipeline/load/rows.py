@@ -121,54 +121,86 @@ def plan_row_actions(
         KeyCollision: Two versions have the same surrogate key, or a version has a reserved one.
         InvariantViolated: The result would violate an invariant.
     """
-    dimension = state.dimension
-    stored = _stored_rows(warehouse, state)
-    keys = _affected_keys(state, comparison)
-    recomputed = extension.rows_to_recompute(stored) if extension and state.rows is not None else None
+    dimension, stored = state.dimension, _stored_rows(warehouse, state)
     key_columns = extension.key_columns if extension else {}
-    if keys is None and recomputed is None:
+    recomputed = _recompute(warehouse, state, comparison, extension, stored)
+    if recomputed is None:
         return RowActions(stored.withColumn(ACTION, F.lit("")).limit(0), {}, dict.fromkeys(key_columns, 0))
-    names = list(dimension.key_names)
+    is_computed = extension is not None or comparison.intake.has_row_times
+    after = _computed(recomputed.after, extension) if is_computed else recomputed.after
+    compared = compare_rows(with_last_flag(recomputed.before, dimension), with_last_flag(after, dimension), dimension)
+    # Without stored rows, the computed rows are those to open.
+    counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
+    counted = _count_actions(compared, key_columns, counting)
+    expected, actions = counted.rows.where(F.col(ACTION) != REMOVE), counted.rows.where(F.col(ACTION) != UNCHANGED)
+    opened_count = counted.by_action.get(OPEN, 0)
+    opened = with_broadcast(_versions(actions.where(F.col(ACTION) == OPEN), dimension), opened_count)
+    assigned = _assigned_keys(warehouse, state, stored) if opened_count and state.rows is not None else None
+    violating = extension.violations(after, counted.unknown) if extension else None
+    assigned_count = _check_and_count_assigned(expected, opened, assigned, dimension, violating)
+    new_keys = None
+    if state.keys_are_listed and assigned is not None:
+        new_keys = _new_keys(opened, assigned, dimension) if assigned_count else opened
+    return RowActions(
+        actions,
+        counted.by_action,
+        counted.unknown_written,
+        recomputed.records,
+        new_keys,
+        new_key_count=opened_count - assigned_count,
+    )
+
+
+class _Recomputed(NamedTuple):
+    """The stored rows of the affected entities, their recomputed rows, and the change records in effect of these.
+
+    `records` is None if the log affects no entity, and the extension recomputes stored rows.
+    """
+
+    before: DataFrame
+    after: DataFrame
+    records: DataFrame | None
+
+
+def _recompute(
+    warehouse: Warehouse,
+    state: StoredState,
+    comparison: Comparison,
+    extension: Extension | None,
+    stored: DataFrame,
+) -> _Recomputed | None:
+    """Return the rows that may change; None if there are none."""
+    keys = _affected_keys(state, comparison)
+    extended = extension.rows_to_recompute(stored) if extension and state.rows is not None else None
+    if keys is None and extended is None:
+        return None
+    names = list(state.dimension.key_names)
     before, after, records = stored.limit(0), stored.limit(0), None
     if keys is not None:
         before = stored.join(keys, names, "left_semi") if state.rows is not None else stored
         records = _records_of(state, comparison, keys)
-        row_timed = comparison.intake.is_row_timed
         after = build_timeline(
             records,
-            dimension,
-            row_timed=row_timed,
-            one_record=comparison.one_record,
+            state.dimension,
+            has_row_times=comparison.intake.has_row_times,
+            has_one_record_per_entity=comparison.has_one_record_per_entity,
             key_hash=warehouse.key_hash,
         )
-    if recomputed is not None:
-        others = recomputed if keys is None else recomputed.join(keys, names, "left_anti")
-        others = checkpoint(others)
+    if extended is not None:
+        others = checkpoint(extended if keys is None else extended.join(keys, names, "left_anti"))
         before, after = before.unionByName(others), after.unionByName(others)
-    is_computed = extension is not None or comparison.intake.is_row_timed
-    # Spark Connect limits the depth of a plan: that of the rows and the comparison together would come close to it.
-    if extension is not None:
-        with temporary_view(after) as rows:
-            after = checkpoint(extension.add_columns(rows))
-    elif is_computed:
-        after = checkpoint(after)
-    extended = after
-    compared = compare_rows(with_last_flag(before, dimension), with_last_flag(after, dimension), dimension)
-    # Without stored rows, the computed rows are those to open.
-    counting = with_counts if is_computed and state.rows is None else checkpoint_with_counts
-    row_counts = _count_actions(compared, key_columns, counting)
-    counts, compared = row_counts.by_action, row_counts.rows
-    after, actions = (compared.where(F.col(ACTION) != excluded) for excluded in (REMOVE, UNCHANGED))
-    opened = _versions(actions.where(F.col(ACTION) == OPEN), dimension)
-    opened = with_broadcast(opened, counts.get(OPEN, 0))
-    assigned = _assigned_keys(warehouse, state, stored) if counts.get(OPEN) and state.rows is not None else None
-    violating = extension.violations(extended, row_counts.unknown) if extension else None
-    assigned_count = _check(after, opened, assigned, dimension, violating)
-    new_keys = None
-    if state.keys_are_listed and assigned is not None:
-        new_keys = _new_keys(opened, assigned, dimension) if assigned_count else opened
-    new_key_count = counts.get(OPEN, 0) - assigned_count
-    return RowActions(actions, counts, row_counts.unknown_written, records, new_keys, new_key_count)
+    return _Recomputed(before, after, records)
+
+
+def _computed(rows: DataFrame, extension: Extension | None) -> DataFrame:
+    """Return the rows with the columns of the extension, computed.
+
+    Spark Connect limits the depth of a plan: that of the rows and of their comparison together would come close to it.
+    """
+    if extension is None:
+        return checkpoint(rows)
+    with temporary_view(rows) as viewed:
+        return checkpoint(extension.add_columns(viewed))
 
 
 class _RowCounts(NamedTuple):
@@ -274,8 +306,8 @@ def _stored_rows(warehouse: Warehouse, state: StoredState) -> DataFrame:
     return to_declared_columns(state.rows, state.dimension)
 
 
-def _check(
-    after: DataFrame,
+def _check_and_count_assigned(
+    expected: DataFrame,
     opened: DataFrame,
     assigned: DataFrame | None,
     dimension: Dimension,
@@ -284,7 +316,7 @@ def _check(
     """Check the invariants of the recomputed rows before anything is written, by one query.
 
     Args:
-        after: The recomputed rows, with their row action.
+        expected: The recomputed rows, with their row action.
         opened: Those of them that open a version.
         assigned: The surrogate keys that were ever assigned, with their versions; None if none can be assigned twice.
         dimension: The declaration.
@@ -295,7 +327,7 @@ def _check(
         The number of rows in `assigned` whose surrogate key an opened version has.
     """
     others = [] if violating is None else [violating]
-    unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(after, dimension), *others)]
+    unnamed = [each.select(F.lit(1).alias("n")) for each in (unnamed_violations(expected, dimension), *others)]
     counts = union_all(unnamed).agg(F.count(F.lit(1)).alias("violations"), F.lit(0).alias("assigned"))
     if assigned is not None:
         others.append(collisions(opened, assigned, dimension))
@@ -307,7 +339,7 @@ def _check(
         return int(assigned_count)
     # Only this query, for the error message, has a limit: Spark compiles the code of a query with a limit at each
     # execution.
-    broken = union_all([violations(after, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
+    broken = union_all([violations(expected, dimension), *others]).limit(_MAX_SHOWN_VIOLATIONS).collect()
     summary = "; ".join(sorted({f"{row[RULE]}: {row[KEY]}" for row in broken}))
     if any(row[RULE] in _COLLISIONS for row in broken):
         raise KeyCollision("KEY_COLLISION", dimension.name, violations=summary)

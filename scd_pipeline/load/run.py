@@ -38,7 +38,7 @@ from scd_pipeline.errors import BatchRejected, LoadWarning
 from scd_pipeline.expressions import as_text_columns
 from scd_pipeline.frames import with_broadcast
 from scd_pipeline.history.actions import ACTION, OPEN, REMOVE
-from scd_pipeline.load.audit import AuditResult, LoadedStep, StepRecords, record_from, step_changes
+from scd_pipeline.load.audit import AuditResult, AuditStepRecords, LoadedAuditStep, record_from, step_changes
 from scd_pipeline.load.compaction import compact_small_files, is_compaction_due
 from scd_pipeline.load.facts import fact_keys
 from scd_pipeline.load.keys import RecordedCommits, restore_keys
@@ -78,7 +78,7 @@ class LoadResult:
     audit: AuditResult | None = None
     unknown_members: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[LoadWarning, ...] = ()
-    step: LoadedStep | None = field(default=None, repr=False, compare=False)
+    step: LoadedAuditStep | None = field(default=None, repr=False, compare=False)
 
     @property
     def rejected(self) -> tuple[BatchResult, ...]:
@@ -225,7 +225,7 @@ def _record(
     retry: Retry,
     progress: Progress,
     recorded: RecordedCommits | None = None,
-    loaded: LoadedStep | None = None,
+    loaded: LoadedAuditStep | None = None,
 ) -> AuditResult:
     """Record; the first attempt continues from what a load has read and committed, if any."""
 
@@ -265,7 +265,7 @@ def _load_fact(
 
 
 class _IngestResult(NamedTuple):
-    """A plan, the last commit of the log that has its change records, and the changes of the audit (`LoadedStep`)."""
+    """A plan, the log's last commit with its change records, and the changes of the audit (`LoadedAuditStep`)."""
 
     load_plan: LoadPlan
     log: PipelineCommit
@@ -331,7 +331,7 @@ def ingest_and_apply(
                 time.monotonic() - start,
                 _examples(load_plan, examples),
                 unknown_members=load_plan.unknown_members,
-                step=LoadedStep(
+                step=LoadedAuditStep(
                     commit,
                     log,
                     load_plan.dimension,
@@ -363,7 +363,9 @@ def _tables_to_compact(load_plan: LoadPlan, log: PipelineCommit, commit: Pipelin
     return tuple(tables)
 
 
-def _audit_changes(warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: StepRecords) -> DataFrame:
+def _audit_changes(
+    warehouse: Warehouse, load_plan: LoadPlan, audit: PipelineCommit, records: AuditStepRecords
+) -> DataFrame:
     """Compute what the recording after a load appends to the audit."""
     needs_recorded = audit.exists and not records.is_newest
     recorded = warehouse.table(audit.table).read(audit.newest) if needs_recorded else None

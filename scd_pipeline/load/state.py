@@ -14,7 +14,7 @@ from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.history_table import newest_versions
 from scd_pipeline.delta.schema import (
     require_declared_attributes,
-    require_own_tables,
+    require_pipeline_tables,
     require_same_declaration,
 )
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
@@ -34,7 +34,7 @@ class StoredState:
         commit: The last commit of the table, number 0 if it does not exist.
         columns: The types of the table's columns by name; empty if it does not exist.
         rows: The rows of the table, and the closed versions of its history table; None if it does not exist.
-        own_rows: The rows of the table alone, which has the current versions.
+        table_rows: The rows of the table alone, which has the current versions.
         history_commit: The last commit of its history table, number 0 if that does not exist.
         columns_of_history: The columns of its history table; none if that does not exist.
         log: The change log.
@@ -48,7 +48,7 @@ class StoredState:
     commit: PipelineCommit
     columns: Mapping[str, str]
     rows: DataFrame | None
-    own_rows: DataFrame | None
+    table_rows: DataFrame | None
     history_commit: PipelineCommit
     columns_of_history: Collection[str]
     log: ChangeLog
@@ -80,7 +80,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
     stored = StoredDeclaration.from_properties(properties)
     existing: Collection[str] = {dimension.name}
     if stored is None:
-        existing = require_own_tables(*[warehouse.table(name) for name in dimension.table_names])
+        existing = require_pipeline_tables(*[warehouse.table(name) for name in dimension.table_names])
         downstream = [*downstream, *_audit_commit(warehouse, dimension.name, existing)]
     else:
         require_same_declaration(dimension, stored)
@@ -101,7 +101,7 @@ def read_state(warehouse: Warehouse, dimension: Dimension, downstream: Sequence[
         commit=commit,
         columns=newest.columns() if newest else {},
         rows=newest.rows if newest else None,
-        own_rows=newest.own_rows if newest else None,
+        table_rows=newest.table_rows if newest else None,
         history_commit=history_commit,
         columns_of_history=history.columns() if dimension.history_table else (),
         log=log,

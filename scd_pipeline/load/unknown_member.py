@@ -21,7 +21,7 @@ from scd_pipeline.columns import (
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.schema import require_own_tables
+from scd_pipeline.delta.schema import require_pipeline_tables
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.expressions import col
@@ -46,7 +46,7 @@ def add_unknown_member(
     """
 
     def attempt() -> PipelineCommit | None:
-        require_own_tables(warehouse.table(dimension.name))
+        require_pipeline_tables(warehouse.table(dimension.name))
         table = warehouse.writable(dimension.name)
         last = table.last_commit_or_zero()
         if last.reserved_member and last.foreign is None:

@@ -197,7 +197,7 @@ def check_fact(warehouse: Warehouse, fact: Fact, rules: Collection[str] | None =
         return _check_without_table(warehouse, tables, table_names(fact.name), rules)
     pinned = pin_dimensions(warehouse, fact)
     log, fact_tables = fact.name + LOG_SUFFIX, [fact.name, fact.name + LOG_SUFFIX]
-    errors = [error for at in pinned.values() for error in at.damage(stored.commit)]
+    errors = [error for dimension in pinned.values() for error in dimension.damage(stored.commit)]
     others: dict[str, Callable[[], CheckResult]] = {
         NO_FOREIGN_COMMITS: lambda: _check_foreign_commits(warehouse, tables, fact.name, fact_tables),
         UPSTREAM_HAS_APPLIED_COMMITS: lambda: _check_upstream(tables, fact.name, [fact.name], errors),
@@ -215,7 +215,9 @@ def _check_fact_rows(
 ) -> CheckResult:
     is_rekeyed = rule == SURROGATE_KEYS_FIT_EVENT_TIME
     rows = rows_with_current_keys(warehouse, fact, stored, pinned) if is_rekeyed else stored_rows(stored.rows, fact)
-    violating = FACT_INVARIANTS[rule].violations(rows, fact, {name: at.rows for name, at in pinned.items()})
+    violating = FACT_INVARIANTS[rule].violations(
+        rows, fact, {name: dimension.rows for name, dimension in pinned.items()}
+    )
     return _result(fact.name, rule, violating)
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from scd_pipeline.declaration import Dimension, ExpectedValue
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line, value_error_name
-from scd_pipeline.reading import as_of
+from scd_pipeline.queries import as_of
 
 
 def unexpected_values(warehouse: Warehouse, dimension: Dimension) -> list[str]:

@@ -17,7 +17,7 @@ from scd_pipeline.declaration.table_properties import (
 from scd_pipeline.declaration.tables import HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.commits import PipelineCommit, UnchangedDimension
 from scd_pipeline.delta.history_table import roll_back
-from scd_pipeline.delta.schema import require_own_tables
+from scd_pipeline.delta.schema import require_pipeline_tables
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.upstream import foreign_commit_errors, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -87,7 +87,7 @@ def maintain(
     """
     if retention_hours is not None and retention_hours < MIN_HOURS:
         raise UsageError("RETENTION_TOO_SHORT", ", ".join(tables), hours=retention_hours, least=MIN_HOURS)
-    require_own_tables(*[warehouse.table(name) for name in tables])
+    require_pipeline_tables(*[warehouse.table(name) for name in tables])
     commits = [warehouse.table(name).last_commit_or_zero() for name in tables]
     raise_first(foreign_commit_errors(commits))
     existing = [commit.table for commit in commits if commit.exists]

@@ -232,8 +232,8 @@ def _expected_rows(warehouse: Warehouse, log: ChangeLog) -> DataFrame:
     """Return the rows that the whole change log gives, with what `with_last_flag` adds."""
     batches = log.batches()
     records = records_in_effect(log.rows(), batches).drop(COMMIT)
-    is_row_timed = any(batch.row_times for batch in batches)
-    rows = build_timeline(records, log.dimension, row_timed=is_row_timed, key_hash=warehouse.key_hash)
+    has_row_times = any(batch.has_row_times for batch in batches)
+    rows = build_timeline(records, log.dimension, has_row_times=has_row_times, key_hash=warehouse.key_hash)
     return with_last_flag(rows.select(*[col(name) for name in dimension_columns(log.dimension)]), log.dimension)
 
 

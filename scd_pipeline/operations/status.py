@@ -192,13 +192,13 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     downstream = [commit, *histories, *([recording.audit] if recording else [])]
     errors = damage(log.commit, downstream)
     errors += recording.damage() if recording else []
-    errors += [error for at in pinned.values() for error in at.damage(commit)]
+    errors += [error for dimension in pinned.values() for error in dimension.damage(commit)]
     return TableStatus(
         table=dimension.name,
         commits=commit.number,
         lag=sum(number > applied for number in with_batches),
         audit_lag=sum(recorded < number <= applied for number in with_batches),
-        dimensions_ahead=tuple(name for name, at in pinned.items() if at.is_newer_than(commit)),
+        dimensions_ahead=tuple(name for name, dimension in pinned.items() if dimension.is_newer_than(commit)),
         damage=tuple(dict.fromkeys(str(error) for error in errors)),
         unknown_members=_unknown_members(warehouse, fact) if fact else None,
     )

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.audit_table import RecordedTransitions, audit_changes, audit_schema, recorded_rows
@@ -18,7 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, load, record
-from scd_pipeline.reading.dimension import rows_known_at
+from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement, rule
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -28,7 +28,7 @@ COLUMNS = ("change_type", "change_ts", "columns", "old", "new", "actor", "batch"
 
 def transitions(opened: Warehouse) -> list[dict[str, Any]]:
     """Return the rows of the audit, with values as text."""
-    rows = reading.audit(opened, PLAYER).toArrow().to_pylist(maps_as_pydicts="strict")
+    rows = queries.audit(opened, PLAYER).toArrow().to_pylist(maps_as_pydicts="strict")
     return [
         {
             **row,
@@ -148,11 +148,11 @@ def test_a_transition_that_a_late_batch_invalidates_is_withdrawn(recorded: Wareh
     assert after is not None
     first = rows_known_at(recorded, PLAYER, before).where("version = 1").select("effective_from", "born").collect()
     assert [(row[0].isoformat()[:10], row[1]) for row in first] == [("2019-03-01", "1990")]
-    now = reading.as_of(recorded, PLAYER, before, known_at=after).collect()
+    now = queries.as_of(recorded, PLAYER, before, known_at=after).collect()
     assert [row["born"] for row in now] == ["1989"]
     rows = recorded.spark.sql("SELECT 'p' AS player_id, timestamp'2019-02-15' AS at")
     tiers = [
-        reading.as_of_join(recorded, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
+        queries.as_of_join(recorded, rows, PLAYER, time="at", known_at=moment).collect()[0]["player_tier"]
         for moment in (before, after)
     ]
     assert tiers == [None, "Silver"]
@@ -242,7 +242,7 @@ def test_changes_of_a_source_that_is_not_declared_any_more_are_recorded(opened: 
     names = ("change_type", "change_ts", "changed_columns", "new_values")
     audits = []
     for _ in range(2):
-        audits.append(sorted(str(row) for row in reading.audit(opened, "dim_customer").select(*names).collect()))
+        audits.append(sorted(str(row) for row in queries.audit(opened, "dim_customer").select(*names).collect()))
         shutil.rmtree(Path(opened.path) / "dim_customer_audit", ignore_errors=True)
         load(opened, alone)
     assert audits[0] == audits[1] != []

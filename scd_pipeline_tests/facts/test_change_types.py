@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
 from scd_pipeline.operations.check import check_dimension
@@ -55,15 +55,15 @@ def test_an_audit_with_labels_rebuilds_the_dimension_and_its_keys(opened: Wareho
     assert result.audit is not None
     assert result.audit.counts.transitions["INSERT"] == 2
     for dimension in (LABELLED, "dim_player"):
-        assert_same_rows(RECORDED, reading.audit(opened, dimension).toArrow().to_pylist())
-    before = reading.audit(opened, LABELLED).agg({"recorded_at": "max"}).collect()[0][0]
+        assert_same_rows(RECORDED, queries.audit(opened, dimension).toArrow().to_pylist())
+    before = queries.audit(opened, LABELLED).agg({"recorded_at": "max"}).collect()[0][0]
     shutil.rmtree(warehouse / "dim_player_keys")
     load(opened, LABELLED, [players("2", LATE)])
-    audit = reading.audit(opened, LABELLED)
+    audit = queries.audit(opened, LABELLED)
     assert_same_rows(MOVED, audit.where(audit["recorded_at"] > before).toArrow().to_pylist())
     assert {result.rule for result in check_dimension(opened, LABELLED) if not result.passed} == set()
     assert opened.table("dim_player_keys").read().count() == 4
-    past = reading.as_of(opened, LABELLED, dt.datetime(2019, 5, 15), known_at=before)
+    past = queries.as_of(opened, LABELLED, dt.datetime(2019, 5, 15), known_at=before)
     assert [row["tier"] for row in past.collect()] == ["Bronze"]
 
 
@@ -77,7 +77,7 @@ def test_a_repair_is_recorded_with_its_label_and_is_not_withdrawn(opened: Wareho
     opened.spark.sql(f"UPDATE {identifier} SET tier = 'Iron' WHERE version = 1").collect()
     repair(opened, dimension, now=dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc), actor="ann")
     load(opened, dimension, [players("2", LATE)])
-    audit = reading.audit(opened, dimension)
+    audit = queries.audit(opened, dimension)
     (repaired,) = audit.where("change_type = 'fixed'").collect()
     assert (repaired["old_values"]["tier"], repaired["new_values"]["tier"]) == ("Iron", "Bronze")
     assert audit.where(audit["withdraws"] == repaired["audit_id"]).isEmpty()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Fact
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
@@ -79,15 +79,15 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
     assert hashes[0] is None
     assert hashes[2] == hashes[4] != hashes[1]
     for dimension in (MEMBER, "dim_player"):
-        assert_same_rows(HISTORY, rows(reading.history(loaded, dimension)))
-        assert [row["number"] for row in rows(reading.current(loaded, dimension))] == [4]
+        assert_same_rows(HISTORY, rows(queries.history(loaded, dimension)))
+        assert [row["number"] for row in rows(queries.current(loaded, dimension))] == [4]
         at = dt.datetime(2019, 4, 1, tzinfo=dt.timezone.utc)
-        assert [row["number"] for row in rows(reading.as_of(loaded, dimension, at))] == [1]
-        assert rows(reading.as_of(loaded, dimension, at.replace(month=11))) == []
+        assert [row["number"] for row in rows(queries.as_of(loaded, dimension, at))] == [1]
+        assert rows(queries.as_of(loaded, dimension, at.replace(month=11))) == []
     now = dt.datetime(2100, 1, 1, tzinfo=dt.timezone.utc)
-    rebuilt = rows(reading.as_of(loaded, MEMBER, now, known_at=now))
-    assert rebuilt == rows(reading.as_of(loaded, MEMBER, now))
-    reading.register(loaded)
+    rebuilt = rows(queries.as_of(loaded, MEMBER, now, known_at=now))
+    assert rebuilt == rows(queries.as_of(loaded, MEMBER, now))
+    queries.register(loaded)
     spark = loaded.spark
     assert [row["number"] for row in spark.table("dim_player_current").collect()] == [4]
     in_force = spark.sql("SELECT number FROM dim_player_as_of(TIMESTAMP '2019-05-01 00:00:00Z')")
@@ -95,7 +95,7 @@ def test_a_table_with_other_names_has_the_same_history(loaded: Warehouse) -> Non
     assert {result.rule for result in check_dimension(loaded, MEMBER) if not result.passed} == set()
 
     load(loaded, played())
-    joined = rows(reading.with_dimensions(loaded, played()).select("play", "player_tier", "partner_tier"))
+    joined = rows(queries.with_dimensions(loaded, played()).select("play", "player_tier", "partner_tier"))
     assert_same_rows(
         """
         | play | player_tier | partner_tier |
@@ -119,7 +119,7 @@ def test_a_history_is_the_same_in_each_profile(opened: Warehouse, recorded: Ware
     table = rows(opened.table(other.name).read())
     names = {name: other.generated.name(name) for name in ("effective_from", "effective_to", "version")}
     mapped = [{**row, **{name: row[stored] for name, stored in names.items()}} for row in table]
-    expected = rows(reading.history(recorded, PLAYER))
+    expected = rows(queries.history(recorded, PLAYER))
     columns = ("player_id", "tier", "email", "born", "effective_from", "effective_to", "version", "change_reason")
     assert len(expected) == 3
     assert_same_rows(expected, mapped, columns)

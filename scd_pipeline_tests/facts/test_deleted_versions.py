@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.history import narrowing
@@ -69,7 +69,7 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
     load(opened, fact, [plays("1", played)])
     load(opened, dimension, [players("2", LATE)])
     load(opened, fact)
-    versions = reading.history(opened, dimension).toArrow().to_pylist()
+    versions = queries.history(opened, dimension).toArrow().to_pylist()
     assert [(row["player_id"], row["tier"], row[deleted]) for row in versions] != []
     assert_same_rows(
         """
@@ -83,14 +83,14 @@ def test_queries_omit_versions_that_deletes_opened_and_facts_have_their_keys(ope
         """,
         [{**row, "gone": row[deleted]} for row in versions],
     )
-    assert tiers(reading.current(opened, dimension)) == [("p", "Gold")]
-    assert tiers(reading.as_of(opened, dimension, NOVEMBER)) == []
-    reading.register(opened, query="dim_player_current dim_player_in_force dim_player_as_of")
+    assert tiers(queries.current(opened, dimension)) == [("p", "Gold")]
+    assert tiers(queries.as_of(opened, dimension, NOVEMBER)) == []
+    queries.register(opened, query="dim_player_current dim_player_in_force dim_player_as_of")
     for query in ("dim_player_current", "dim_player_in_force", "dim_player_as_of('2019-12-24')"):
         assert tiers(opened.spark.sql(f"SELECT * FROM {query}")) == [("p", "Gold")]
-    replayed = reading.as_of(opened, dimension, NOVEMBER, known_at=dt.datetime.now(dt.timezone.utc))
+    replayed = queries.as_of(opened, dimension, NOVEMBER, known_at=dt.datetime.now(dt.timezone.utc))
     assert tiers(replayed) == []
-    joined = reading.with_dimensions(opened, fact).toArrow().to_pylist()
+    joined = queries.with_dimensions(opened, fact).toArrow().to_pylist()
     assert_same_rows(
         """
         | play | player_tier |
@@ -113,7 +113,7 @@ def test_the_audit_of_a_delete_has_the_key_of_the_version_that_it_opened(opened:
     recorded = load(opened, LEAVING, [players("1", W)]).audit
     assert recorded is not None
     assert (recorded.counts.opened, recorded.counts.closed) == (4, 3)
-    audit = reading.audit(opened, LEAVING).orderBy("change_ts").toArrow().to_pylist()
+    audit = queries.audit(opened, LEAVING).orderBy("change_ts").toArrow().to_pylist()
     rows = [row for row in audit if row["change_type"] in ("INSERT", "UPDATE", "LOGICAL_DELETE")]
     assert [row["change_type"] for row in rows] == ["INSERT", "UPDATE", "LOGICAL_DELETE", "INSERT"]
     assert [row["player_key_old"] for row in rows] == [None, *(row["player_key_new"] for row in rows[:-1])]
@@ -124,7 +124,7 @@ def test_the_audit_of_a_delete_has_the_key_of_the_version_that_it_opened(opened:
 @rule("S18")
 def test_the_state_of_a_version_is_new_changed_or_deleted(opened: Warehouse) -> None:
     load(opened, NAMED["elevata"], [players("1", W)])
-    rows = reading.history(opened, NAMED["elevata"]).toArrow().to_pylist()
+    rows = queries.history(opened, NAMED["elevata"]).toArrow().to_pylist()
     states = [row["version_state"] for row in sorted(rows, key=lambda row: row["version"])]
     assert states == ["new", "changed", "deleted", "changed"]
 
@@ -139,5 +139,5 @@ def test_a_narrowed_snapshot_lets_a_deleted_entity_return_with_its_values(
     customer = replace(CUSTOMER, deleted_rows="new_version")
     for month, keys in (1, "ab"), (2, "b"), (3, "ab"):
         load(opened, customer, [snapshot(month, dict.fromkeys(keys, "Rome"))]).raise_if_rejected()
-    rows = reading.history(opened, customer).where("id = 'a'").orderBy("effective_from").collect()
+    rows = queries.history(opened, customer).where("id = 'a'").orderBy("effective_from").collect()
     assert [row["is_deleted"] for row in rows] == [False, True, False]

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Fact, Feed, Role, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
@@ -37,7 +37,7 @@ from scd_pipeline_tests.text_tables import assert_same_rows
 
 def facts(opened: Warehouse) -> list[dict[str, Any]]:
     """Return the facts with the tiers that the stored keys reference."""
-    joined = reading.with_dimensions(opened, PLAY).select(
+    joined = queries.with_dimensions(opened, PLAY).select(
         "play", "coins", "player_tier", "partner_tier", "player_key", "partner_key"
     )
     return list(joined.toArrow().to_pylist())
@@ -85,12 +85,12 @@ def test_a_fact_stores_the_surrogate_key_as_of_its_event_time(recorded: Warehous
     )
     columns = ("play", "player_tier", "player_email", "player_born")
     events = recorded.table("fct_play").read().select("play", "played_at", "player_id")
-    as_of_event_time = reading.as_of_join(recorded, events, PLAYER, time="played_at").select(*columns)
-    by_stored_key = reading.with_dimensions(recorded, PLAY).select(*columns)
+    as_of_event_time = queries.as_of_join(recorded, events, PLAYER, time="played_at").select(*columns)
+    by_stored_key = queries.with_dimensions(recorded, PLAY).select(*columns)
     assert sorted(by_stored_key.collect(), key=str) == sorted(as_of_event_time.collect(), key=str)
     unknown = {row["play"] for row in facts(recorded) if row["player_key"] == -1}
     assert unknown == {1, 5}
-    bad = reading.quarantine(recorded, PLAY.name).select("reason").toArrow().to_pylist()
+    bad = queries.quarantine(recorded, PLAY.name).select("reason").toArrow().to_pylist()
     assert sorted(row["reason"] for row in bad) == ["coins: cannot cast '7.5' to int", "played_at is missing"]
 
 
@@ -153,7 +153,7 @@ def test_a_late_change_re_keys_the_facts_in_the_moved_windows(played: Warehouse)
     assert played.table("fct_play").last_commit().number == before.number + 1
     repeated = load(played, PLAY)
     assert (repeated.rows, repeated.unknown_members) == ({}, {"player": 0, "partner": 0})
-    earlier = reading.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
+    earlier = queries.with_dimensions(played, PLAY, known_at=first.at).select("play", "player_tier").collect()
     assert dict(sorted(earlier)) == {1: "Bronze", 2: "Bronze", 3: "Silver"}
 
 
@@ -200,7 +200,7 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(
         | 1     | Bronze      | Austria      |
         | 2     | Silver      | NULL         |
         """,
-        reading.with_dimensions(recorded, VISIT).select(*columns).toArrow().to_pylist(),
+        queries.with_dimensions(recorded, VISIT).select(*columns).toArrow().to_pylist(),
     )
     visit = "| visit | at | player_id | country |\n| 3 | 2019-07-01 | p | at |"
     third = Delivery("desk", "2", at=dt.datetime(2020, 1, 2), frame=frame(visit))
@@ -255,13 +255,13 @@ def test_facts_loaded_before_their_dimension_are_re_keyed_later(opened: Warehous
     removed = load(opened, PLAY, [plays("1", "", revision=2, withdrawn=True)])
     assert (removed.rows, removed.unknown_members) == ({"remove": 2}, {"player": 0, "partner": 0})
     high_water_marks = opened.table("fct_play").last_commit().high_water_marks
-    assert high_water_marks["dim_player"].version == opened.table("dim_player").last_commit().table_version
+    assert high_water_marks["dim_player"].table_version == opened.table("dim_player").last_commit().table_version
 
 
 @rule("S20", "S23")
 def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played: Warehouse) -> None:
     """A renamed attribute has its values, and no column of a query has the name of one of the fact's own."""
-    joined = reading.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
+    joined = queries.with_dimensions(played, PLAY_SINCE).toArrow().to_pylist()
     columns = ("play", "player_level", "player__level", "player_phone", "coach_key", "coach_level")
     assert_same_rows(
         """
@@ -273,9 +273,9 @@ def test_an_attribute_declared_since_the_last_delivery_is_null_in_queries(played
         [{name: row[name] for name in columns} for row in joined],
     )
     rows = played.spark.sql("SELECT 'p' AS player_id, timestamp'2019-03-05' AS at, 'x' AS player_level")
-    (row,) = reading.as_of_join(played, rows, PLAYER_SINCE, time="at").collect()
+    (row,) = queries.as_of_join(played, rows, PLAYER_SINCE, time="at").collect()
     assert (row["player_level"], row["player__level"], row["player_phone"]) == ("x", "Bronze", None)
-    both = reading.overlap(played, PLAYER_SINCE, PLAYER_SINCE, on=[("player_id", "player_id")])
+    both = queries.overlap(played, PLAYER_SINCE, PLAYER_SINCE, on=[("player_id", "player_id")])
     assert {tuple(row) for row in both.select("left_level", "right_phone").collect()} == {
         ("Bronze", None),
         ("Silver", None),
@@ -297,12 +297,12 @@ def test_a_version_that_is_older_than_the_tolerance_is_not_joined(recorded: Ware
     rows = recorded.spark.sql("SELECT 'p' AS who, timestamp'2019-03-05' AS at")
     tiers = []
     for tolerance in (dt.timedelta(days=4), dt.timedelta(days=4, microseconds=-1)):
-        joined = reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",), tolerance=tolerance)
+        joined = queries.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",), tolerance=tolerance)
         tiers += [row["player_tier"] for row in joined.toArrow().to_pylist()]
     assert tiers == ["Bronze", None]
     for dimension, tolerance in ((PLAYER, dt.timedelta(-1)), (COUNTRY, dt.timedelta(1))):
         with pytest.raises(UsageError, match="TOLERANCE_"):
-            reading.as_of_join(recorded, rows, dimension, time="at", tolerance=tolerance)
+            queries.as_of_join(recorded, rows, dimension, time="at", tolerance=tolerance)
 
 
 @rule("S2", "S23")
@@ -313,7 +313,7 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         "SELECT * FROM VALUES ('p', timestamp'2019-03-05'), ('p', timestamp'2019-11-01'), ('q', timestamp'2019-03-05') "
         "AS t(who, at)"
     )
-    joined = reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",))
+    joined = queries.as_of_join(recorded, rows, PLAYER, time="at", keys=("who",))
     assert_same_rows(
         """
         | who | at         | player_tier |
@@ -324,8 +324,8 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         joined.toArrow().to_pylist(),
     )
     with pytest.raises(UsageError, match="JOIN_KEYS_INCOMPLETE"):
-        reading.as_of_join(recorded, rows, PLAYER, time="at", keys=("who", "at"))
-    both = reading.overlap(recorded, PLAYER, PLAYER, on=[("player_id", "player_id")])
+        queries.as_of_join(recorded, rows, PLAYER, time="at", keys=("who", "at"))
+    both = queries.overlap(recorded, PLAYER, PLAYER, on=[("player_id", "player_id")])
     assert_same_rows(
         """
         | left_tier | right_tier | effective_from | effective_to |

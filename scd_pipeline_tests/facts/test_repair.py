@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ForeignCommitError
 from scd_pipeline.invariants.properties import NO_FOREIGN_COMMITS
@@ -174,7 +174,7 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
     (row,) = plan.differences.collect()
     assert (row["player_id"], row["changed_columns"]) == ("p", ["effective_to", "current_flag"])
     repair(played, PLAYER, now=NOW, actor="ann", reason="two current versions")
-    (entry,) = reading.audit(played, PLAYER).where("change_type = 'REPAIRED'").collect()
+    (entry,) = queries.audit(played, PLAYER).where("change_type = 'REPAIRED'").collect()
     assert (entry["actor"], entry["reason"], entry["player_id"]) == ("ann", "two current versions", "p")
     assert entry["recorded_at"].replace(tzinfo=timezone.utc) == NOW
     assert (entry["old_values"]["current_flag"], entry["new_values"]["current_flag"]) == ("true", "false")
@@ -182,7 +182,7 @@ def test_two_current_versions_are_reported_and_their_repair_is_audited(played: W
     assert (dict(repeated.rows), repeated.commit) == ({}, None)
     assert rows(played) == before
     load(played, PLAYER, [players("late", W.replace("Silver", "Iron"), revision=2)])
-    withdrawn = {row["withdraws"] for row in reading.audit(played, PLAYER).where("withdraws IS NOT NULL").collect()}
+    withdrawn = {row["withdraws"] for row in queries.audit(played, PLAYER).where("withdraws IS NOT NULL").collect()}
     assert withdrawn and entry["audit_id"] not in withdrawn
     assert violated(played) == []
 
@@ -193,7 +193,7 @@ def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> 
     damage(played, DAMAGES["an unknown player"])
     repair(played, PLAYER, now=NOW, actor="ann")
     assert rows(played) == before
-    (entry,) = reading.audit(played, PLAYER).where("change_type = 'REPAIRED'").collect()
+    (entry,) = queries.audit(played, PLAYER).where("change_type = 'REPAIRED'").collect()
     assert (entry["player_id"], entry["player_key_old"], entry["player_key_new"]) == ("x", 8, None)
     assert entry["old_values"]["tier"] == "Silver"
     assert entry["new_values"] is None
@@ -203,11 +203,11 @@ def test_rows_that_the_log_does_not_have_are_in_the_audit(played: Warehouse) -> 
 def test_both_tables_of_a_dimension_are_repaired(opened: Warehouse) -> None:
     player = replace(PLAYER, history_table=True)
     load(opened, player, [players("1", W)])
-    before = sorted(map(str, reading.history(opened, player).collect()))
+    before = sorted(map(str, queries.history(opened, player).collect()))
     for name in ("dim_player", "dim_player_history"):
         opened.spark.sql(f"UPDATE {opened.table(name).identifier} SET tier = 'Iron'")
     result = repair(opened, player, now=NOW, actor="ann")
     assert dict(result.rows) == {"overwrite": 3}
-    assert sorted(map(str, reading.history(opened, player).collect())) == before
+    assert sorted(map(str, queries.history(opened, player).collect())) == before
     assert [str(result) for result in check_dimension(opened, player) if not result.passed] == []
     load(opened, player, [players("2", W.replace("Gold", "Iron"))]).raise_if_rejected()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, parse
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError, UsageError
@@ -92,7 +92,7 @@ def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -
     result = repair_without_log(adopted, customer(), now=NOW, actor="ann", reason="two writers")
     assert result.table_version == table.newest_version() == 2
     assert_same_rows(REPAIRED, stored(adopted))
-    entries = reading.audit(adopted, "dim_customer").collect()
+    entries = queries.audit(adopted, "dim_customer").collect()
     assert {(row["change_type"], row["actor"], row["reason"]) for row in entries} == {
         ("REPAIRED", "ann", "two writers")
     }
@@ -115,7 +115,7 @@ def test_a_table_may_have_a_text_as_its_key(adopted: Warehouse) -> None:
     repair_without_log(adopted, customer("surrogate_key: dbt_scd_id"), now=NOW, actor="ann")
     ends = {row["city"]: row["effective_to"].isoformat()[:10] for row in stored(adopted)}
     assert ends == {"Bonn": "2024-03-01", "Kiel": OPEN[:10]}
-    (entry,) = reading.audit(adopted, "dim_customer").collect()
+    (entry,) = queries.audit(adopted, "dim_customer").collect()
     assert (entry["dbt_scd_id_old"], entry["old_values"]["dbt_scd_id"]) == (None, "k1")
 
 

@@ -8,7 +8,7 @@ from scd_pipeline.declaration import Fact, Role
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
 from scd_pipeline.operations import check
-from scd_pipeline.reading.joins import with_dimensions
+from scd_pipeline.queries.joins import with_dimensions
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, players, plays
 
 ROLES = [f"player_{number}" for number in range(8)]

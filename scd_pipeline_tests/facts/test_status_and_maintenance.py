@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.assets import dimension_assets, fact_assets
 from scd_pipeline.components.maintenance import maintenance_job
@@ -154,7 +154,7 @@ def test_maintenance_reduces_files_and_preserves_rows(
     store, (customer,) = Warehouse(spark, warehouse), declared.dimensions
     for delivery in select_deliveries(customer, spark):
         load(store, customer, [delivery])
-    before = reading.history(store, customer).orderBy("id", "version").collect()
+    before = queries.history(store, customer).orderBy("id", "version").collect()
     resource = WarehouseResource(path=str(warehouse), remote=remote)
     result = maintenance_job(customer).execute_in_process(resources={"warehouse": resource})
     assert result.success
@@ -169,7 +169,7 @@ def test_maintenance_reduces_files_and_preserves_rows(
     assert set(file_counts) == {"dim_customer", "dim_customer_changes", "dim_customer_audit"}, "the assets"
     assert all(int(str(after.value)) <= int(str(was.value)) for was, after in file_counts.values())
     assert file_counts["dim_customer_changes"][1].value == 1
-    assert reading.history(store, customer).orderBy("id", "version").collect() == before
+    assert queries.history(store, customer).orderBy("id", "version").collect() == before
 
 
 @requirement("F44", "F65")
@@ -178,7 +178,7 @@ def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Wa
     days = [dt.datetime(2019, month, 15, tzinfo=dt.timezone.utc) for month in (2, 4, 7, 11, 12)]
 
     def tiers() -> list[list[str]]:
-        queries = [reading.as_of(recorded, PLAYER, day).select("tier", "player_key", "effective_to") for day in days]
+        queries = [queries.as_of(recorded, PLAYER, day).select("tier", "player_key", "effective_to") for day in days]
         return [[str(row) for row in query.collect()] for query in queries]
 
     header, *_ = W.strip().splitlines()
@@ -209,7 +209,7 @@ def test_a_load_combines_small_files_after_a_number_of_commits(
         load(opened, PLAYER, [players(str(number), f"{header}\n{row}")])
         files.append([opened.table(name).details()["numFiles"] for name in PLAYER.table_names])
     assert files == [[1, 2, 1, 1], [1, 1, 1, 1]], "the log has a file of batches, and one of records"
-    assert reading.history(opened, PLAYER).count() == 2
+    assert queries.history(opened, PLAYER).count() == 2
     assert all(check.passed for check in check_dimension(opened, PLAYER))
 
 
@@ -288,7 +288,7 @@ def test_maintenance_renews_a_pipeline_commit_before_it_expires(
     (table,) = status(store, [customer], [], now=NOW).tables
     assert (table.lag, table.audit_lag) == (0, 0)
     load(store, customer, [second])
-    assert reading.history(store, customer).count() == 3
+    assert queries.history(store, customer).count() == 3
 
 
 @pytest.mark.slow
@@ -322,11 +322,11 @@ def test_only_maintenance_arranges_rows_and_not_twice(
         return [row["operationParameters"]["zOrderBy"] for row in history.collect()]
 
     assert arranged() == []
-    before = reading.history(store, customer).orderBy("id", "version").collect()
+    before = queries.history(store, customer).orderBy("id", "version").collect()
     for dimension in (customer, large, large):
         maintain(store, customer.table_names, now=NOW, dimension=dimension)
     assert arranged() == ['["id"]', "[]"]
-    assert reading.history(store, customer).orderBy("id", "version").collect() == before
+    assert queries.history(store, customer).orderBy("id", "version").collect() == before
     assert load(store, large, select_deliveries(customer, spark)).rows == {}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import ingest_and_apply, record
@@ -28,17 +28,17 @@ def records(rows: DataFrame) -> list[dict[str, Any]]:
 @requirement("F64")
 def test_an_old_report_is_unchanged_today(recorded: Warehouse) -> None:
     """A report of July, and the same report after the player has become Diamond."""
-    report = reading.as_of(recorded, PLAYER, JULY).groupBy("tier").count()
+    report = queries.as_of(recorded, PLAYER, JULY).groupBy("tier").count()
     before = records(report)
     ingest_and_apply(recorded, PLAYER, [players("2", f"{HEADER}\n| p | 2024-01-01 | | Diamond | b | 1990 | NULL |")])
-    after = records(reading.as_of(recorded, PLAYER, JULY).groupBy("tier").count())
+    after = records(queries.as_of(recorded, PLAYER, JULY).groupBy("tier").count())
     assert before == after == [{"tier": "Silver", "count": 1}]
-    assert [row["tier"] for row in records(reading.current(recorded, PLAYER))] == ["Diamond"]
+    assert [row["tier"] for row in records(queries.current(recorded, PLAYER))] == ["Diamond"]
 
 
 @requirement("F64")
 def test_the_tiers_of_a_player_have_a_history(recorded: Warehouse) -> None:
-    rows = records(reading.history(recorded, PLAYER))
+    rows = records(queries.history(recorded, PLAYER))
     assert_same_rows(
         """
         | tier   | effective_from | effective_to |
@@ -55,7 +55,7 @@ def test_a_training_set_has_the_tiers_as_of_its_event_times(recorded: Warehouse)
     """No row has a value that was not true yet at its time, as the tier Gold of the current version is."""
     spark = recorded.spark
     events = spark.createDataFrame(frame(PLAYS)).selectExpr("play", "cast(played_at AS timestamp)", "player_id")
-    rows = records(reading.as_of_join(recorded, events, PLAYER, time="played_at"))
+    rows = records(queries.as_of_join(recorded, events, PLAYER, time="played_at"))
     assert {row["play"]: row["player_tier"] for row in rows} == {"1": "Bronze", "2": "Bronze", "3": "Silver"}
 
 
@@ -75,19 +75,19 @@ def test_two_pipelines_have_the_same_rows_and_keys(spark: SparkSession, recorded
     first, second = (
         [
             {name: value for name, value in row.items() if name not in origin}
-            for row in records(reading.history(w, PLAYER))
+            for row in records(queries.history(w, PLAYER))
         ]
         for w in (recorded, other)
     )
     assert_same_rows(first, second)
     columns = ("change_type", "change_ts", "player_key_old", "player_key_new", "changed_columns", "actor")
     before, after = (
-        records(current_transitions(reading.audit(w, PLAYER), PLAYER).select(*columns, "old_values", "new_values"))
+        records(current_transitions(queries.audit(w, PLAYER), PLAYER).select(*columns, "old_values", "new_values"))
         for w in (recorded, other)
     )
     assert len(before) == 6
     assert sorted(map(str, before)) == sorted(map(str, after))
-    assert reading.audit(other, PLAYER).count() > 6, "some transitions are withdrawn"
+    assert queries.audit(other, PLAYER).count() > 6, "some transitions are withdrawn"
 
 
 @requirement("F64")

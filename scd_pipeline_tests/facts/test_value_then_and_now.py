@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-from scd_pipeline import Pipeline, reading
+from scd_pipeline import Pipeline, queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.load.run import load
-from scd_pipeline.reading import joins
+from scd_pipeline.queries import joins
 from scd_pipeline_tests.facts.players import PLAY, PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement
 from scd_pipeline_tests.text_tables import assert_same_rows
@@ -23,7 +23,7 @@ def test_a_play_has_the_tier_of_its_time_and_the_current_one(played: Warehouse) 
     """The play of 2019-03-05 was of the tier Bronze; the player is Diamond today, since 2024-01-01."""
     header, *_ = W.strip().splitlines()
     load(played, PLAYER, [players("2", f"{header}\n| p | 2024-01-01 | | Diamond | b | 1990 | NULL |")])
-    reading.register(played, facts=[PLAY], query=QUERY)
+    queries.register(played, facts=[PLAY], query=QUERY)
     assert_same_rows(
         """
         | play | player_tier | tier_now |
@@ -41,5 +41,5 @@ def test_no_join_of_the_package_has_current_values() -> None:
     public = {name for name, f in inspect.getmembers(joins, inspect.isfunction) if f.__module__ == joins.__name__}
     assert {name for name in public if not name.startswith("_")} == {"as_of_join", "overlap", "with_dimensions"}
     assert [name for name in vars(Pipeline) if "join" in name] == ["join_as_of"]
-    for join in (reading.as_of_join, Pipeline.join_as_of):
+    for join in (queries.as_of_join, Pipeline.join_as_of):
         assert inspect.signature(join).parameters["time"].default is inspect.Parameter.empty

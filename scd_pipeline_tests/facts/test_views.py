@@ -11,14 +11,14 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
-from scd_pipeline.reading.labels import overlap_labels, unique_names
+from scd_pipeline.queries.labels import overlap_labels, unique_names
 from scd_pipeline_tests.facts.players import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
 
 CLUB = Dimension(
@@ -73,7 +73,7 @@ def rows(frame: DataFrame, names: list[str]) -> list[tuple[object, ...]]:
 
 
 def test_each_query_has_a_view(store: Warehouse) -> None:
-    names = reading.view_names(store, [PLAY])
+    names = queries.view_names(store, [PLAY])
     assert [name for name in names if name in VIEWS] == VIEWS
     assert set(names) - set(VIEWS) == {
         *(f"{table}{suffix}" for table in ("dim_club", "dim_player") for suffix in ("", "_audit", "_keys")),
@@ -90,12 +90,12 @@ def test_each_query_has_a_view(store: Warehouse) -> None:
 def test_views_return_the_rows_of_the_functions(store: Warehouse) -> None:
     time = datetime(2019, 7, 1)
     pairs = {
-        "dim_player_current": reading.current(store, PLAYER),
-        "dim_player_in_force": reading.in_force(store, PLAYER, datetime(2026, 1, 1)),
-        f"dim_player_as_of(TIMESTAMP '{time} UTC')": reading.as_of(store, PLAYER, time),
-        "fct_play_joined": reading.with_dimensions(store, PLAY),
+        "dim_player_current": queries.current(store, PLAYER),
+        "dim_player_in_force": queries.in_force(store, PLAYER, datetime(2026, 1, 1)),
+        f"dim_player_as_of(TIMESTAMP '{time} UTC')": queries.as_of(store, PLAYER, time),
+        "fct_play_joined": queries.with_dimensions(store, PLAY),
     }
-    reading.register(store, VIEWS, [PLAY])
+    queries.register(store, VIEWS, [PLAY])
     for name, expected in pairs.items():
         view = store.spark.sql(f"SELECT * FROM {name}")
         assert sorted(view.columns) == sorted(expected.columns), name
@@ -105,12 +105,12 @@ def test_views_return_the_rows_of_the_functions(store: Warehouse) -> None:
 
 def test_an_attribute_declared_since_the_last_delivery_is_null_in_views(store: Warehouse) -> None:
     """Also in the views of a schema, which a load recreates after it has committed."""
-    expected = reading.with_dimensions(store, PLAY_SINCE)
-    reading.register(store, ["fct_play_joined"], [PLAY_SINCE])
+    expected = queries.with_dimensions(store, PLAY_SINCE)
+    queries.register(store, ["fct_play_joined"], [PLAY_SINCE])
     view = store.spark.sql("SELECT * FROM fct_play_joined")
     assert {"player__level", "player_level", "player_phone", "coach_key"} < set(view.columns)
     assert rows(view, expected.columns) == rows(expected, expected.columns)
-    assert reading.create_views(store, ["fct_play"], [PLAY_SINCE]) == (["fct_play_joined"] if store.schema else [])
+    assert queries.create_views(store, ["fct_play"], [PLAY_SINCE]) == (["fct_play_joined"] if store.schema else [])
 
 
 def test_a_view_that_cannot_be_created_does_not_block_the_others(store: Warehouse) -> None:
@@ -121,8 +121,8 @@ def test_a_view_that_cannot_be_created_does_not_block_the_others(store: Warehous
     store.spark.sql(f"DROP VIEW IF EXISTS {table}")
     store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
     with pytest.raises(AnalysisException):
-        reading.create_views(store, facts=[PLAY])
-    created = reading.create_views(store, facts=[PLAY], failed=failures.append)
+        queries.create_views(store, facts=[PLAY])
+    created = queries.create_views(store, facts=[PLAY], failed=failures.append)
     store.spark.sql(f"DROP TABLE {table}")
     assert sorted(created) == [view for view in VIEWS if view != name]
     (line,) = failures
@@ -138,14 +138,14 @@ def test_each_column_of_an_overlap_has_a_name_of_its_own(spark: SparkSession, tm
     for dimension, names in ((whole, "club_name, '3' AS id"), (part, "name")):
         frame = spark.sql(f"SELECT 1 AS player_id, timestamp'2019-05-01' AS at, '{dimension.name}' AS {names}")
         ingest_and_apply(store, dimension, [Delivery("clubs", "1", "feed", frame=frame)])
-    reading.register(store, ["dim_player_with_dim_player_club"])
+    queries.register(store, ["dim_player_with_dim_player_club"])
     view = spark.sql("SELECT * FROM dim_player_with_dim_player_club")
     assert len({name.casefold() for name in view.columns}) == len(view.columns)
     expected = {"player__club_name": "dim_player", "player_club__name": "dim_player_club", "player__id": "3"}
     (row,) = view.collect()
     assert {name: row[name] for name in expected} == expected
     assert row["player_id"] == 1
-    (row,) = reading.overlap(store, whole, part, on=[("player_id", "player_id")]).collect()
+    (row,) = queries.overlap(store, whole, part, on=[("player_id", "player_id")]).collect()
     assert {row["player__club_name"], row["player_club__name"]} == {"dim_player", "dim_player_club"}
 
 
@@ -168,11 +168,11 @@ def test_columns_are_labelled_until_no_two_names_are_alike() -> None:
 
 
 def test_a_view_joins_two_histories_by_overlapping_windows(store: Warehouse) -> None:
-    reading.register(store, ["dim_club_with_dim_player"], [PLAY])
+    queries.register(store, ["dim_club_with_dim_player"], [PLAY])
     view = store.spark.sql(
         "SELECT player_id, club_club, player_tier, effective_from, effective_to FROM dim_club_with_dim_player"
     )
-    expected = reading.overlap(store, CLUB, PLAYER, on=[("player_id", "player_id")])
+    expected = queries.overlap(store, CLUB, PLAYER, on=[("player_id", "player_id")])
     names = ["club_club", "player_tier", "effective_from", "effective_to"]
     assert rows(view, names) == rows(expected, names)
     assert [row[:2] for row in rows(view, names)] == [("Reds", "Gold"), ("Reds", "Iron"), ("Reds", "Silver")]
@@ -183,21 +183,21 @@ def test_every_session_has_the_views_of_a_shared_catalog(store: Warehouse) -> No
     others = [store.table(name).identifier for name in ("price", "price_changes")] if store.schema else []
     for table in others:
         store.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 1 AS n")
-    created = reading.create_views(store, facts=[PLAY])
+    created = queries.create_views(store, facts=[PLAY])
     for table in others:
         store.spark.sql(f"DROP TABLE {table}")
     assert sorted(created) == (VIEWS if store.schema else [])
     for name in created:
         query = f"{name}(TIMESTAMP '2019-07-01')" if name.endswith("_as_of") else name
         assert store.spark.sql(f"SELECT * FROM {store.schema}.{query}").columns
-    assert [name for name in reading.view_names(store, [PLAY]) if name in VIEWS] == VIEWS
+    assert [name for name in queries.view_names(store, [PLAY]) if name in VIEWS] == VIEWS
 
 
 def test_the_views_of_a_loaded_table_are_recreated(store: Warehouse) -> None:
-    created = reading.create_views(store, ["fct_play"], [PLAY])
+    created = queries.create_views(store, ["fct_play"], [PLAY])
     assert created == (["fct_play_joined"] if store.schema else [])
     of_club = [name for name in VIEWS if "dim_club" in name]
-    assert sorted(reading.create_views(store, ["dim_club"])) == (of_club if store.schema else [])
+    assert sorted(queries.create_views(store, ["dim_club"])) == (of_club if store.schema else [])
 
 
 @pytest.mark.slow

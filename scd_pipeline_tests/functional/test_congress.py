@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from examples.congress import demo
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Declarations, Dimension
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
@@ -30,13 +30,13 @@ PHYSICAL = {"chamber": "type"}
 def batches(congress: Congress) -> dict[str, Any]:
     """Delivery to its batch."""
     warehouse, _ = congress
-    return {row["delivery"]: row for row in reading.batches(warehouse, "dim_legislator").collect()}
+    return {row["delivery"]: row for row in queries.batches(warehouse, "dim_legislator").collect()}
 
 
 @pytest.fixture(scope="module")
 def versions(congress: Congress, legislator: Dimension) -> list[Any]:
     """Every version of every member."""
-    return reading.history(congress[0], legislator).collect()
+    return queries.history(congress[0], legislator).collect()
 
 
 def test_every_snapshot_is_accepted(batches: dict[str, Any], snapshots: Snapshots) -> None:
@@ -52,8 +52,8 @@ def test_inserts_and_deletes_equal_independent_counts(
     plain = sorted(expected.keys() - special.keys())
     assert len(plain) == 51
     expected_counts = {date: (int(expected[date]["inserts"]), int(expected[date]["deletes"])) for date in plain}
-    assert {date: (batches[date]["new"], batches[date]["closed"]) for date in plain} == expected_counts
-    assert {date: batches[date]["closed"] for date in special} == special
+    assert {date: (batches[date]["new"], batches[date]["deleted"]) for date in plain} == expected_counts
+    assert {date: batches[date]["deleted"] for date in special} == special
 
 
 def test_updates_equal_counts_of_plain_python(
@@ -111,7 +111,7 @@ def test_all_checks_pass(congress: Congress, declared: Declarations) -> None:
 
 
 def test_rows_without_a_key_are_in_the_quarantine(congress: Congress) -> None:
-    rows = reading.quarantine(congress[0], "dim_legislator").collect()
+    rows = queries.quarantine(congress[0], "dim_legislator").collect()
     days = [row["at"].date().isoformat() for row in rows]
     assert {day: days.count(day) for day in days} == {"2013-01-02": 78, "2021-01-01": 60}
     assert {(row["state"], row["key"]) for row in rows} == {("current", "bioguide=NULL")}
@@ -139,7 +139,7 @@ def test_only_the_latest_value_of_a_type_1_attribute_is_stored(versions: list[An
 
 
 def test_current_rows_are_those_of_the_last_snapshot(congress: Congress, snapshots: Snapshots) -> None:
-    current = {row["bioguide"] for row in reading.current(congress[0], "dim_legislator").collect()}
+    current = {row["bioguide"] for row in queries.current(congress[0], "dim_legislator").collect()}
     assert current == {row["bioguide"] for row in snapshots["2026-04-14"]}
 
 

@@ -21,7 +21,7 @@ business_key: id
 sources: {crm: {snapshot: "customers_{date}.csv"}}
 attributes: {city: 2}
 """
-FOREIGN = "table dim_customer: version 2 (DELETE) is a foreign commit"
+FOREIGN = "table dim_customer: table version 2 (DELETE) is a foreign commit"
 RESTORE = "` TO VERSION AS OF 1`"
 
 

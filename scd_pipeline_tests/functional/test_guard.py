@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
 
@@ -70,13 +70,13 @@ def test_a_truncated_snapshot_is_rejected_unless_overridden(
     assert "Traceback" not in rejected.stderr
     assert "deliveries: 2 unchanged, 1 rejected; rows: none changed" in rejected.stdout
     assert [versions(store, name) for name in TABLES] == before
-    assert reading.current(store, "dim_legislator").count() == 538
+    assert queries.current(store, "dim_legislator").count() == 538
 
     override = scd(
         "load", declaration, "--delivery", "2014-07-02", "--allow", "retire_guard", remote=remote, warehouse=warehouse
     )
     assert override.returncode == 0, override.stderr
-    assert reading.current(store, "dim_legislator").count() == 100
+    assert queries.current(store, "dim_legislator").count() == 100
 
 
 def members(file: Path) -> set[str]:

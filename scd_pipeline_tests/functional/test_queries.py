@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
@@ -59,7 +59,7 @@ def values(frame: DataFrame, *names: str) -> set[tuple[Any, ...]]:
 @pytest.mark.parametrize("dimension", [CITY, "dim_customer"])
 def test_history_ends_in_null_and_does_not_begin_in_year_1(store: Warehouse, dimension: Dimension | str) -> None:
     third = datetime(2024, 1, 3)
-    assert values(reading.history(store, dimension), "id", "city", "effective_from", "effective_to") == {
+    assert values(queries.history(store, dimension), "id", "city", "effective_from", "effective_to") == {
         ("1", "Graz", None, datetime(2024, 1, 2)),
         ("1", "Wien", datetime(2024, 1, 2), None),
         ("2", "Linz", None, third),
@@ -67,7 +67,7 @@ def test_history_ends_in_null_and_does_not_begin_in_year_1(store: Warehouse, dim
 
 
 def test_current_rows(store: Warehouse) -> None:
-    assert values(reading.current(store, CITY), "id", "city", "effective_to") == {("1", "Wien", None)}
+    assert values(queries.current(store, CITY), "id", "city", "effective_to") == {("1", "Wien", None)}
 
 
 @pytest.mark.parametrize(
@@ -81,21 +81,21 @@ def test_current_rows(store: Warehouse) -> None:
     ],
 )
 def test_as_of_uses_half_open_windows(store: Warehouse, time: datetime, rows: set[tuple[str, str]]) -> None:
-    assert values(reading.as_of(store, CITY, time), "id", "city") == rows
-    assert values(reading.in_force(store, CITY, time), "id", "city") == rows
+    assert values(queries.as_of(store, CITY, time), "id", "city") == rows
+    assert values(queries.in_force(store, CITY, time), "id", "city") == rows
 
 
 def test_a_dimension_without_windows_has_the_same_rows_at_any_time(store: Warehouse) -> None:
     for frame in (
-        reading.current(store, PLAIN),
-        reading.history(store, "dim_plain"),
-        reading.as_of(store, "dim_plain", datetime(1900, 1, 1)),
+        queries.current(store, PLAIN),
+        queries.history(store, "dim_plain"),
+        queries.as_of(store, "dim_plain", datetime(1900, 1, 1)),
     ):
         assert values(frame, "id", "city") == {("1", "Graz")}
 
 
 def test_batches_have_the_state_of_their_revision(store: Warehouse) -> None:
-    batches = values(reading.batches(store, CITY), "delivery", "revision", "state", "rows", "bad_rows")
+    batches = values(queries.batches(store, CITY), "delivery", "revision", "state", "rows", "bad_rows")
     assert batches == {
         ("2024-01-01", "0", "current", 2, 0),
         ("2024-01-02", "0", "current", 2, 1),
@@ -104,11 +104,13 @@ def test_batches_have_the_state_of_their_revision(store: Warehouse) -> None:
         ("2024-01-04", "0", "superseded", 4, 1),
         ("2024-01-04", "1", "withdrawn", 0, 0),
     }
-    assert values(reading.batches(store, CITY).where("batch LIKE '%01-01%'"), "new", "changed", "closed") == {(2, 0, 0)}
+    assert values(queries.batches(store, CITY).where("batch LIKE '%01-01%'"), "new", "changed", "deleted") == {
+        (2, 0, 0)
+    }
 
 
 def test_quarantined_rows_have_the_state_of_their_batch(store: Warehouse) -> None:
-    rows = reading.quarantine(store, CITY)
+    rows = queries.quarantine(store, CITY)
     assert rows.columns == ["batch", "state", "at", "key", "reason", "row"]
     assert values(rows, "at", "state", "key") == {
         (datetime(2024, 1, 2), "current", "id=NULL"),
@@ -127,8 +129,8 @@ def test_a_time_outside_the_calendar_can_be_collected(spark: SparkSession, wareh
     rows = "'1', timestamp'9999-12-31 23:59:59' + interval 5 hours), ('2', timestamp'0001-01-01' - interval 5 hours"
     frame = spark.sql(f"SELECT id, 'Graz' AS city, at FROM VALUES ({rows}) AS t(id, at)")
     ingest_and_apply(opened, far, [Delivery("crm", "1", frame=frame)])
-    assert values(reading.quarantine(opened, far), "key", "at") == {("id=1", None), ("id=2", None)}
-    rows_by_key = {row["key"]: row["row"] for row in reading.quarantine(opened, far).collect()}
+    assert values(queries.quarantine(opened, far), "key", "at") == {("id=1", None), ("id=2", None)}
+    rows_by_key = {row["key"]: row["row"] for row in queries.quarantine(opened, far).collect()}
     assert "10000-01-01" in rows_by_key["id=1"]
 
 
@@ -137,8 +139,8 @@ def test_every_table_has_a_view(store: Warehouse) -> None:
     query_views = ["dim_customer_as_of", "dim_customer_current", "dim_customer_in_force"]
     query_views += ["dim_plain_as_of", "dim_plain_current", "dim_plain_in_force"]
     table_views = [f"{name}{part}" for name in ("dim_customer", "dim_plain") for part in (*counts, "_changes")]
-    assert reading.view_names(store) == sorted([*table_views, *query_views])
-    assert reading.register(store) == sorted([*table_views, *query_views])
+    assert queries.view_names(store) == sorted([*table_views, *query_views])
+    assert queries.register(store) == sorted([*table_views, *query_views])
     for part, (customer_count, plain_count) in counts.items():
         assert store.spark.table(f"dim_customer{part}").count() == customer_count
         assert store.spark.table(f"dim_plain{part}").count() == plain_count
@@ -147,24 +149,24 @@ def test_every_table_has_a_view(store: Warehouse) -> None:
 
 
 def test_business_keys_are_read_from_the_table(store: Warehouse) -> None:
-    assert reading.key_names(store, "dim_customer") == ("id",)
+    assert queries.key_names(store, "dim_customer") == ("id",)
 
 
 def test_a_missing_table_is_an_error_that_names_the_loaded_dimensions(store: Warehouse) -> None:
     with pytest.raises(SetupError) as missing:
-        reading.current(store, "dim_client")
+        queries.current(store, "dim_client")
     assert (missing.value.code, missing.value.location) == ("DIMENSION_NOT_LOADED", "dim_client")
     assert missing.value.details["names"] == "dim_customer, dim_plain"
     other = Dimension("dim_other", "id", {"a": 2}, Source("s", snapshot=Snapshot()))
     with pytest.raises(SetupError) as not_loaded:
-        reading.batches(store, other)
+        queries.batches(store, other)
     assert (not_loaded.value.code, not_loaded.value.details["table"]) == ("TABLE_NOT_LOADED", "dim_other_changes")
 
 
 def test_an_empty_warehouse_has_no_tables(spark: SparkSession, warehouse: Path) -> None:
-    assert reading.view_names(Warehouse(spark, warehouse)) == []
+    assert queries.view_names(Warehouse(spark, warehouse)) == []
     with pytest.raises(SetupError, match="DIMENSION_NOT_LOADED"):
-        reading.history(Warehouse(spark, warehouse / "not_there"), "dim_x")
+        queries.history(Warehouse(spark, warehouse / "not_there"), "dim_x")
 
 
 def test_tables_of_a_remote_folder_cannot_be_listed(spark: SparkSession) -> None:
@@ -175,6 +177,6 @@ def test_tables_of_a_remote_folder_cannot_be_listed(spark: SparkSession) -> None
 def test_only_declared_tables_of_a_remote_folder_are_listed(store: Warehouse) -> None:
     remote = Warehouse(store.spark, f"file://{store.path}", declared=["dim_plain", "dim_missing"])
     assert remote.tables() == ["dim_plain", "dim_plain_changes"]
-    assert reading.register(remote, query="dim_plain_as_of") == ["dim_plain", "dim_plain_as_of"]
+    assert queries.register(remote, query="dim_plain_as_of") == ["dim_plain", "dim_plain_as_of"]
     now, then = (store.spark.sql(f"SELECT * FROM dim_plain_as_of({at})") for at in ("current_timestamp()", "NULL"))
     assert now.count() == then.count() == 1

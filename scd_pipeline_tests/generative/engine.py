@@ -54,7 +54,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
     channels = {c.kind: c for c in shape.channels if c.source == source.name}
     snapshot = feed = None
     if "snapshot" in channels:
-        timed = channels["snapshot"].row_times
+        timed = channels["snapshot"].has_row_times
         snapshot = Snapshot(
             format="parquet",
             scope=channels["snapshot"].scope,
@@ -65,7 +65,7 @@ def _source(shape: Shape, source: o.Src, several: bool) -> Source:
     if "feed" in channels:
         feed = Feed(
             format="parquet",
-            effective_at="updated_at" if channels["feed"].row_times else None,
+            effective_at="updated_at" if channels["feed"].has_row_times else None,
             sequence="seq",
             reason="reason",
             deletes="op = 'D'",

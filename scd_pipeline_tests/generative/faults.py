@@ -75,12 +75,6 @@ _receiver.withColumn("_number", window.row_number())
 .withColumn(VERSION, (F.col("_number") - F.coalesce(F.col("_before"), F.lit(0))).cast("int"))
 )
 """
-_WITHOUT_REMOVALS = """
-(
-compared.where(F.col(ACTION) != REMOVE),
-compared.where(~F.col(ACTION).isin(REMOVE, UNCHANGED)),
-)
-"""
 _FIRST_ORIGIN = """
 F.get(
     F.filter(
@@ -497,7 +491,7 @@ _LOG = (
         "row_timed_snapshot_is_complete",
         "S4",
         "partner halves, machine halves",
-        _in("snapshots.snapshots_to_recheck", replaced(comprehension("row_times"), "set()")),
+        _in("snapshots.snapshots_to_recheck", replaced(comprehension("has_row_times"), "set()")),
     ),
     _fault(
         "removed_batches_recheck_nothing",
@@ -533,7 +527,7 @@ _LOG = (
         "repeats_of_feeds_dropped",
         "S19",
         "customer halves, country halves",
-        _in("differences._without_implied", unchained(call("when", "raw"))),
+        _in("differences._without_implied", unchained(call("when", "delivered"))),
     ),
     _fault(
         "unchanged_return_is_a_repeat",
@@ -563,7 +557,7 @@ _LOG = (
         "vanished_versions_stay",
         "S19",
         "customer halves, player halves",
-        _in("rows.plan_row_actions", replaced(comprehension("excluded"), _WITHOUT_REMOVALS)),
+        _in("rows.plan_row_actions", replaced(comparison("UNCHANGED"), "~F.col(ACTION).isin(REMOVE, UNCHANGED)")),
     ),
     _fault(
         "change_to_null_is_no_overwrite",

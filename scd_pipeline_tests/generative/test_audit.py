@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.columns import COMMIT
 from scd_pipeline.declaration.change_types import WITHDRAWN
 from scd_pipeline.delta.audit_table import current_transitions
 from scd_pipeline.history.transitions import build_transitions
 from scd_pipeline.load.log import open_log, records_in_effect
 from scd_pipeline.load.run import ingest_and_apply, record
-from scd_pipeline.reading.dimension import rows_known_at
+from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline_tests import scenarios as s
 from scd_pipeline_tests.generative.scenario_warehouse import Record, ScenarioWarehouse, Site, records, steps
 from scd_pipeline_tests.semantics.specification import requirement
@@ -52,7 +52,7 @@ def test_the_audit_replayed_up_to_a_commit_equals_the_dimension_at_that_commit(
             if not at_once:
                 record(opened.warehouse, opened.dimension)
         recorded = record(opened.warehouse, opened.dimension)
-        transitions = records(reading.audit(opened.warehouse, opened.dimension))
+        transitions = records(queries.audit(opened.warehouse, opened.dimension))
         for moment, rows in rows_by_commit_time(opened).items():
             replayed = records(rows_known_at(opened.warehouse, opened.dimension, moment))
             assert not same_rows(rows, replayed)
@@ -79,9 +79,9 @@ def assert_current_transitions_follow_from_the_log(opened: ScenarioWarehouse) ->
     log = open_log(opened.warehouse, opened.dimension)
     batches = log.batches()
     statements = records_in_effect(log.rows(), batches).drop(COMMIT)
-    row_timed = any(batch.row_times for batch in batches)
-    expected = build_transitions(statements, opened.dimension, row_timed=row_timed).drop("effective_from")
-    audit = reading.audit(opened.warehouse, opened.dimension)
+    has_row_times = any(batch.has_row_times for batch in batches)
+    expected = build_transitions(statements, opened.dimension, has_row_times=has_row_times).drop("effective_from")
+    audit = queries.audit(opened.warehouse, opened.dimension)
     actual = current_transitions(audit, opened.dimension).select(*expected.columns)
     assert not same_rows(records(_plain(expected)), records(_plain(actual)))
 

@@ -56,9 +56,9 @@ def test_a_first_load_of_one_record_for_each_entity_writes_the_same_rows(
     dim, modes = FIRST_LOADS[name], []
 
     class Spied(RowWindows):
-        def __init__(self, dimension: Dimension, *, one_record: bool = False) -> None:
-            modes.append(one_record)
-            super().__init__(dimension, one_record=one_record)
+        def __init__(self, dimension: Dimension, *, has_one_record_per_entity: bool = False) -> None:
+            modes.append(has_one_record_per_entity)
+            super().__init__(dimension, has_one_record_per_entity=has_one_record_per_entity)
 
     short, exact = Warehouse(spark, tmp_path / "short"), Warehouse(spark, tmp_path / "exact")
     with (

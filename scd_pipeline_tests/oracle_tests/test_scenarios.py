@@ -119,7 +119,7 @@ def test_batches_follow_their_channels() -> None:
         channels = {(c.source, c.kind): c for c in scenario.shape.channels}
         for batch in scenario.batches:
             channel = channels[batch.source, batch.channel]
-            assert (batch.row_times, batch.scope_columns) == (channel.row_times, channel.scope)
+            assert (batch.has_row_times, batch.scope_columns) == (channel.has_row_times, channel.scope)
 
 
 def test_a_shrunk_scenario_is_minimal() -> None:
@@ -185,13 +185,13 @@ def test_records_have_the_columns_of_their_delivery() -> None:
 
 def test_columns_of_a_delivery() -> None:
     shape = CUSTOMER
-    batch = Batch("crm", "feed", "1", 1, dt.datetime(2024, 1, 1), declared=("town", "score"), row_times=True)
+    batch = Batch("crm", "feed", "1", 1, dt.datetime(2024, 1, 1), declared=("town", "score"), has_row_times=True)
     assert physical_columns(batch, shape.types) == {
         **dict.fromkeys(("scenario", "id", "town", "score", "op", "updated_at"), "string"),
         "seq": "bigint",
         "reason": "string",
     }
-    assert list(physical_columns(replace(batch, channel="snapshot", row_times=False), shape.types)) == [
+    assert list(physical_columns(replace(batch, channel="snapshot", has_row_times=False), shape.types)) == [
         "scenario",
         "id",
         "town",

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.dagster_client import DagsterClient
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.spark.server import free_port
 
@@ -106,9 +106,9 @@ def test_a_backfill_with_gaps_stores_all_but_the_broken_delivery(
         materialized, failed = dagster.partitions(asset)
         assert materialized == set(REQUESTED) - {BROKEN}
         assert BROKEN in failed
-    batches = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
+    batches = queries.batches(Warehouse(spark, warehouse), "dim_customer").collect()
     assert {row["delivery"] for row in batches} == set(REQUESTED) - {BROKEN}
-    rows = reading.history(Warehouse(spark, warehouse), "dim_customer").where("id = '1'").orderBy("version").collect()
+    rows = queries.history(Warehouse(spark, warehouse), "dim_customer").where("id = '1'").orderBy("version").collect()
     assert [row["city"] for row in rows] == ["City 0", "City 3", "City 5"]
 
     facts = ("fct_sale_changes", "fct_sale")

@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 from dagster_pyspark import LazyPySparkResource
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.components import DeltaSparkResource, ScdDimension, WarehouseResource, alerts
 from scd_pipeline.components.assets import dimension_assets
 from scd_pipeline.components.overdue import delivery_limits, overdue_check
@@ -85,7 +85,7 @@ def test_a_materialization_has_counts_and_a_second_reports_no_change(
     assert [table[f"load/{name}"] for name in names] == [2, 0, 2]
     assert first_audit["load/transitions_insert"] == 2
     assert [metadata["dagster/row_count"] for metadata in (log, table, first_audit)] == [4, 2, 2]
-    (batch,) = reading.batches(Warehouse(spark, warehouse), customer).collect()
+    (batch,) = queries.batches(Warehouse(spark, warehouse), customer).collect()
     assert batch["run_id"] == first.run_id
 
     second = metadata_by_asset(materialize(spark, warehouse, customer))
@@ -112,7 +112,7 @@ def test_a_rejected_delivery_fails_the_run_after_all_others_were_loaded(
     assert reason.startswith("2024-02-01: rejected [BAD_ROWS]: 1 of 2 rows are bad")
     assert "deliver a higher revision" in reason
     assert others == "all other deliveries (1) were loaded"
-    rows = reading.current(Warehouse(spark, warehouse), customer).collect()
+    rows = queries.current(Warehouse(spark, warehouse), customer).collect()
     assert {(row["id"], row["city"]) for row in rows} == {("1", "Graz"), ("2", "Linz")}
 
 
@@ -360,7 +360,7 @@ def test_a_partition_keeps_its_delivery_when_a_source_is_added(
     description, metadata = failure_description(done)
     assert description.startswith("2024-01-02: several deliveries have this name")
     assert "materialize crm.snapshot.2024-01-02 or shop.feed.2024-01-02 instead" in metadata["2024-01-02"]
-    (batch,) = reading.batches(Warehouse(spark, warehouse), "dim_customer").collect()
+    (batch,) = queries.batches(Warehouse(spark, warehouse), "dim_customer").collect()
     assert (batch["source"], batch["delivery"]) == ("crm", "2024-01-01")
 
 
@@ -460,7 +460,7 @@ def test_each_version_of_a_source_table_is_loaded(spark: SparkSession, warehouse
         rows.write.format("delta").mode("overwrite").save(str(tmp_path / "table"))
         result = metadata_by_asset(materialize(spark, warehouse, customer))["dim_customer_changes"]
         assert (result["load/deliveries_accepted"], result["load/deliveries_unchanged"]) == (1, number - 1)
-    versions = reading.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
+    versions = queries.history(Warehouse(spark, warehouse), customer).orderBy("version").collect()
     assert [row["city"] for row in versions] == ["Graz", "Wien"]
 
 

@@ -79,8 +79,8 @@ def source(**arguments: Any) -> Source:
     return Source(**{"name": "crm", "snapshot": Snapshot(), **arguments})
 
 
-def with_channel(kind: type[Snapshot] | type[Feed]) -> Callable[..., object]:
-    return lambda **arguments: dimension(sources=Source("crm", **{kind.kind: kind(**arguments)}))
+def with_channel(channel: type[Snapshot] | type[Feed]) -> Callable[..., object]:
+    return lambda **arguments: dimension(sources=Source("crm", **{channel.name: channel(**arguments)}))
 
 
 def fact(**arguments: Any) -> Fact:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.columns import BATCH, EFFECTIVE_AT, KIND
 from scd_pipeline.declaration import Dimension, Feed, Snapshot
 from scd_pipeline.deliveries.delivery import Delivery
@@ -162,7 +162,7 @@ class SharedTables:
                 "arrives": i,
                 "batch": self._original_name(result.batch_id),
                 **{name: getattr(result, name) for name in ("outcome", "code", "rows", "bad_rows")},
-                **{name: getattr(result, name) for name in ("new", "changed", "closed")},
+                **{name: getattr(result, name) for name in ("new", "changed", "deleted")},
                 "problem": result.problem.replace(f"{CASE}={number}, ", ""),
                 "undeclared": ", ".join(result.undeclared),
             }
@@ -187,7 +187,7 @@ class SharedTables:
     @cached_property
     def quarantine_rows(self) -> Records:
         """The bad rows, with the case in a column and not in the key."""
-        rows = records(reading.quarantine(self.warehouse, self.dimension))
+        rows = records(queries.quarantine(self.warehouse, self.dimension))
         matches = [(row, re.fullmatch(rf"{CASE}=(\d+)(?:, )?(.*)", row["key"])) for row in rows]
         return [{**row, CASE: int(match[1]), "key": match[2]} for row, match in matches if match]
 

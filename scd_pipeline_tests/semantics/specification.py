@@ -323,7 +323,7 @@ def oracle_batch(batch: DeliveredBatch, dimension: Dimension) -> o.Batch:
         int(batch.revision),
         batch.at or dt.datetime(2024, 12, 31),
         tuple(_oracle_row(row, dimension, channel, attributes) for row in batch.rows),
-        row_times=channel.effective_at is not None,
+        has_row_times=channel.effective_at is not None,
         scope_columns=scope,
         scope_values=_scope_values(batch, dimension, scope),
         withdrawn=batch.withdrawn,

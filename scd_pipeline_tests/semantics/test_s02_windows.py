@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import functions as F
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.invariants.dimensions import violations
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
 from scd_pipeline_tests.semantics.engine import SharedTables, records
@@ -163,7 +163,7 @@ def test_a_query_as_of_a_time_returns_the_version_in_force(
 ) -> None:
     tables = shared_tables(CUSTOMER)
     number = tables.number(test_a_delete_and_a_return_leave_a_gap_between_windows.case)
-    frame = reading.as_of(tables.warehouse, tables.dimension, dt.datetime.fromisoformat(time))
+    frame = queries.as_of(tables.warehouse, tables.dimension, dt.datetime.fromisoformat(time))
     assert [row["city"] for row in records(frame.where(F.col(CASE) == number))] == cities
 
 

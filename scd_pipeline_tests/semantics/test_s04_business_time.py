@@ -187,7 +187,7 @@ def test_a_row_committed_late_becomes_one_version_from_its_row_time() -> Case:
         | 7  | Kiel | 2024-01-15     | 2024-04-01   | 1       |
         """,
         results="""
-        | batch            | outcome  | code | new | changed | closed |
+        | batch            | outcome  | code | new | changed | deleted |
         | crm/snapshot/1/1 | accepted | ''   | 1   | 0       | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 1   | 0       | 0      |
         | crm/snapshot/3/1 | accepted | ''   | 0   | 0       | 1      |

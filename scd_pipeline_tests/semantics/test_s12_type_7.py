@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.load.run import load
 from scd_pipeline_tests.semantics.engine import OwnTables, records
 from scd_pipeline_tests.semantics.specification import by_files, declare, feed, requirement, rule
@@ -49,6 +49,6 @@ def test_timed_changes_are_applied_up_to_the_chosen_time(own_tables: OwnTables) 
     }
     for time, numbers in expected.items():
         moment = datetime.fromisoformat(time).replace(tzinfo=timezone.utc)
-        rows = records(reading.as_of(own_tables.warehouse, dimension, moment))
+        rows = records(queries.as_of(own_tables.warehouse, dimension, moment))
         assert sorted(row["number"] for row in rows) == numbers, time
         assert {row["first_name"] for row in rows if row["number"] in (2, 12)} <= {"Patrick"}

@@ -22,7 +22,7 @@ def test_an_unchanged_value_opens_no_version_and_changes_no_row() -> Case:
         | Bonn | 2024-01-01     | OPEN         | 1       | crm/snapshot/1 | 2024-01-01   |
         """,
         results="""
-        | batch            | outcome  | code | rows | new | changed | closed |
+        | batch            | outcome  | code | rows | new | changed | deleted |
         | crm/snapshot/1/1 | accepted | ''   | 1    | 1   | 0       | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 1    | 0   | 0       | 0      |
         """,

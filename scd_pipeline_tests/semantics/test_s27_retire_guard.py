@@ -79,7 +79,7 @@ def test_a_snapshot_that_omits_a_quarter_is_accepted() -> Case:
         | 19..24 | 2024-01-01     | 2024-02-01   |
         """,
         results="""
-        | batch            | outcome  | code | new | changed | closed |
+        | batch            | outcome  | code | new | changed | deleted |
         | crm/snapshot/1/1 | accepted | ''   | 24  | 0       | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 0   | 0       | 6      |
         """,
@@ -378,7 +378,7 @@ def test_quarantined_rows_count_as_present() -> Case:
         | 1..24 | 1     | OPEN         |
         """,
         results="""
-        | batch            | outcome  | code | bad_rows | closed |
+        | batch            | outcome  | code | bad_rows | deleted |
         | crm/snapshot/1/1 | accepted | ''   | 0        | 0      |
         | crm/snapshot/2/1 | accepted | ''   | 20       | 0      |
         """,

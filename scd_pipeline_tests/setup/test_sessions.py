@@ -51,7 +51,7 @@ import contextlib, fcntl, os, socket, struct, sys
 from datetime import datetime
 from pathlib import Path
 import pandas as pd
-from scd_pipeline import Delivery, Dimension, Source, Warehouse, reading
+from scd_pipeline import Delivery, Dimension, Source, Warehouse, queries
 from scd_pipeline.environment import Environment
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load import load
@@ -80,7 +80,7 @@ opened = Warehouse(spark, folder / "scd")
 for day, city in ((1, "Graz"), (2, "Wien")):
     frame = pd.DataFrame({"id": ["1"], "city": [city]})
     load(opened, customer, [Delivery("crm", f"2024-01-0{day}", at=datetime(2024, 1, day), frame=frame)])
-history = reading.history(opened, customer).orderBy("version").toPandas()
+history = queries.history(opened, customer).orderBy("version").toPandas()
 print([(row.city, str(row.effective_from), str(row.effective_to)) for row in history.itertuples()])
 spark.stop()
 spark = spark.builder.config("spark.master", "local[1]").config("spark.sql.extensions", "").getOrCreate()

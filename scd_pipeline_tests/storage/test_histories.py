@@ -41,7 +41,8 @@ def test_a_foreign_commit_is_one_that_determines_the_rows(history: str, foreign:
     rows = [_row(version, operation.strip()) for version, operation in enumerate(history.split(","))]
     last = max(row["version"] for row in rows if row["operation"] == PIPELINE)
     commit = _foreign_after(list(reversed(rows)), PipelineCommit("dim_x", 1, table_version=last), "delta.`/dim_x`")  # type: ignore[arg-type]
-    assert (str(commit) if commit else None) == foreign
+    text = f"version {commit.table_version}: {commit.operation}" if commit else None
+    assert text == foreign
     if commit:
         assert commit.restore_statement() == f"RESTORE TABLE delta.`/dim_x` TO VERSION AS OF {last}"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.table import Table
@@ -96,7 +96,7 @@ def test_only_the_last_version_of_an_entity_has_its_common_values(opened: Wareho
         | M1         | G2   | steel   | s11    | Bally | South  | North           | steel           |
         | M2         | G1   | wood    | s22    | IGT   | North  | NULL            | wood            |
         """,
-        reading.history(opened, MACHINE).toArrow().to_pylist(),
+        queries.history(opened, MACHINE).toArrow().to_pylist(),
     )
 
 
@@ -121,7 +121,7 @@ def test_rows_with_fifty_columns_of_which_five_change_are_those_of_one_table(ope
                 for entity in range(200)
             ]
             load(opened, dimension, [Delivery("floor", str(month), channel="feed", frame=rows)])
-    narrow, wide = (reading.history(opened, name).drop("narrow_key", "wide_key") for name in names.values())
+    narrow, wide = (queries.history(opened, name).drop("narrow_key", "wide_key") for name in names.values())
     assert narrow.count() == 600
     assert narrow.exceptAll(wide).isEmpty() and wide.exceptAll(narrow).isEmpty()
     sizes = {
@@ -144,19 +144,19 @@ def test_each_load_gives_the_rows_of_one_table(spark: SparkSession, tmp_path: Pa
         for warehouse, dimension in ((changing, MACHINE), (whole, one_table)):
             load(warehouse, dimension, deliveries).raise_if_rejected()
         expected, rows = (
-            sorted(map(str, reading.history(*pair).collect())) for pair in ((whole, one_table), (changing, MACHINE))
+            sorted(map(str, queries.history(*pair).collect())) for pair in ((whole, one_table), (changing, MACHINE))
         )
         assert rows == expected
     assert violations(changing, MACHINE) == []
-    reading.register(changing, query="dim_machine_versions dim_machine_as_of")
-    reading.register(whole, query="dim_machine_as_of")
+    queries.register(changing, query="dim_machine_versions dim_machine_as_of")
+    queries.register(whole, query="dim_machine_as_of")
     in_sql = changing.spark.sql("SELECT machine_id, game, maker, previous_vendor FROM dim_machine_versions")
     names = ("machine_id", "game", "maker", "previous_vendor")
-    expected_rows = reading.history(whole, one_table).select(*names)
+    expected_rows = queries.history(whole, one_table).select(*names)
     assert sorted(map(str, in_sql.collect())) == sorted(map(str, expected_rows.collect()))
     day = datetime(2024, 1, 20, tzinfo=timezone.utc)
     as_of, expected_as_of = (
-        reading.as_of(warehouse, dimension, day) for warehouse, dimension in ((changing, MACHINE), (whole, one_table))
+        queries.as_of(warehouse, dimension, day) for warehouse, dimension in ((changing, MACHINE), (whole, one_table))
     )
     assert sorted(map(str, as_of.collect())) == sorted(map(str, expected_as_of.collect()))
 
@@ -195,11 +195,11 @@ def test_common_columns_are_renamed_and_added(
             with pytest.raises(Killed):
                 load(opened, renamed, [delivery])
         for dimension in (MACHINE.name, renamed):
-            rows = reading.history(opened, dimension).toArrow().to_pylist()
+            rows = queries.history(opened, dimension).toArrow().to_pylist()
             makers = sorted(row.get("maker") or row.get("producer") for row in rows)
             assert makers == ["Bally", "Bally", "IGT"]
     load(opened, renamed, [delivery]).raise_if_rejected()
-    rows = reading.history(opened, renamed).select("machine_id", "producer", "seller", "previous_seller", "colour")
+    rows = queries.history(opened, renamed).select("machine_id", "producer", "seller", "previous_seller", "colour")
     assert_same_rows(
         """
         | machine_id | producer | seller | previous_seller | colour |
@@ -218,13 +218,13 @@ def test_common_columns_are_renamed_and_added(
 def test_a_history_of_changing_columns_is_repaired(opened: Warehouse) -> None:
     for deliveries in WALK[:3]:
         load(opened, MACHINE, deliveries)
-    before = sorted(map(str, reading.history(opened, MACHINE).collect()))
+    before = sorted(map(str, queries.history(opened, MACHINE).collect()))
     now = datetime(2024, 7, 1, tzinfo=timezone.utc)
     assert not repair(opened, MACHINE, now=now, actor="ann", dry_run=True).has_differences
     for name in ("dim_machine", HISTORY):
         opened.spark.sql(f"UPDATE {opened.table(name).identifier} SET maker = 'Atari'").collect()
     assert repair(opened, MACHINE, now=now, actor="ann").has_differences
-    assert sorted(map(str, reading.history(opened, MACHINE).collect())) == before
+    assert sorted(map(str, queries.history(opened, MACHINE).collect())) == before
     assert opened.table(HISTORY).read().where("maker IS NOT NULL").count() == 1
     load(opened, MACHINE, WALK[3][0:1]).raise_if_rejected()
     assert violations(opened, MACHINE) == []
@@ -241,7 +241,7 @@ def test_a_repair_after_a_renaming_keeps_common_values(opened: Warehouse) -> Non
     renamed = replace(MACHINE, attributes={**attributes, "producer": producer}, sources=source)
     opened.spark.sql(f"UPDATE {opened.table('dim_machine').identifier} SET game = 'G0'").collect()
     repair(opened, renamed, now=datetime(2024, 7, 1, tzinfo=timezone.utc), actor="ann")
-    producers = [row["producer"] for row in reading.history(opened, renamed).collect()]
+    producers = [row["producer"] for row in queries.history(opened, renamed).collect()]
     assert sorted(producers) == ["Bally", "Bally", "IGT"]
 
 
@@ -257,7 +257,7 @@ def test_a_repair_by_another_declaration_is_rejected(opened: Warehouse) -> None:
         with pytest.raises(DeclarationError) as caught:
             call()
         assert [(error.code, error.field) for error in caught.value.errors] == [("TABLE_DIFFERS", "history_columns")]
-    assert reading.history(opened, whole).where("maker IS NULL").isEmpty()
+    assert queries.history(opened, whole).where("maker IS NULL").isEmpty()
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_a_load_that_is_killed_between_the_commits_loses_no_common_value(
     """A deleted machine returns: its last closed version gives up its common values in the commit of the history."""
     for deliveries in WALK[:3]:
         load(opened, MACHINE, deliveries)
-    before = sorted(map(str, reading.history(opened, MACHINE).collect()))
+    before = sorted(map(str, queries.history(opened, MACHINE).collect()))
 
     def unless_machine(write: Callable[..., Any]) -> Callable[..., Any]:
         def call(table: Table, *arguments: Any, **options: Any) -> Any:
@@ -284,8 +284,8 @@ def test_a_load_that_is_killed_between_the_commits_loses_no_common_value(
             patched.setattr(Table, name, unless_machine(getattr(Table, name)))
         with pytest.raises(Killed):
             load(opened, MACHINE, [back])
-    assert sorted(map(str, reading.history(opened, MACHINE).collect())) == before
+    assert sorted(map(str, queries.history(opened, MACHINE).collect())) == before
     load(opened, MACHINE, [back]).raise_if_rejected()
     assert violations(opened, MACHINE) == []
-    rows = reading.history(opened, MACHINE).where("machine_id = 'M1'").toArrow().to_pylist()
+    rows = queries.history(opened, MACHINE).where("machine_id = 'M1'").toArrow().to_pylist()
     assert {row["maker"] for row in rows} == {"Aruze"}

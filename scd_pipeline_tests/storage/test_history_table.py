@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.components import WarehouseResource
 from scd_pipeline.components.maintenance import maintenance_job
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Snapshot, Source
@@ -91,13 +91,13 @@ def records(rows: DataFrame) -> list[dict[str, Any]]:
 
 
 def versions(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """All versions, as `reading.history` returns them."""
-    return records(reading.history(warehouse, SPLIT))
+    """All versions, as `queries.history` returns them."""
+    return records(queries.history(warehouse, SPLIT))
 
 
 def versions_in_sql(warehouse: Warehouse) -> list[dict[str, Any]]:
     """All versions, as the views of a session have them, first as one table and then as two."""
-    reading.register(warehouse, query="dim_customer_versions dim_customer_history dim_customer")
+    queries.register(warehouse, query="dim_customer_versions dim_customer_history dim_customer")
     whole = warehouse.spark.sql("SELECT * FROM dim_customer_versions ORDER BY effective_from")
     names = "customer_key, id, city"
     parts = warehouse.spark.sql(f"SELECT {names} FROM dim_customer UNION ALL SELECT {names} FROM dim_customer_history")
@@ -139,12 +139,12 @@ def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tm
     for deliveries in (WALK[:3], WALK[3:]):
         for warehouse, dimension in ((split, SPLIT), (whole, CUSTOMER)):
             load(warehouse, dimension, deliveries)
-        for query in (reading.history, reading.current):
+        for query in (queries.history, queries.current):
             expected, rows = query(whole, CUSTOMER), query(split, SPLIT)
             assert rows.columns == expected.columns
             assert sorted(rows.collect(), key=str) == sorted(expected.collect(), key=str)
     for day in days:
-        expected, rows = reading.as_of(whole, CUSTOMER, day), reading.as_of(split, SPLIT, day)
+        expected, rows = queries.as_of(whole, CUSTOMER, day), queries.as_of(split, SPLIT, day)
         assert sorted(rows.collect(), key=str) == sorted(expected.collect(), key=str)
     current, closed = (split.table(name).read() for name in (SPLIT.name, HISTORY))
     assert not current.where("NOT current_flag").count()
@@ -173,7 +173,7 @@ def test_a_machine_has_a_closed_version_and_another_one_is_unchanged(opened: War
         at = datetime(2024, 1, day, tzinfo=timezone.utc)
         for dimension in (machine, whole):
             load(opened, dimension, [Delivery("floor", str(day), channel="snapshot", at=at, frame=rows)])
-    rows_of_both, rows_of_one = (reading.history(opened, dimension).collect() for dimension in (machine, whole))
+    rows_of_both, rows_of_one = (queries.history(opened, dimension).collect() for dimension in (machine, whole))
     assert len(rows_of_one) == 7
     assert sorted(map(str, rows_of_both)) == sorted(map(str, rows_of_one))
     assert not opened.table("dim_machine_of_type_2_history").exists()
@@ -277,12 +277,12 @@ def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
     try:
         load(opened, SPLIT, [snapshot(1, {"a": "Rome"})])
         created = [f"dim_customer_{query}" for query in ("as_of", "current", "in_force", "versions")]
-        assert sorted(reading.create_views(opened)) == created
+        assert sorted(queries.create_views(opened)) == created
         seen = []
         with between_the_commits(lambda: seen.append(read()), monkeypatch):
             load(opened, SPLIT, [feed("one", ("a", 2, "Oslo"))])
         assert_same_rows(ROME, seen[0])
-        reading.create_views(opened, [SPLIT.name])
+        queries.create_views(opened, [SPLIT.name])
         assert_same_rows(AFTER_ROME, read())
         resource = WarehouseResource(path=opened.path, remote=remote, schema=mart, schemas={"history": archive})
         assert maintenance_job(SPLIT).execute_in_process(resources={"warehouse": resource}).success
@@ -434,7 +434,7 @@ def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> 
     changes = Feed(format="parquet", effective_at="at")
     changed = replace(SPLIT, attributes=attributes, sources=Source("crm", feed=changes, columns={"town": "city"}))
     load(in_rome, changed, [feed("two", ("a", 3, "Bern"))]).raise_if_rejected()
-    towns = reading.history(in_rome, changed).select("town").collect()
+    towns = queries.history(in_rome, changed).select("town").collect()
     assert sorted(row["town"] for row in towns) == ["Bern", "Oslo", "Rome"]
 
 
@@ -462,8 +462,8 @@ def test_facts_have_the_keys_of_closed_versions(opened: Warehouse) -> None:
     )
     load(opened, SPLIT, [feed("late", ("a", 1, "Bari"))])
     load(opened, VISIT)
-    joined = {row["visit"]: row["customer_city"] for row in reading.with_dimensions(opened, VISIT).collect()}
+    joined = {row["visit"]: row["customer_city"] for row in queries.with_dimensions(opened, VISIT).collect()}
     assert joined == {1: "Bari", 2: "Oslo"}
-    reading.register(opened, facts=[VISIT], query="fct_visit_joined")
+    queries.register(opened, facts=[VISIT], query="fct_visit_joined")
     in_sql = opened.spark.sql("SELECT visit, customer_city FROM fct_visit_joined").collect()
     assert dict(map(tuple, in_sql)) == joined

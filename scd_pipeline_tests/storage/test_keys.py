@@ -72,13 +72,13 @@ def test_surrogate_keys_depend_on_business_key_and_time_alone(spark: SparkSessio
 
 def test_a_business_key_and_a_grain_may_have_the_names_of_counts(spark: SparkSession, warehouse: Path) -> None:
     """The internal columns of a count have names that no declared column can have."""
-    names = ("new", "changed", "closed", "reopened", "retired", "count")
+    names = ("new", "changed", "deleted", "reopened", "retired", "count")
     dimension = Dimension("dim_tally", names, {"city": 1}, Source("crm", feed=Feed()))
     fact = Fact("fct_tally", {"count": "string"}, "at", {"tally": dimension}, Source("till", feed=Feed()))
     frame = pa.table({"city": ["Rome", "Oslo"], **{name: ["a", "b"] for name in names}})
     opened = Warehouse(spark, warehouse)
     done = ingest_and_apply(opened, dimension, [Delivery("crm", "1", at=datetime(2024, 1, 1), frame=frame)])
-    assert [(batch.new, batch.changed, batch.closed) for batch in done.batches] == [(2, 0, 0)]
+    assert [(batch.new, batch.changed, batch.deleted) for batch in done.batches] == [(2, 0, 0)]
     rows = opened.table("dim_tally").read()
     assert duplicate_grain(rows, fact, {}).isEmpty()
     assert duplicate_grain(rows.unionByName(rows), fact, {}).count() == 2

@@ -342,7 +342,7 @@ def test_json_without_rows_has_no_missing_column(spark: SparkSession, tmp_path: 
     opened = Warehouse(spark, tmp_path / "warehouse")
     deliveries = discover(dimension, spark, base=tmp_path)
     first = ingest_and_apply(opened, dimension, [delivery for delivery in deliveries if delivery.name != "2024-01-05"])
-    assert {batch.delivery: (batch.outcome, batch.rows, batch.closed) for batch in first.batches} == {
+    assert {batch.delivery: (batch.outcome, batch.rows, batch.deleted) for batch in first.batches} == {
         "2024-01-01": ("accepted", 1, 0),
         "2024-01-02": ("accepted", 0, 0),
         "2024-01-03": ("accepted", 0, 0),
@@ -515,7 +515,7 @@ def test_a_line_that_does_not_fit_the_columns_is_a_bad_row(spark: SparkSession, 
     channel = Snapshot(f"c_{{date}}.{kind}", options={"sep": ";"})
     dimension = Dimension("dim_c", "id", {"city": 2}, Source("crm", channel, bad_row_limit=1.0))
     load_plan = planned(spark, tmp_path, dimension, discover(dimension, spark, base=tmp_path))
-    assert [(b.rows, b.bad_rows, b.closed, b.undeclared) for b in load_plan.results] == [
+    assert [(b.rows, b.bad_rows, b.deleted, b.undeclared) for b in load_plan.results] == [
         (4, 1, 0, ()),
         (3, 1, 0, ()),
         (3, 2, 0, ()),
@@ -741,7 +741,7 @@ def test_a_scope_may_be_empty() -> None:
     assert delivery.batch(BY_REGION).scope_columns == ("region",)
 
 
-@pytest.mark.parametrize("key", ["closed", "New", "changed"])
+@pytest.mark.parametrize("key", ["deleted", "New", "changed"])
 def test_a_key_may_have_the_name_of_a_count(spark: SparkSession, tmp_path: Path, key: str) -> None:
     """The counts of a batch with a bad row are aggregated by the business key."""
     dimension = Dimension("dim_x", {key: "int"}, {"a": 2}, Source("s", snapshot=Snapshot(), bad_row_limit=1.0))

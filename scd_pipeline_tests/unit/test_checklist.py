@@ -128,8 +128,8 @@ dim_limit.yaml:1: sources.regulator.feed.deletes is missing, so no entity is eve
 
 # deletes_are_handled (a constant)
 DECLARATION | "op = 'D'" | "'D' = 'op' AND NOT false"
-dim_limit.yaml:1: sources.regulator.feed.deletes: 'D' = 'op' AND NOT false is the same for every row, so that no
-  delete is distinguished; write the condition by which a row is a delete
+dim_limit.yaml:1: sources.regulator.feed.deletes: 'D' = 'op' AND NOT false is the same for every row, so it
+  cannot identify deletes; write the condition by which a row is a delete
 
 # rows_are_clustered
 STATE | rows: 3 | rows: 1000000
@@ -151,7 +151,7 @@ op maintain_dim_limit is in pool delta/others and op load_dim_limit in pool delt
 
 # partitions_fit
 STATE | partition_columns: [] | partition_columns: [day]
-table dim_limit: 3 rows, partitioned by day, so that its files are small; load the dimension into a new table
+table dim_limit: 3 rows, partitioned by day, so its files are small; load the dimension into a new table
 
 # v_order_is_set
 STATE | <line>    properties: {delta.parquet.vorder.enabled: "true"} | <nothing>
@@ -184,13 +184,13 @@ dim_limit.yaml:1: expected_values is missing; write a key figure that was publis
 
 # repair_has_a_runbook
 STATE | repair of duplicates: docs/runbooks.md, | <nothing>
-how-to/runbooks.md#repair-duplicates: no runbook for repair of duplicates; set SCD_DOCS_URL to the address of a
-  documentation that has it
+how-to/runbooks.md#repair-duplicates: no runbook for repair of duplicates; set SCD_DOCS_URL to the URL of
+  documentation that contains it
 
 # rebuild_has_a_runbook
 STATE | , backfill and rebuild: docs/runbooks.md | <nothing>
-how-to/runbooks.md#backfill: no runbook for backfill and rebuild; set SCD_DOCS_URL to the address of a
-  documentation that has it
+how-to/runbooks.md#backfill: no runbook for backfill and rebuild; set SCD_DOCS_URL to the URL of
+  documentation that contains it
 
 # audit_is_retained
 DECLARATION | <line>audit_retention_years: 7 | <nothing>

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.cli.context import Settings
 from scd_pipeline.cli.spark_errors import query_errors
 from scd_pipeline.declaration import Attribute, Dimension, Feed, Snapshot, Source
@@ -22,7 +22,7 @@ from scd_pipeline.environment import Environment
 from scd_pipeline.errors import HighWaterMarkError, ScdError, SetupError, SourceDataError, UsageError
 from scd_pipeline.load.keys import RecordedCommits
 from scd_pipeline.pipeline import _check_columns
-from scd_pipeline.reading.dimension import rows_known_at
+from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline.spark.launch import spark_home
 
 CUSTOMER = Dimension(
@@ -58,7 +58,7 @@ def test_a_delivery_with_an_invalid_value_is_rejected(code: str) -> None:
 
 
 def test_a_query_with_a_system_time_needs_the_declaration() -> None:
-    error = raised(SetupError, lambda: rows_known_at(SimpleNamespace(), "dim_customer", datetime(2024, 1, 1)))  # type: ignore[arg-type]
+    error = raised(UsageError, lambda: rows_known_at(SimpleNamespace(), "dim_customer", datetime(2024, 1, 1)))  # type: ignore[arg-type]
     assert error == ("KNOWN_AT_NEEDS_DECLARATION", "dim_customer", {})
 
 
@@ -67,12 +67,12 @@ def test_a_table_without_an_audit_is_reported() -> None:
     tables = {"fct_sale": True, "fct_sale_audit": False}
     warehouse: Any = SimpleNamespace(location="/w", table=lambda name: SimpleNamespace(exists=lambda: tables[name]))
     details = {"table": "fct_sale_audit", "warehouse": "/w", "batches": "fct_sale_batches"}
-    assert raised(SetupError, lambda: reading.audit(warehouse, "fct_sale")) == ("AUDIT_MISSING", "fct_sale", details)
+    assert raised(SetupError, lambda: queries.audit(warehouse, "fct_sale")) == ("AUDIT_MISSING", "fct_sale", details)
 
 
 def test_rows_of_a_join_have_no_surrogate_key_and_the_named_columns() -> None:
     rows: Any = SimpleNamespace(columns=["id", "Customer_Key", "t"])
-    code = raised(UsageError, lambda: reading.as_of_join(SimpleNamespace(), rows, CUSTOMER, time="t"))  # type: ignore[arg-type]
+    code = raised(UsageError, lambda: queries.as_of_join(SimpleNamespace(), rows, CUSTOMER, time="t"))  # type: ignore[arg-type]
     assert code == ("JOIN_COLUMN_EXISTS", "dim_customer", {"column": "customer_key"})
     missing = raised(UsageError, lambda: _check_columns(rows, ["id", "at"]))
     assert missing == ("NO_SUCH_COLUMN", "rows", {"names": "at", "columns": "id, Customer_Key, t"})

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.types import StringType, StructField
 
 from scd_pipeline.deliveries.column_mapping import ColumnMapping
-from scd_pipeline.deliveries.read import existing_columns
+from scd_pipeline.deliveries.read import describe_existing_columns
 
 
 @pytest.mark.rule("S20", "S31")
@@ -23,4 +23,4 @@ from scd_pipeline.deliveries.read import existing_columns
 def test_columns_that_the_declaration_does_not_name_are_counted(columns: str, undeclared: str, text: str) -> None:
     """A column that differs from a missing one only in case and punctuation is named: it may be the intended one."""
     fields = tuple(StructField(name, StringType()) for name in columns.split())
-    assert existing_columns(ColumnMapping(fields, (), ("email",), tuple(undeclared.split()))) == text
+    assert describe_existing_columns(ColumnMapping(fields, (), ("email",), tuple(undeclared.split()))) == text

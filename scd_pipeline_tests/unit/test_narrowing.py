@@ -36,7 +36,7 @@ CASES = {
     "a stored row is newer": ([NEW], [STORED, LATE_FEED], False),
     "not of the existence source": ([OF_WEB], [STORED], False),
     "of two sources": ([NEW, OF_WEB], [STORED], False),
-    "rows have their own times": ([replace(NEW, row_times=True)], [STORED], False),
+    "rows have their own times": ([replace(NEW, has_row_times=True)], [STORED], False),
     "another source has provided the attribute": ([NEW], [STORED, replace(OF_WEB, columns=("tier",))], False),
     "too many scope values": ([replace(NEW, scope=tuple(map(str, range(1001))))], [STORED], False),
 }

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline.reading import views
-from scd_pipeline.reading.views import View
+from scd_pipeline.queries import views
+from scd_pipeline.queries.views import View
 
 VIEWS = [
     View("dim_play_current", "SELECT 1", ("dim_play",)),

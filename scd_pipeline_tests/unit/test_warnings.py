@@ -118,8 +118,8 @@ def batch(day: int, *, revision: str = "1", **counts: object) -> Batch:
 
 
 def test_entities_that_existed_before_are_counted_by_the_batches_of_the_log() -> None:
-    stored = [batch(1, new=30), batch(2, new=5, closed=2)]
-    appended = [batch(4, new=1), batch(3, closed=3)]
+    stored = [batch(1, new=30), batch(2, new=5, deleted=2)]
+    appended = [batch(4, new=1), batch(3, deleted=3)]
     counts = {f"crm/snapshot/2024-01-0{day}": existing for day, existing in ((3, 33), (4, 30))}
     assert existing_entities(stored, appended, PLAYER) == counts
 

@@ -86,10 +86,10 @@ ANY_NAME = [{"path": "landing/{delivery}", "format": "json"}]
 
 @st.composite
 def channels(draw: st.DrawFn, keys: list[str], kind: str) -> Snapshot | Feed:
-    row_times = draw(st.booleans())
-    paths = [*PATHS, *(ANY_NAME if kind == "feed" and row_times else [])]
+    has_row_times = draw(st.booleans())
+    paths = [*PATHS, *(ANY_NAME if kind == "feed" and has_row_times else [])]
     options = {**draw(st.sampled_from(paths)), **draw(given_some(**CHANNEL))}
-    if row_times:
+    if has_row_times:
         options |= {"effective_at": draw(TEXT), **draw(st.sampled_from(TIME_READINGS))}
     if (kind == "feed" or "effective_at" in options) and draw(st.booleans()):
         options |= {"sequence": draw(TEXT), "sequence_type": draw(st.sampled_from(["bigint", "timestamp"]))}

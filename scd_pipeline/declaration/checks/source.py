@@ -13,9 +13,9 @@ from scd_pipeline.declaration.frozen import FrozenMapping, set_frozen_fields
 from scd_pipeline.declaration.names import COLUMN_NAME_RULE, did_you_mean, display, is_column_name, is_text
 from scd_pipeline.declaration.patterns import pattern_problem
 from scd_pipeline.declaration.source import (
-    DATED_PLACEHOLDERS,
     PLACEHOLDERS,
     TIES,
+    TIME_PLACEHOLDERS,
     UNITS,
     Channel,
     Column,
@@ -122,27 +122,27 @@ def _check_channels(errors: ErrorCollector, path: str, draft: Source) -> None:
         errors.add(
             "MISSING_VALUE", path, "has neither a snapshot nor a feed", "declare how it delivers, with one or both"
         )
-    for kind, channel_class in (("snapshot", Snapshot), ("feed", Feed)):
-        channel = getattr(draft, kind)
+    for name, channel_class in (("snapshot", Snapshot), ("feed", Feed)):
+        channel = getattr(draft, name)
         if channel is None:
             continue
         if isinstance(channel, channel_class):
-            set_frozen_fields(draft, **{kind: _check_channel(errors, f"{path}.{kind}", channel)})
+            set_frozen_fields(draft, **{name: _check_channel(errors, f"{path}.{name}", channel)})
         elif isinstance(channel, Mapping):
             names = [field.name for field in dataclasses.fields(channel_class)]
             for option in (option for option in channel if option not in names):
                 errors.add(
-                    "UNKNOWN_OPTION", joined(f"{path}.{kind}", option), "is not an option", did_you_mean(option, names)
+                    "UNKNOWN_OPTION", joined(f"{path}.{name}", option), "is not an option", did_you_mean(option, names)
                 )
-            set_frozen_fields(draft, **{kind: None})
+            set_frozen_fields(draft, **{name: None})
         else:
             errors.add(
                 "INVALID_KIND",
-                f"{path}.{kind}",
-                f"{display(channel)} is not a {kind}",
+                f"{path}.{name}",
+                f"{display(channel)} is not a {name}",
                 f"give a path or a {channel_class.__name__}",
             )
-            set_frozen_fields(draft, **{kind: None})
+            set_frozen_fields(draft, **{name: None})
 
 
 def _check_channel(errors: ErrorCollector, path: str, channel: Snapshot | Feed) -> Snapshot | Feed:
@@ -215,7 +215,7 @@ def _check_ties(errors: ErrorCollector, field: str, channel: Snapshot | Feed) ->
         fix = (
             "name their condition in `deletes`" if isinstance(channel, Feed) else "write reject, first_row or last_row"
         )
-        errors.add("NOT_APPLICABLE", field, f"no row of this {channel.kind} is a delete", f"{fix}, or remove `ties`")
+        errors.add("NOT_APPLICABLE", field, f"no row of this {channel.name} is a delete", f"{fix}, or remove `ties`")
     if channel.has_row_order and (channel.format == "delta" or channel.partition is not None):
         fix = "name a column that orders them in `sequence`, or deliver files"
         errors.add("NOT_APPLICABLE", field, "the rows of a table have no order", fix)
@@ -306,7 +306,7 @@ def _check_path(errors: ErrorCollector, path: str, channel: Channel) -> None:
 def _allowed_placeholders(channel: Channel) -> tuple[str, ...]:
     """Return the placeholders of the channel: names have no time only in a feed whose rows have times (S4)."""
     has_row_times = isinstance(channel, Feed) and channel.effective_at is not None
-    return PLACEHOLDERS if has_row_times else DATED_PLACEHOLDERS
+    return PLACEHOLDERS if has_row_times else TIME_PLACEHOLDERS
 
 
 def _braced(options: Iterable[str]) -> str:
@@ -314,8 +314,8 @@ def _braced(options: Iterable[str]) -> str:
 
 
 def _report_timeless(errors: ErrorCollector, field: str, channel: Channel, option: str) -> None:
-    problem = f"{{{option}}} is any name, and a {channel.kind} reads a delivery's time from its name"
-    fix = f"write {_braced(DATED_PLACEHOLDERS)} in its place"
+    problem = f"{{{option}}} is any name, and a {channel.name} reads a delivery's time from its name"
+    fix = f"write {_braced(TIME_PLACEHOLDERS)} in its place"
     if isinstance(channel, Feed):
         problem = f"{problem} where its rows have none"
         fix = f"{fix}, or name the column of the rows' times in `effective_at`"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Attribute, Dimension, Fact, Feed, Role, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.history.row_hash import row_hash
@@ -32,7 +32,7 @@ def test_a_play_shows_the_tier_of_its_day_and_the_corrected_email_address(own_ta
     days = ["2024-03-05", "2024-10-01", "2024-12-01"]
     plays = pa.table({"event_id": ["1", "2", "3"], "player_id": ["P1"] * 3, "event_ts": days})
     load(warehouse, PLAY, [Delivery("floor", "2024-12-31", "feed", frame=plays)])
-    joined = records(reading.with_dimensions(warehouse, PLAY))
+    joined = records(queries.with_dimensions(warehouse, PLAY))
     assert_same_rows(
         """
         | event_id | player_tier | player_email |
@@ -68,9 +68,9 @@ def test_the_first_manager_is_in_the_audit_only(own_tables: OwnTables) -> None:
     header = "| delivery | account_id | time | account_manager |"
     lines = [f"| {day} | A1 | 2024-01-0{day} | m{day} |" for day in (1, 2, 3)]
     load(own_tables.warehouse, dimension, own_tables.deliveries(dimension, feed("\n".join([header, *lines]), "hosts")))
-    (row,) = records(reading.history(own_tables.warehouse, dimension))
+    (row,) = records(queries.history(own_tables.warehouse, dimension))
     assert (row["account_manager"], row["previous_account_manager"]) == ("m3", "m2")
-    audit = records(reading.audit(own_tables.warehouse, dimension))
+    audit = records(queries.audit(own_tables.warehouse, dimension))
     managers = [dict(change["new_values"])["account_manager"] for change in sorted(audit, key=lambda r: r["change_ts"])]
     assert managers == ["m1", "m2", "m3"]
 
@@ -95,7 +95,7 @@ def test_a_name_and_a_threshold_change_in_one_commit_that_rewrites_no_other_prog
         | PR1        | 150                   | n2                   |
         | PR2        | 100                   | n1                   |
         """,
-        records(reading.history(warehouse, dimension)),
+        records(queries.history(warehouse, dimension)),
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Fact, Feed, Role, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
@@ -87,7 +87,7 @@ def step(warehouse: Warehouse) -> Step:
     """What the tables have now."""
     versions = {
         (row["player_id"], f"{row['effective_from']:%m-%d}"): row
-        for row in records(reading.history(warehouse, DIMENSION))
+        for row in records(queries.history(warehouse, DIMENSION))
     }
     plays = records(warehouse.table(PLAY.name).read())
     return Step(versions, {(row["player_id"], f"{row['event_ts']:%m-%d}"): row["player_key"] for row in plays})

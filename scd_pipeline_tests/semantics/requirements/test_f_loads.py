@@ -8,7 +8,7 @@ from datetime import date, datetime, timezone
 import pyarrow as pa
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.declaration import Dimension, Fact, Feed, Role, Source, parse
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.load.run import load
@@ -62,14 +62,14 @@ def test_a_second_date_of_birth_is_refused_with_both_values(own_tables: OwnTable
         "loyalty",
     )
     load(own_tables.warehouse, DIMENSION, own_tables.deliveries(DIMENSION, changes))
-    refused = records(reading.audit(own_tables.warehouse, DIMENSION).where("change_type = 'REFUSED'"))
+    refused = records(queries.audit(own_tables.warehouse, DIMENSION).where("change_type = 'REFUSED'"))
     values = {
         row["player_id"]: (f"{row['change_ts']:%m-%d}", dict(row["old_values"]), dict(row["new_values"]))
         for row in refused
     }
     old, new = {"birth_date": "1990-01-01"}, {"birth_date": "1991-02-02"}
     assert values == {"P1": ("02-01", old, new), "P2": ("03-01", old, new)}
-    rows = records(reading.history(own_tables.warehouse, DIMENSION))
+    rows = records(queries.history(own_tables.warehouse, DIMENSION))
     assert {row["player_id"]: row["birth_date"] for row in rows} == dict.fromkeys(("P1", "P2"), date(1990, 1, 1))
 
 
@@ -102,7 +102,7 @@ def test_a_new_column_changes_no_table_and_no_answer_even_if_delta_merges_schema
     def columns() -> dict[str, list[str]]:
         return {name: warehouse.table(name).read().columns for name in DIMENSION.table_names}
 
-    before, answer = columns(), records(reading.as_of(warehouse, DIMENSION, march))
+    before, answer = columns(), records(queries.as_of(warehouse, DIMENSION, march))
     changed = feed(
         """
         | delivery | player_id | time       | tier | home_property | risk_score | email | vip |
@@ -118,9 +118,9 @@ def test_a_new_column_changes_no_table_and_no_answer_even_if_delta_merges_schema
         warehouse.spark.conf.unset(merge_schema)
     assert [batch.undeclared for batch in result.batches] == [("vip",)]
     assert columns() == before
-    assert records(reading.as_of(warehouse, DIMENSION, march)) == answer
+    assert records(queries.as_of(warehouse, DIMENSION, march)) == answer
     assert [row["tier"] for row in answer] == ["Bronze"]
-    assert [row["tier"] for row in records(reading.current(warehouse, DIMENSION))] == ["Gold"]
+    assert [row["tier"] for row in records(queries.current(warehouse, DIMENSION))] == ["Gold"]
 
 
 @requirement("F62")
@@ -154,7 +154,7 @@ def test_the_threshold_in_force_decides_which_transactions_are_reported(own_tabl
     cells = [[text.strip() for text in line.split("|")[1:5]] for line in expected.strip().splitlines()[1:]]
     rows = pa.table({name: list(values) for name, values in zip(columns, zip(*cells, strict=True), strict=True)})
     load(warehouse, cash, [Delivery("cage", "2027-01-02", "feed", frame=rows)])
-    joined = reading.with_dimensions(warehouse, cash)
+    joined = queries.with_dimensions(warehouse, cash)
     reported = joined.selectExpr(
         *columns, "threshold_ctr_threshold", "int(cash_in >= threshold_ctr_threshold) reported"
     )

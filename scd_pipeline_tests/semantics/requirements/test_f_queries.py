@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scd_pipeline import reading
+from scd_pipeline import queries
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.load.run import load
 from scd_pipeline_tests.semantics.engine import OwnTables, records
@@ -36,9 +36,9 @@ def walk_deliveries(tables: OwnTables) -> list[Delivery]:
 def test_the_walk_of_a_player_has_five_transitions_and_three_versions(walked: OwnTables) -> None:
     """One test, because each load takes seconds: the audit, the bounds of the windows, and the same load again."""
     warehouse = walked.warehouse
-    versions = {row["version"]: row["player_key"] for row in records(reading.history(warehouse, DIMENSION))}
+    versions = {row["version"]: row["player_key"] for row in records(queries.history(warehouse, DIMENSION))}
     k1, k2, k3 = (versions[number] for number in (1, 2, 3))
-    transitions = [_transition(row) for row in records(reading.audit(warehouse, DIMENSION))]
+    transitions = [_transition(row) for row in records(queries.audit(warehouse, DIMENSION))]
     assert_same_rows(
         [
             {"type": "INSERT", "old": None, "new": k1, "columns": None, "change": None},
@@ -61,9 +61,9 @@ def test_the_walk_of_a_player_has_five_transitions_and_three_versions(walked: Ow
     """
     for row in parse(in_force):
         at = datetime.fromisoformat(str(row["at"])).replace(tzinfo=timezone.utc)
-        rows = records(reading.as_of(warehouse, DIMENSION, at))
+        rows = records(queries.as_of(warehouse, DIMENSION, at))
         assert [version["version"] for version in rows] == [row["version"]] * (row["version"] is not None), row["at"]
-    origins = {f"{row['change_ts']:%m-%d}": row for row in records(reading.audit(warehouse, DIMENSION))}
+    origins = {f"{row['change_ts']:%m-%d}": row for row in records(queries.audit(warehouse, DIMENSION))}
     actors = {day: row["actor"] for day, row in origins.items()}
     others = dict.fromkeys(("01-01", "06-01", "07-01", "09-01"), "pipeline:dim_player")
     assert actors == {**others, "11-01": "steward:ann"}
@@ -77,11 +77,11 @@ def test_the_walk_of_a_player_has_five_transitions_and_three_versions(walked: Ow
 @requirement("F19", "F25", "X17")
 def test_a_delete_has_a_reason_of_its_own_and_leaves_that_of_the_opening(walked: OwnTables) -> None:
     """The audit has reason and delivery of the delete at 2024-09-01, and the Silver version those of its opening."""
-    audit = records(reading.audit(walked.warehouse, DIMENSION))
+    audit = records(queries.audit(walked.warehouse, DIMENSION))
     reasons = {(row["change_type"], f"{row['change_ts']:%Y-%m-%d}"): row["reason"] for row in audit}
     assert reasons.pop(("LOGICAL_DELETE", "2024-09-01")) == "deleted_in_source"
     assert set(reasons.values()) == {"source_load"}
-    (silver,) = records(reading.as_of(walked.warehouse, DIMENSION, datetime(2024, 8, 1, tzinfo=timezone.utc)))
+    (silver,) = records(queries.as_of(walked.warehouse, DIMENSION, datetime(2024, 8, 1, tzinfo=timezone.utc)))
     assert (silver["tier"], silver["change_reason"]) == ("Silver", "source_load")
     (closing,) = (row for row in audit if row["change_type"] == "LOGICAL_DELETE")
     assert (silver["load_run_id"], closing["source_batch_id"]) == ("loyalty/feed/2", "loyalty/feed/4")

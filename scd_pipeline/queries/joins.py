@@ -18,8 +18,8 @@ from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, open_end
-from scd_pipeline.reading.dimension import declared_rows, rows_known_at, table_shape, versions
-from scd_pipeline.reading.labels import (
+from scd_pipeline.queries.dimension import declared_rows, rows_known_at, table_shape, versions
+from scd_pipeline.queries.labels import (
     LabelledColumn,
     attribute_columns,
     labelled_columns,

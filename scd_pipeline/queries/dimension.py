@@ -40,7 +40,7 @@ from scd_pipeline.history.replay import rebuild_versions
 
 BATCHES_SUFFIX, QUARANTINE_SUFFIX = "_batches", "_quarantine"
 _STATE = "_state"
-_COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "closed")
+_COUNTS = ("rows", "bad_rows", "entities", "new", "changed", "deleted")
 _EARLIEST_PORTABLE_TIME = "0001-01-02 00:00:00"
 """Earlier times leave the calendar in some time zones."""
 
@@ -166,7 +166,7 @@ def batches(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     Returns:
         `batch`, `source`, `channel`, `delivery`, `revision`, `at`, `state` ("current" if it is in effect, "superseded"
         by a higher revision, or "withdrawn"), `rows`, `bad_rows`, `entities`, what the batch changed when it was loaded
-        (`new`, `changed`, `closed`), the `earliest` and `latest` business time, and `run_id`.
+        (`new`, `changed`, `deleted`), the `earliest` and `latest` business time, and `run_id`.
 
     Raises:
         SetupError: The change log does not exist.

@@ -9,7 +9,7 @@ A dimension is passed as its declaration, or as the name of its table, which sto
 
 from __future__ import annotations
 
-from scd_pipeline.reading.dimension import (
+from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
     as_of,
@@ -22,8 +22,8 @@ from scd_pipeline.reading.dimension import (
     quarantine,
     table_shape,
 )
-from scd_pipeline.reading.joins import as_of_join, overlap, with_dimensions
-from scd_pipeline.reading.views import create_views, register, view_names
+from scd_pipeline.queries.joins import as_of_join, overlap, with_dimensions
+from scd_pipeline.queries.views import create_views, register, view_names
 
 __all__ = [
     "BATCHES_SUFFIX",

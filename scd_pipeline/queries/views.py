@@ -21,7 +21,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import first_line
 from scd_pipeline.expressions import quote_name
 from scd_pipeline.history.keys import RESERVED_KEYS, UNKNOWN_KEY
-from scd_pipeline.reading.dimension import (
+from scd_pipeline.queries.dimension import (
     BATCHES_SUFFIX,
     QUARANTINE_SUFFIX,
     TableShape,
@@ -30,7 +30,7 @@ from scd_pipeline.reading.dimension import (
     quarantine,
     table_shape,
 )
-from scd_pipeline.reading.labels import labelled_columns, overlap_labels, role_column_names, unique_names
+from scd_pipeline.queries.labels import labelled_columns, overlap_labels, role_column_names, unique_names
 
 VERSIONS_SUFFIX = "_versions"
 _WINDOW = (EFFECTIVE_FROM, EFFECTIVE_TO)
