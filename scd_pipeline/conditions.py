@@ -154,7 +154,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "path={value} is not a path; expected text or a pathlib.Path", "pass the path of the file"
     ),
     "UNKNOWN_FORMAT": Condition(
-        "cannot infer the format of {path}; expected a suffix of {suffixes}, which may be compressed",
+        "cannot infer the format of {path}; expected one of the suffixes {suffixes}, which may be compressed",
         "write `format` at the channel of the declaration",
     ),
     "DELIVERY_ALLOW": Condition(
@@ -172,8 +172,8 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     # Tables
     "FOREIGN_COMMIT": Condition(
-        "table version {version} ({operation}) is a foreign commit that changed rows after commit {commit} (version "
-        "{commit_version}); expected only commits of this package; nothing was written",
+        "table version {version} ({operation}) is a foreign commit that changed rows after commit {commit} (table "
+        "version {commit_version}); expected only commits of this package; nothing was written",
         "run `scd check` to list the damage; {repair}",
     ),
     "PIPELINE_COMMIT_MISSING": Condition(
@@ -401,7 +401,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "name the sample of the dimension with --from too, or write the declaration by hand",
     ),
     "FILE_FORMAT_UNKNOWN": Condition(
-        "cannot infer the format; expected a suffix of {suffixes}", "rename or convert the file"
+        "cannot infer the format; expected one of the suffixes {suffixes}", "rename or convert the file"
     ),
     "FILE_NOT_FOUND": Condition("the file does not exist; expected rows with a time and a key", "correct the path"),
     "GRAIN_NOT_GUESSED": Condition(

@@ -128,8 +128,9 @@ class Pipeline:
 
         Args:
             table: The declaration of the dimension or fact.
-            deliveries: One Delivery or several; or the rows of one delivery as a frame of Spark, pandas or Arrow, as a
-                list of dicts, or as the path of a file. By default all deliveries at the paths of the declaration.
+            deliveries: One Delivery or several; or the rows of one delivery as a Spark or pandas DataFrame, as a
+                pyarrow Table, as a list of dicts, or as the path of a file. By default all deliveries at the paths of
+                the declaration.
             name: The name of the delivery, if its rows are passed; by default its time.
             at: The time of that delivery; by default its name, if that is a date.
             source: The source of that delivery; by default the only one that is declared.

@@ -1,6 +1,6 @@
 """`scd dev`: Dagster's web interface next to a Spark Connect server that stays warm; both end together.
 
-Runs use the server through SCD_REMOTE, so that none of them starts its own Java virtual machine.
+Runs use the server through SCD_REMOTE, so that none of them starts its own JVM.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ import dagster as dg
 import {package}.defs
 
 _tree = dg.ComponentTree.from_module(defs_module={package}.defs, project_root=Path(__file__).parent.parent)
-# One run is one process with one Spark: parallel steps would each start a Java virtual machine.
+# One run is one process with one Spark: parallel steps would each start a JVM.
 defs = dg.Definitions.merge(_tree.build_defs(), dg.Definitions(executor=dg.in_process_executor))
 '''
 _RESOURCE = '''\

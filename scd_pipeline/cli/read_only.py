@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from scd_pipeline.errors import UsageError
+from scd_pipeline.spark.settings import temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,23 +39,7 @@ def expect_query(spark: SparkSession, text: str) -> None:
         return
     query = _EXPLAIN.sub("", text, count=1) if _EXPLAIN.match(text) else text
     spark.sql(AS_QUERY + query).collect()
-    with _configured(spark, _PLANNED_ONLY):
+    with temporary_settings(spark, _PLANNED_ONLY):
         plan = str(spark.sql(f"EXPLAIN EXTENDED {query}").collect()[0][0])
     if _OUTSIDE_SQL.search(plan):
         raise UsageError("QUERY_CALLS_PROGRAM", "query")
-
-
-@contextlib.contextmanager
-def _configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of the session for a while."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, former in before.items():
-            if former is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, former)

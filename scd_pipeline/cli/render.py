@@ -45,7 +45,7 @@ class Output:
         return self.format == "table" and self.file is None
 
     def write_frame(self, frame: DataFrame) -> None:
-        """Write the rows of a Spark frame.
+        """Write the rows of a Spark DataFrame.
 
         Raises:
             UsageError: Two columns have one name, which JSON and Parquet do not allow.

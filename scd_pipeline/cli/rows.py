@@ -1,4 +1,4 @@
-"""Rows as text: of a Spark frame or of a report.
+"""Rows as text: of a Spark DataFrame or of a report.
 
 Spark turns every value into text, in UTC: no time zone of this process changes it, and the sentinel of an open window,
 which some zones could not collect as a time, can be shown. Arrays, maps and structs become JSON.

@@ -27,8 +27,8 @@ from scd_pipeline.deliveries.table_states import table_states
 QUIET_SECONDS = 5.0
 """A file is complete if it has not changed for this time."""
 _FILES_OF_A_TICK = 2_000
-"""About as many files as one tick queries in Dagster, which needs some milliseconds for each, and ends a tick after one
-minute."""
+"""The approximate number of files whose events one tick reads. Dagster needs some milliseconds for each, and ends a
+tick after one minute."""
 
 
 def arrival_sensor(

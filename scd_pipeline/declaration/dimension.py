@@ -45,8 +45,8 @@ class Dimension:
     - `single_scd_type`: states that all attributes have one SCD type on purpose, which is a warning otherwise
     - `rapid_change_limit`: the largest share of the existing entities of which one delivery can open versions by new
       values of one attribute without a warning; by default half of them, if at least 20 entities exist
-    - `z_order`: whether maintenance arranges the rows by the business key: "always", "never", or for a million rows
-      and more ("automatic")
+    - `z_order`: whether maintenance arranges the rows by the business key: "always", "never", or only
+      in tables of a million rows or more ("automatic")
     - `surrogate`: how surrogate keys are generated: "hash", of the business key and `effective_from` (S14)
     - `profile`: a set of column names, open end and labels of change types, see `profiles.PROFILES`
     - `column_names`: other names of generated columns, by their default names; False for `current_flag` if the table

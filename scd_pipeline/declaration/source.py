@@ -138,7 +138,7 @@ class Snapshot(Channel):
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `reason`, `actor`, `correlation_id`: columns for the audit
 
-    `help(Channel)` explains the options that both kinds of channels have.
+    `help(Channel)` explains the options that both channels have.
     """
 
     name: ClassVar[ChannelName] = "snapshot"
@@ -164,7 +164,7 @@ class Feed(Channel):
     - `sequence`, `sequence_type`, `ties`: the order of changes of equal time
     - `reason`, `actor`, `correlation_id`: columns for the audit
 
-    `help(Channel)` explains the options that both kinds of channels have.
+    `help(Channel)` explains the options that both channels have.
     """
 
     name: ClassVar[ChannelName] = "feed"

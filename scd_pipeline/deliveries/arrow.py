@@ -1,4 +1,4 @@
-"""Convert frames of pandas and pyarrow to Arrow tables with the types of Spark."""
+"""Convert pandas DataFrames and pyarrow Tables to Arrow tables with the types of Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the names of the columns of a Spark, pandas or Arrow frame, or of a list of dicts, in order."""
+    """Return the names of the columns of a DataFrame, a pyarrow Table, or a list of dicts, in order."""
     import pyarrow
 
     if isinstance(frame, list | tuple):
@@ -19,7 +19,7 @@ def column_names(frame: Any) -> list[str]:
 
 
 def to_arrow(frame: Any) -> pyarrow.Table:
-    """Convert a pandas or Arrow frame, or a list of dicts, to an Arrow table that Spark can read.
+    """Convert a pandas DataFrame, a pyarrow Table, or a list of dicts to an Arrow table that Spark can read.
 
     pandas is converted by Arrow, so that the time zone of the process has no effect (S1).
 

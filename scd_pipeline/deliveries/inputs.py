@@ -98,7 +98,7 @@ def check_texts(location: str, fields: Mapping[str, Any]) -> None:
 
 
 def check_frame(location: str, frame: Any) -> None:
-    """Check that the rows of a delivery are a frame of Spark, pandas or Arrow, or a list of dicts.
+    """Check that the rows of a delivery are a Spark or pandas DataFrame, a pyarrow Table, or a list of dicts.
 
     Raises:
         SourceDataError: DELIVERY_FRAME for any other value.
@@ -108,7 +108,7 @@ def check_frame(location: str, frame: Any) -> None:
 
 
 def is_frame(value: object) -> bool:
-    """Return whether the value is a frame of Spark, pandas or Arrow."""
+    """Return whether the value is a Spark or pandas DataFrame, or a pyarrow Table."""
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(value).__mro__}
     return not kinds.isdisjoint({"pyspark.DataFrame", "pandas.DataFrame", "pyarrow.Table"})
 

@@ -553,7 +553,7 @@ def _has_several_files(frame: DataFrame, paths: Sequence[str]) -> bool:
 
 
 def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> DataFrame:
-    """Return a Spark, pandas or Arrow frame as one of Spark; `is_in_order` adds the order of its rows.
+    """Return a DataFrame or a pyarrow Table as a Spark DataFrame; `is_in_order` adds the order of its rows.
 
     Raises:
         _Unreadable: Spark cannot have its columns. The messages of pandas and Arrow repeat values, so they are not
@@ -565,7 +565,7 @@ def _to_spark_frame(spark: SparkSession, frame: Any, *, is_in_order: bool) -> Da
         raise _Unreadable("DUPLICATE_COLUMN", columns=listed(repeated))
     if hasattr(frame, "sparkSession"):
         if is_in_order:
-            raise _Unreadable("NO_ROW_ORDER", input="a Spark frame")
+            raise _Unreadable("NO_ROW_ORDER", input="a Spark DataFrame")
         return frame  # type: ignore[no-any-return]
     try:
         table = to_arrow(frame)

@@ -52,8 +52,8 @@ class BatchResult:
         rows: The number of delivered rows.
         bad_rows: The number of rows that were quarantined.
         nulled_values: The number of values that are NULL because they do not cast (`on_bad_value: null`).
-        new, changed, deleted: The number of change records by change (`ChangeCounts`); a snapshot has one for each
-            entity.
+        new, changed, deleted: The number of change records by change (`ChangeCounts`); a snapshot without row times has
+            one for each entity.
         versions_opened, versions_closed: The number of versions.
         undeclared: The delivered columns that the declaration does not name.
         code: The code of the condition because of which the batch was not accepted; empty if it was.

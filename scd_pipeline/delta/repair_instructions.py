@@ -7,7 +7,7 @@ from scd_pipeline.delta_operations import EARLIER_VERSIONS
 
 REBUILT_BY: dict[str, str] = {
     LOG_SUFFIX: "no other table can rebuild it; restore the files that it had",
-    AUDIT_SUFFIX: "a load rebuilds it from the change log, without withdrawn transitions",
+    AUDIT_SUFFIX: "a load rebuilds it from the change log, without withdrawn transitions and repairs",
     KEYS_SUFFIX: "a load rebuilds it from the audit",
     HISTORY_SUFFIX: "drop the dimension's table too; a load rebuilds both from the change log",
     "": "a load rebuilds it from its change log",

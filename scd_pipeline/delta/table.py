@@ -18,6 +18,7 @@ from scd_pipeline.delta.commits import PipelineCommit, find_commit, last_pipelin
 from scd_pipeline.delta_operations import EARLIER_VERSIONS
 from scd_pipeline.errors import ConflictError, UnsupportedDelta, UsageError, first_line
 from scd_pipeline.expressions import quote_name
+from scd_pipeline.spark.settings import temporary_settings
 
 _CONFLICTS = (
     "DELTA_CONCURRENT_",
@@ -334,7 +335,8 @@ class Table:
         """Run a statement that ends with table properties."""
         pairs = ", ".join(f"{sql_literal(key)} = {sql_literal(value)}" for key, value in properties.items())
         try:
-            with _unchecked_properties(self.spark, needed=V_ORDER in properties):
+            # Delta does not know this property, which only Microsoft Fabric has.
+            with temporary_settings(self.spark, {_UNCHECKED_PROPERTIES: "true"} if V_ORDER in properties else {}):
                 self._alter(f"{statement} ({pairs})")
         except Exception as error:
             if _UNKNOWN_PROPERTY in str(error):
@@ -425,20 +427,6 @@ def allow_earlier_versions(spark: SparkSession) -> None:
     """Let the session read every table version whose files exist, unless a managed service refuses the setting."""
     with suppress(PySparkException, Py4JError):
         spark.conf.set(EARLIER_VERSIONS, "false")
-
-
-@contextmanager
-def _unchecked_properties(spark: SparkSession, *, needed: bool) -> Iterator[None]:
-    """Let Delta store a property that it does not know, if one is needed."""
-    if not needed:
-        yield
-        return
-    before = spark.conf.get(_UNCHECKED_PROPERTIES, "false")
-    spark.conf.set(_UNCHECKED_PROPERTIES, "true")
-    try:
-        yield
-    finally:
-        spark.conf.set(_UNCHECKED_PROPERTIES, str(before))
 
 
 @contextmanager

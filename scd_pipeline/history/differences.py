@@ -107,9 +107,8 @@ def records_to_store(
     new = with_presence(delivered.withColumn(ORIGIN, F.lit("delivered")), has_row_times=batches.has_row_times)
     records = old.unionByName(new)
     windows = RowWindows(dimension, has_one_record_per_entity=has_one_record_per_entity)
-    if (
-        batches.new_snapshots and not has_one_record_per_entity
-    ):  # a snapshot omits no entity that only its own records have
+    # A snapshot omits no entity that only its own records have.
+    if batches.new_snapshots and not has_one_record_per_entity:
         records = records.unionByName(_absences(spark, records, batches.new_snapshots, dimension))
     affected = snapshots_to_recheck(batches)
     if not affected:

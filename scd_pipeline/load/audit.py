@@ -66,13 +66,13 @@ class AuditStep:
         log_commit: The number of the last log commit of the step.
         at: When the step became readable.
         dimension_commit: The pipeline commit of the dimension that made it readable.
-        version: The table version of that commit, -1 if unknown.
+        table_version: The table version of that commit, -1 if unknown.
     """
 
     log_commit: int
     at: datetime
     dimension_commit: int
-    version: int
+    table_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ class _Recording:
         last_keys = self._append_keys(rows, records, last_keys, opened) if opened else last_keys
         marks = {
             **log_mark(self.log_commit, step.log_commit),
-            dimension.name: HighWaterMark(step.dimension_commit, self.commit.table_id, step.version),
+            dimension.name: HighWaterMark(step.dimension_commit, self.commit.table_id, step.table_version),
             **table_mark(last_keys),
         }
         following = last_audit.next(high_water_marks=marks, run_id=self.run_id)
@@ -477,7 +477,7 @@ def step_changes(
 def _at_step(changes: DataFrame, dimension: Dimension, step: AuditStep) -> DataFrame:
     """Return the rows to append to the audit, as they became readable at a step."""
     anchor = F.col(CORRELATION)
-    version = constant_number(step.version, anchor) if step.version >= 0 else F.lit(None)
+    version = constant_number(step.table_version, anchor) if step.table_version >= 0 else F.lit(None)
     return recorded_rows(changes, dimension, at=constant_time(step.at, anchor), version=version)
 
 

@@ -142,13 +142,13 @@ def load(
         table: The declaration.
         deliveries: The deliveries of the table's sources, in any order.
         run_id: An id of this load, which is stored with its batches and commits.
-        retry: The number of attempts, 5 by default, and the waits between them; only a write conflict or the loss of an
-            executor is retried.
+        retry: The number of attempts, 5 by default, and the waits between them; only transient failures are
+            retried (`with_retries`).
         progress: Called with each progress message.
         examples: How many changed rows the result shows.
 
     Raises:
-        RetriesExhausted: Every attempt met a write conflict or lost an executor.
+        RetriesExhausted: Every attempt met a write conflict or another transient failure.
         DeclarationError: The tables were created by another declaration.
         SetupError: One of the tables was not created by this package.
         ForeignCommitError: Another program changed the rows of one of the tables.
@@ -212,7 +212,7 @@ def record(
     """Bring the audit and the key list of a dimension up to date; do nothing if they are.
 
     Raises:
-        RetriesExhausted: Every attempt met a write conflict or lost an executor.
+        RetriesExhausted: Every attempt met a write conflict or another transient failure.
         PipelineCommitMissing: The history of a table has no pipeline commit left.
     """
     return _record(warehouse, dimension, run_id, retry or Retry(), progress)

@@ -17,6 +17,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from scd_pipeline.spark.settings import restore_setting
+
 _READ_FEW = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -94,7 +96,7 @@ class _Session:
         settings = _settings(self.loads)
         with suppress(Exception):  # of a server that is lost; the next load of the session tries again
             for name in self.replaced.keys() - settings.keys():
-                _restore(spark, name, self.replaced[name])
+                restore_setting(spark, name, self.replaced[name])
                 del self.replaced[name], self.chosen[name]
         for name, value in settings.items():
             if self.chosen.get(name) != value:
@@ -116,13 +118,6 @@ def _settings(loads: Sequence[RunningLoad]) -> dict[str, str]:
             if limits and all(limit is not None and limit < few for limit in limits):
                 chosen |= settings
     return chosen
-
-
-def _restore(spark: SparkSession, name: str, value: str | None) -> None:
-    if value is None:
-        spark.conf.unset(name)
-    else:
-        spark.conf.set(name, value)
 
 
 _REGISTRY_LOCK = threading.Lock()

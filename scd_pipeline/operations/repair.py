@@ -173,6 +173,8 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
         raise SetupError("TABLE_NOT_LOADED", dimension.name, table=missing[0], warehouse=warehouse.location)
     commits = {name: table.commit for name, table in existing.items()}
     raise_first(damage(log.commit, [replace(commit, foreign=None) for commit in commits.values()]))
+    if not log.exists:
+        raise SetupError("TABLE_NOT_LOADED", dimension.name, table=log.table.name, warehouse=warehouse.location)
     expected = checkpoint(_expected_rows(warehouse, log))
     pairs = []
     for name, condition in names.items():

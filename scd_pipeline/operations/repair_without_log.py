@@ -93,8 +93,9 @@ def _require_foreign_table(warehouse: Warehouse, table: Table) -> None:
         raise UsageError("LOG_EXISTS", f"table {table.name}", log=log.name)
     if table.exists() and FORMAT not in table.properties():
         return
-    raise_first(damage(log.last_commit_or_zero(), [table.last_commit_or_zero()]))
-    raise SetupError("TABLE_NOT_LOADED", table.name, table=table.name, warehouse=warehouse.location)
+    raise_first(damage(log.last_commit_or_zero(), [replace(table.last_commit_or_zero(), foreign=None)]))
+    missing = log.name if table.exists() else table.name
+    raise SetupError("TABLE_NOT_LOADED", table.name, table=missing, warehouse=warehouse.location)
 
 
 def _require_windows(table: Table, dimension: Dimension) -> None:

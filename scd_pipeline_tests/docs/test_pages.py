@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,7 +21,7 @@ from scd_pipeline.delta.commits import PipelineCommit
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import RetriesExhausted
 from scd_pipeline.load import Retry, load, run
-from scd_pipeline_tests.docs.blocks import ROOT, blocks
+from scd_pipeline_tests.docs.blocks import ROOT, Block, blocks
 from scd_pipeline_tests.docs.runner import run_page
 
 RUN = (
@@ -38,13 +39,13 @@ def test_the_examples_of_a_page_do_what_it_shows(page: str, remote: str, tmp_pat
 
 @pytest.mark.slow
 def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_path: Path) -> None:
-    """The page shows the UPDATE in Python and the removal of the folder in its text."""
+    """The page shows the UPDATE and the withdrawal in Python, and the removal of the folder in its text."""
     page = ROOT / "docs" / "how-to" / "runbooks.md"
-    (update,) = blocks(page, "python")
+    update, withdrawal = blocks(page, "python")
 
-    def open_versions(folder: Path) -> None:
+    def execute(block: Block, folder: Path) -> None:
         with mock.patch.object(pipeline, "_start", return_value=(spark, None)):
-            exec(update.text, {})
+            exec(block.text, {})
 
     def drop_table(folder: Path) -> None:
         shutil.rmtree(folder / "warehouse" / "dim_customer")
@@ -61,8 +62,9 @@ def test_the_runbooks_do_what_they_show(spark: SparkSession, remote: str, tmp_pa
         assert cities(store) == LATER
 
     events = {
-        "Repair duplicates": open_versions,
+        "Repair duplicates": partial(execute, update),
         "Rebuild a table": drop_table,
+        "Withdraw a delivery": partial(execute, withdrawal),
         "Exhausted retries": exhaust_retries,
     }
     run_page(page, tmp_path, remote, events)

@@ -50,12 +50,17 @@ def test_a_plan_has_the_keys_of_a_dimension_that_is_rebuilt(played: Warehouse) -
             HighWaterMarkError,
             "DIMENSION_BEHIND_FACT.*table fct_play: .*dim_player does not exist",
         ),
-        ("fct_play", "DELETE FROM {} WHERE play = 1", ForeignCommitError, r"table fct_play: version \d+ \(DELETE\)"),
+        (
+            "fct_play",
+            "DELETE FROM {} WHERE play = 1",
+            ForeignCommitError,
+            r"table fct_play: table version \d+ \(DELETE\)",
+        ),
         (
             "dim_player",
             "DELETE FROM {} WHERE version = 1",
             ForeignCommitError,
-            r"table dim_player: version \d+ \(DELETE",
+            r"table dim_player: table version \d+ \(DELETE",
         ),
     ],
 )

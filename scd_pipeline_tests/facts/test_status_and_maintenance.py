@@ -178,8 +178,8 @@ def test_a_query_as_of_a_time_needs_no_earlier_version_of_the_table(recorded: Wa
     days = [dt.datetime(2019, month, 15, tzinfo=dt.timezone.utc) for month in (2, 4, 7, 11, 12)]
 
     def tiers() -> list[list[str]]:
-        queries = [queries.as_of(recorded, PLAYER, day).select("tier", "player_key", "effective_to") for day in days]
-        return [[str(row) for row in query.collect()] for query in queries]
+        frames = [queries.as_of(recorded, PLAYER, day).select("tier", "player_key", "effective_to") for day in days]
+        return [[str(row) for row in frame.collect()] for frame in frames]
 
     header, *_ = W.strip().splitlines()
     ingest_and_apply(recorded, PLAYER, [players("2", f"{header}\n| p | 2019-07-01 | | Iron | b | 1990 | NULL |")])

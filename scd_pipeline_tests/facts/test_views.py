@@ -1,4 +1,4 @@
-"""SQL views with the rows of the functions of `reading`, in a session and in a shared catalog."""
+"""SQL views with the rows of the functions of `queries`, in a session and in a shared catalog."""
 
 from __future__ import annotations
 

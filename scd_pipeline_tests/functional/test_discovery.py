@@ -54,7 +54,7 @@ def test_a_missing_delivery_is_reported_with_the_available_deliveries(declared: 
     assert error.value.code == "DELIVERY_NOT_FOUND"
     assert error.value.details["names"] == "2024-03-01"
     assert str(error.value.details["paths"]).endswith("in/x_{date}.csv")
-    assert error.value.details["keys"] == "2024-01-01, 2024-02-01"
+    assert error.value.details["deliveries"] == "one of 2024-01-01, 2024-02-01"
     assert error.value.details["hint"] == "did you mean 2024-02-01? "
 
 
@@ -80,7 +80,7 @@ def test_a_delivery_is_named_with_its_channel_if_several_exist(
     with pytest.raises(UsageError) as error:
         select_deliveries(both, spark, names=["2024-03-01"])
     assert error.value.code == "DELIVERY_NOT_FOUND"
-    assert error.value.details["keys"] == "s.feed.2024-02-01, s.snapshot.2024-01-01, s.snapshot.2024-02-01"
+    assert error.value.details["deliveries"] == "one of s.feed.2024-02-01, s.snapshot.2024-01-01, s.snapshot.2024-02-01"
 
 
 def test_declarations_are_those_of_the_environment_or_of_the_example(tmp_path: Path) -> None:

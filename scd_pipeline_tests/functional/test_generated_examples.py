@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from examples.arrivals import FAULTS, Arrivals, Batch
 from examples.casino import demo as casino_demo
 from examples.casino.generator import THRESHOLDS, Casino
-from examples.demonstration import Demonstration, Options
+from examples.demonstration import Demonstration, Options, Question
 from examples.federal import demo as federal_demo
 from examples.federal.generator import WEEKS, Grants
 from scd_pipeline import Pipeline, load_declarations
@@ -344,6 +344,7 @@ def test_a_machine_has_the_same_history_in_one_table_and_in_two(remote: str, tmp
 def test_a_different_answer_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     lines: list[str] = []
     demo = Demonstration(Options(1, 1, frozenset(), tmp_path), lines.append)
-    demo.answer("How many?", spark.sql("SELECT 'a' AS name, 1 AS count"), [("a", 2)])
+    with Pipeline(tmp_path, spark=spark) as pipeline:
+        demo.answer(pipeline, (), [Question("How many?", "SELECT 'a' AS name, 1 AS count", [("a", 2)])])
     assert demo.different == ["How many?"]
     assert lines[-1] == "  DIFFERENT from the correct answer, which has 1 rows"

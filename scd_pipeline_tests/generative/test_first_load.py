@@ -45,7 +45,7 @@ def delivery(dim: Dimension, seed: int, repeated: int = 0) -> Delivery:
     if channel == DELETES:
         rows = [{**values, "gone": draw.random() < 0.2} for values in rows]
     scope = [["r0"], ["r1"], ["r2"]] if getattr(channel, "scope", ()) else None
-    return Delivery("crm", "2024-01-01", channel.kind, at=START, frame=[*rows, *rows[:repeated]], scope=scope)  # type: ignore[union-attr]
+    return Delivery("crm", "2024-01-01", channel.name, at=START, frame=[*rows, *rows[:repeated]], scope=scope)  # type: ignore[union-attr]
 
 
 @pytest.mark.slow

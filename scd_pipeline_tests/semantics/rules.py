@@ -127,8 +127,8 @@ RULES: dict[str, Rule] = {
             "none. The order of these rows is then part of the batch's content.",
             "`ties: first_row`: likewise, with the first row of the file in place of the last one.",
             "`first_row` and `last_row` need rows whose order is the same at each read: those of one file, or of a "
-            "pandas or Arrow frame. With a table the declaration is invalid; several files or a Spark frame are "
-            "rejected when they are delivered.",
+            "pandas DataFrame or a pyarrow Table. With a table the declaration is invalid; several files or a Spark "
+            "DataFrame are rejected when they are delivered.",
         ),
     ),
     "S6": Rule(

@@ -197,7 +197,7 @@ def test_a_batch_with_too_many_bad_rows_is_rejected() -> Case:
 
 @rule("S26")
 @case
-def test_the_limit_of_bad_rows_can_be_overridden() -> Case:
+def test_the_bad_row_limit_can_be_overridden() -> Case:
     return Case(
         CUSTOMER,
         feed(

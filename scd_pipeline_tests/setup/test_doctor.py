@@ -102,7 +102,7 @@ def test_another_version(healthy: Environment) -> None:
         (Probed("d", replaces=False), "ok   Delta writes: by MERGE, which is slower (d does not support replaceUsing)"),
         (
             Probed("d", replaces=False, merges=False),
-            "FAIL Delta writes: d supports neither replaceUsing nor MERGE; use Delta 3.2 or later",
+            "FAIL Delta writes: d supports neither replaceUsing nor MERGE; use Delta 4.0 or later",
         ),
     ],
 )

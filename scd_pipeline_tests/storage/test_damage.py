@@ -17,6 +17,8 @@ from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadErro
 from scd_pipeline.invariants.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_dimension
+from scd_pipeline.operations.repair import repair
+from scd_pipeline.operations.repair_without_log import repair_without_log
 from scd_pipeline.operations.status import status
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
@@ -92,28 +94,28 @@ DAMAGES: dict[str, tuple[Callable[[Warehouse, Path], None], type[LoadError], str
     "the log is restored to an earlier version": (
         run(LOG, "RESTORE TABLE {table} TO VERSION AS OF 0"),
         ForeignCommitError,
-        rf"\[FOREIGN_COMMIT\] table {LOG}: version 2 \(RESTORE to version 0\) .* after commit 1 \(version 1\).*"
-        r"RESTORE TABLE delta.`.*` TO VERSION AS OF 1",
+        rf"\[FOREIGN_COMMIT\] table {LOG}: table version 2 \(RESTORE to version 0\) .* after commit 1 \(table "
+        r"version 1\).*RESTORE TABLE delta.`.*` TO VERSION AS OF 1",
     ),
     "rows of the dimension are deleted": (
         run(TABLE, "DELETE FROM {table} WHERE id = 'a'"),
         ForeignCommitError,
-        rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(DELETE\)",
+        rf"\[FOREIGN_COMMIT\] table {TABLE}: table version 2 \(DELETE\)",
     ),
     "the dimension is restored to an earlier version": (
         run(TABLE, "RESTORE TABLE {table} TO VERSION AS OF 0"),
         ForeignCommitError,
-        rf"\[FOREIGN_COMMIT\] table {TABLE}: version 2 \(RESTORE",
+        rf"\[FOREIGN_COMMIT\] table {TABLE}: table version 2 \(RESTORE",
     ),
     "rows of the audit are deleted": (
         run(AUDIT, MAY_CHANGE, "DELETE FROM {table} WHERE id = 'a'"),
         ForeignCommitError,
-        rf"\[FOREIGN_COMMIT\] table {AUDIT}: version 3 \(DELETE\)",
+        rf"\[FOREIGN_COMMIT\] table {AUDIT}: table version 3 \(DELETE\)",
     ),
     "the key list is emptied": (
         run(KEYS, MAY_CHANGE, "DELETE FROM {table}"),
         ForeignCommitError,
-        rf"\[FOREIGN_COMMIT\] table {KEYS}: version 3 \(DELETE\)",
+        rf"\[FOREIGN_COMMIT\] table {KEYS}: table version 3 \(DELETE\)",
     ),
 }
 
@@ -144,6 +146,19 @@ def test_status_and_check_report_the_damage(sound: Warehouse, recreated_log: Pat
     assert [result.rule for result in results if not result.passed] == [rule]
 
 
+@pytest.mark.parametrize("run_repair", [repair, repair_without_log])
+def test_a_repair_needs_the_change_log(
+    sound: Warehouse, recreated_log: Path, run_repair: Callable[..., object]
+) -> None:
+    """Without it, the rows that another program changed cannot be recomputed."""
+    DAMAGES["the log is dropped"][0](sound, recreated_log)
+    sql(sound, TABLE, "DELETE FROM {table} WHERE id = 'a'")
+    before = commits(sound)
+    with pytest.raises(HighWaterMarkError, match="LOG_LOST"):
+        run_repair(sound, CUSTOMER, now=datetime(2024, 3, 2, tzinfo=timezone.utc), actor="test")
+    assert commits(sound) == before
+
+
 @pytest.mark.parametrize("name", ["the log is dropped", "log and dimension are dropped"])
 def test_a_load_without_audit_is_rejected_too(sound: Warehouse, recreated_log: Path, name: str) -> None:
     DAMAGES[name][0](sound, recreated_log)
@@ -166,7 +181,7 @@ def test_restoring_the_last_pipeline_commit_repairs_a_table(sound: Warehouse) ->
     sql(sound, TABLE, "OPTIMIZE {table}")
     with pytest.raises(ForeignCommitError) as rejected:
         load(sound, CUSTOMER, [])
-    sound.spark.sql(str(rejected.value).split("run `")[1].split("`, or drop")[0]).collect()
+    sound.spark.sql(str(rejected.value).split("or `")[1].split("`")[0]).collect()
     assert sorted_rows(history(sound)) == sorted_rows(before)
     result = load(sound, CUSTOMER, [snapshot(1, SINCE_JANUARY)])
     assert ([batch.outcome for batch in result.batches], result.table_version) == (["unchanged"], newest(sound))

@@ -77,7 +77,7 @@ def test_the_last_row_of_each_key_decides(loaded: tuple[Warehouse, LoadResult], 
 @rule("S5")
 @pytest.mark.parametrize(
     ("name", "expected_input"),
-    [("folder", "a folder of files"), ("pattern", "a path of several files"), ("spark", "a Spark frame")],
+    [("folder", "a folder of files"), ("pattern", "a path of several files"), ("spark", "a Spark DataFrame")],
 )
 def test_a_delivery_without_a_row_order_is_rejected(
     loaded: tuple[Warehouse, LoadResult], name: str, expected_input: str

@@ -359,7 +359,7 @@ def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         ),
         (
             "code_location",
-            "no Dagster definitions: shop: No module named 'shop'; name their module by --code-location",
+            "no Dagster definitions: shop: No module named 'shop'; name their module with --code-location",
             {
                 "loads_are_retried",
                 "optimize_is_scheduled",

@@ -50,4 +50,4 @@ def table_missing(state: DimensionState, suffix: str = "") -> Result:
 
 def code_location_missing(state: DimensionState) -> Result:
     """Return the result of an item that needs the Dagster definitions, if they could not be loaded."""
-    return failed(f"no Dagster definitions: {state.code_location_problem}; name their module by --code-location")
+    return failed(f"no Dagster definitions: {state.code_location_problem}; name their module with --code-location")
