@@ -457,7 +457,7 @@ def test_a_row_without_its_declared_time_is_a_bad_row() -> Case:
 
 
 @rule("S4", "S30")
-@case
+@long_case
 def test_each_source_uses_its_own_business_time() -> Case:
     return Case(
         ACCOUNT,

@@ -1,7 +1,16 @@
 """S7: type 1, the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import ACCOUNT, CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule, snapshots
+from scd_pipeline_tests.semantics.specification import (
+    Case,
+    case,
+    declare,
+    feed,
+    long_case,
+    requirement,
+    rule,
+    snapshots,
+)
 
 SUBSCRIBER = declare(
     """
@@ -160,7 +169,7 @@ def test_an_overwrite_keeps_the_source_and_delivery_that_opened_a_version() -> C
 
 @requirement("X10")
 @rule("S7")
-@case
+@long_case
 def test_an_untracked_attribute_has_a_value_of_its_own_in_each_version() -> Case:
     """`note` has the value at the start of the version, `phone` the latest one before its end."""
     return Case(

@@ -1,7 +1,7 @@
 """S10: type 6, the historical and the latest value in every version."""
 
 from scd_pipeline_tests.semantics.declarations import CUSTOMER
-from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, requirement, rule
+from scd_pipeline_tests.semantics.specification import Case, case, declare, feed, long_case, requirement, rule
 
 LIMIT = declare(
     """
@@ -64,7 +64,7 @@ def test_the_previous_value_is_that_of_the_preceding_version() -> Case:
 
 @requirement("X6")
 @rule("S10", "S18")
-@case
+@long_case
 def test_the_previous_value_can_be_the_last_different_one() -> Case:
     """The versions that the city opens have the same one; NULL is a value, and a gap changes nothing."""
     return Case(

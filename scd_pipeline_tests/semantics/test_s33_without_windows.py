@@ -1,7 +1,7 @@
 """S33: a table with only types 0, 1 and 3 has one row for each entity, and no windows."""
 
 from scd_pipeline_tests.semantics.declarations import COUNTRY, PARTNER
-from scd_pipeline_tests.semantics.specification import Case, case, feed, requirement, rule, snapshots
+from scd_pipeline_tests.semantics.specification import Case, case, feed, long_case, requirement, rule, snapshots
 
 
 @rule("S33")
@@ -79,7 +79,7 @@ def test_deleted_at_is_the_time_of_the_last_delete() -> Case:
 
 @requirement("X12")
 @rule("S33")
-@case
+@long_case
 def test_the_row_of_a_deleted_entity_is_removed_if_declared() -> Case:
     """The row of an entity that returns is written again, and names the delivery with which it first existed."""
     return Case(

@@ -212,7 +212,9 @@ def test_the_history_has_a_retention_of_its_own(in_rome: Warehouse) -> None:
 
 
 @requirement("F37")
-@pytest.mark.parametrize("read", [versions, versions_in_sql], ids=["library", "sql"])
+@pytest.mark.parametrize(
+    "read", [versions, pytest.param(versions_in_sql, marks=pytest.mark.slow)], ids=["library", "sql"]
+)
 def test_a_reader_between_the_two_commits_sees_the_versions_before_the_load(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch, read: Callable[[Warehouse], list[dict[str, Any]]]
 ) -> None:
@@ -296,6 +298,7 @@ def test_the_views_of_a_catalog_have_the_versions_of_the_last_load(
             spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
 
+@pytest.mark.slow
 @requirement("F37")
 def test_a_load_that_was_killed_between_the_two_commits_archives_no_version_twice(
     in_rome: Warehouse, monkeypatch: pytest.MonkeyPatch
@@ -353,6 +356,7 @@ def test_dropped_tables_are_rebuilt_from_the_log(opened: Warehouse, dropped: lis
     assert sorted(map(str, versions(opened))) == sorted(map(str, before))
 
 
+@pytest.mark.slow
 def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])
     shutil.rmtree(Path(in_rome.path) / HISTORY)
@@ -441,6 +445,7 @@ def test_attributes_are_added_and_renamed_in_both_tables(in_rome: Warehouse) -> 
 VISIT = Fact("fct_visit", {"visit": "int"}, "at", {"customer": Role(SPLIT, "id")}, Source("desk", feed=Feed()))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("S24")
 def test_a_fact_is_not_loaded_if_another_program_changed_the_history(in_rome: Warehouse) -> None:
     load(in_rome, SPLIT, [feed("one", ("a", 2, "Oslo"))])

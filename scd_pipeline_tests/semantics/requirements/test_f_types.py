@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from scd_pipeline_tests.semantics.specification import Case, DeliveryTable, case, declare, feed, requirement, snapshots
+from scd_pipeline_tests.semantics.specification import (
+    Case,
+    DeliveryTable,
+    case,
+    declare,
+    feed,
+    long_case,
+    requirement,
+    snapshots,
+)
 
 PLAYER = declare(
     """
@@ -89,7 +98,7 @@ def walk(*lines: str) -> DeliveryTable:
 
 
 @requirement("F17")
-@case
+@long_case
 def test_a_version_ends_exactly_where_the_next_one_starts() -> Case:
     return Case(
         PLAYER,
@@ -131,7 +140,7 @@ def test_a_delete_closes_the_version_and_leaves_the_reason_of_its_opening() -> C
 
 
 @requirement("F25")
-@case
+@long_case
 def test_a_version_has_the_reason_of_its_row_or_of_its_snapshot() -> Case:
     return Case(
         RECIPIENT,
@@ -421,7 +430,7 @@ def test_a_row_has_the_manager_and_the_one_before() -> Case:
 
 
 @requirement("F40")
-@case
+@long_case
 def test_a_program_has_its_limits_then_and_before() -> Case:
     """The amended name opens no version."""
     return Case(
