@@ -225,6 +225,15 @@ CONDITIONS: Mapping[str, Condition] = {
         "window, with the declared names; nothing was written",
         "declare the names of its columns (`surrogate_key`, `column_names`), or an attribute of type 2 or 6",
     ),
+    "FLAG_NOT_BOOLEAN": Condition(
+        "its column {column} has the type {type}; expected boolean; nothing was written",
+        "convert the column, or declare `column_names: {{current_flag: false}}` to leave it unchanged",
+    ),
+    "OPEN_END_DIFFERS": Condition(
+        "no version ends at {open_end} or has no end, although {column} is true for some; expected current versions to "
+        "have the declared open end; nothing was written",
+        "declare the `open_end` of the table",
+    ),
     "DELETION_VECTORS_OFF": Condition(
         "deletion vectors are off; expected them on, because replacing rows by key needs them; nothing was written",
         "set the table property {property} to true",

@@ -6,6 +6,7 @@ pandas only inside the commands that need them, so that the others answer at onc
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -65,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `scd` and return its exit code."""
     options: dict[str, object] = {}
     logging.getLogger().addFilter(_is_no_call_of_java)
+    for stream in (sys.stdout, sys.stderr):  # the encoding of a terminal may lack characters of the rows
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return int(scd.main(arguments, prog_name="scd", standalone_mode=False, obj=options) or ExitCode.DONE)
     except ScdError as error:
@@ -80,8 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except Exception as error:
-        message = failure_message(error)
-        if message is None or options.get("debug"):
+        message = None if options.get("debug") else _message(error)
+        if message is None:
             raise
         print_error(message)
-        return ExitCode.FAILED
+        return ExitCode.NOT_SET_UP if isinstance(error, OSError) else ExitCode.FAILED
+
+
+def _message(error: Exception) -> str | None:
+    """Return the message of an error about a file, or of Spark; None for any other error."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}; expected access to it; check its path and permissions"
+    return failure_message(error)

@@ -23,7 +23,7 @@ from scd_pipeline.errors import ScdError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from scd_pipeline.declaration import Dimension, Fact
+    from scd_pipeline.declaration import Declarations, Dimension, Fact
     from scd_pipeline.delta.warehouse import Warehouse
 
 CODE_LOCATION = "scd_pipeline.definitions"
@@ -118,7 +118,7 @@ class Settings:
         from scd_pipeline.declaration.names import did_you_mean
 
         if requested is not None and is_path(requested):
-            loaded = load_declarations(requested)
+            loaded = _load_path(str(requested))
             return [*loaded.dimensions, *loaded.facts]
         if self.declarations is None:
             raise UsageError("NO_DECLARATIONS", requested or "")
@@ -157,6 +157,19 @@ class Settings:
         if len(dimensions) != 1:
             raise UsageError("ONE_DIMENSION_EXPECTED", requested, tables=", ".join(table.name for table in tables))
         return dimensions[0]
+
+
+def _load_path(path: str) -> Declarations:
+    """Return what a file or folder declares; a fact in a file may reference dimensions of other files of its folder."""
+    from scd_pipeline.declaration import load_declarations
+    from scd_pipeline.errors import DeclarationError
+
+    try:
+        return load_declarations(path)
+    except DeclarationError as error:
+        if Path(path).is_dir() or not any(each.code == "UNKNOWN_NAME" for each in error.errors):
+            raise
+        return load_declarations(path, dimensions=[Path(path).parent])
 
 
 def is_path(requested: str | None) -> bool:

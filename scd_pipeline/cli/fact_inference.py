@@ -105,7 +105,7 @@ def _grain(sample: Sample, types: Mapping[str, str], keys: Sequence[str], time: 
     others = [column for column in sample.columns if column not in (*keys, time)]
     named = [c for c in others if types[c] in ("", "int", "bigint") and _IDENTIFIER.search(c)]
     identifiers = [*named, *(column for column in others if not types[column] and column not in named)]
-    base = (*keys, time) if time is not None else tuple(keys)
+    base = (*keys, time) if time is not None and time not in keys else tuple(keys)
     combined = [(*base, *identifiers[:count]) for count in range(len(identifiers) + 1)]
     for columns in (*((column,) for column in identifiers), *combined):
         if is_unique(sample, columns):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -115,7 +116,7 @@ def repair(
             warehouse,
             declared,
             now=datetime.now(timezone.utc),
-            actor=actor or f"user:{getpass.getuser()}",
+            actor=actor or f"user:{_user_name()}",
             reason=reason,
             dry_run=dry_run,
         )
@@ -123,8 +124,10 @@ def repair(
             create_views(warehouse, [declared.name], settings.declared_facts(dimension), failed=warn)
         ordered = result.differences.orderBy(*[quote_name(name) for name in result.differences.columns[1:-1]])
         rows = collect(ordered, _PRINTED_DIFFERENCES if output.is_table else 0)
-    if rows.values or not output.is_table:
-        output.write(rows)
+        if output.format == "parquet":  # with Spark's types
+            output.write_frame(ordered)
+        elif rows.values or not output.is_table:
+            output.write(rows)
     if result.table_version is None:
         counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
         state = "nothing was written"
@@ -132,6 +135,14 @@ def repair(
         counts, state = row_summary(result.rows), f"table version {result.table_version}"
     _summarize(f"{declared.name}: {counts or 'no row differs'}; {state}", output)
     return ExitCode.DONE
+
+
+def _user_name() -> str:
+    """Return the name of the user, or its number if it has no account, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _write_check(results: Sequence[CheckResult], output: Output) -> None:

@@ -8,8 +8,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import combinations, islice
 
+from scd_pipeline.declaration.checks.dimension import TECHNICAL_COLUMNS
+from scd_pipeline.declaration.names import is_table_name
 from scd_pipeline.errors import UsageError
 
 _SAMPLE_ROWS = 10_000
@@ -25,12 +28,15 @@ _SPARE_DIGITS = 4
 _PATTERNS = {
     "boolean": re.compile(r"true|false", re.IGNORECASE),
     "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
-    "timestamp": re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:?\d{2})?"),
+    # Spark's times have microseconds.
+    "timestamp": re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6}0*)?(Z|[+-]\d{2}:?\d{2})?"),
 }
 _CONTACT = re.compile(r"e?mail|phone|mobile|fax", re.IGNORECASE)
 """Names of attributes whose latest value alone is of use, and which are personal."""
 _NAME = re.compile(r"[^\W_][\w-]*")
 """Names that a declaration accepts unchanged."""
+_RESERVED = frozenset(TECHNICAL_COLUMNS)
+"""Names of columns that the package adds."""
 _INT_LIMIT = 2**31
 _ATTRIBUTES = "attributes: # scd 1: the latest value in every version; scd 2: another value opens a version"
 
@@ -55,8 +61,9 @@ class Sample:
 
     @property
     def table(self) -> str:
-        """The name of the dimension or the fact."""
-        return self.name if self.name.startswith("dim_") or self.is_fact else f"dim_{self.name}"
+        """The name of the dimension or the fact; the suffixes of other tables are reserved."""
+        name = self.name if self.name.startswith("dim_") or self.is_fact else f"dim_{self.name}"
+        return name if is_table_name(name) else f"{name}_"
 
     @property
     def is_fact(self) -> bool:
@@ -86,9 +93,9 @@ def parse_sample(file: str, text: str) -> Sample:
         raise UsageError("SAMPLE_NOT_READABLE", file, reason="no rows, or columns without a unique name")
     rows = tuple({name: value or None for name, value in zip(header, line, strict=False)} for line in lines)
     stem = file.rpartition(".")[0] or file
-    date = _DATE_SUFFIX.search(stem)
-    name = re.sub(r"\W+", "_", _DATE_SUFFIX.sub("", stem).lower()).strip("_") or "sample"
-    return Sample(name, date[1] if date else "", tuple(header), rows, separator)
+    suffix = _DATE_SUFFIX.search(stem)
+    name = re.sub(r"[^a-z0-9]+", "_", _DATE_SUFFIX.sub("", stem).lower()).strip("_") or "sample"
+    return Sample(name, suffix[1] if suffix else "", tuple(header), rows, separator)
 
 
 def _separator(text: str) -> str:
@@ -140,7 +147,7 @@ def channel_lines(sample: Sample, channel: str, path: str, comment: str, names: 
         delivered = f"{{path: {delivered}, options: {{sep: {json.dumps(sample.separator)}}}}}"
     return [
         "sources:",
-        f"  {sample.name}:",
+        f"  {quoted(sample.name)}:",
         f"    {channel}: {delivered} # {comment}",
         *([f"    columns: {{{renamed}}} # names that a declaration cannot use"] if renamed else []),
     ]
@@ -151,7 +158,7 @@ def declared_names(columns: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for column in columns:
         name = column if _NAME.fullmatch(column) else re.sub(r"\W+", "_", column.lower()).strip("_") or "column"
-        while name in names.values() or (name != column and name in columns):
+        while name.casefold() in _RESERVED or name in names.values() or (name != column and name in columns):
             name += "_"
         names[column] = name
     return names
@@ -195,8 +202,18 @@ def _data_type(values: Sequence[str]) -> str:
         return ""
     if all(_INTEGER.fullmatch(value) for value in values):
         return "int" if all(abs(int(value)) < _INT_LIMIT for value in values) else "bigint"
-    matching = (name for name, p in _PATTERNS.items() if all(p.fullmatch(value) for value in values))
+    matching = (name for name in _PATTERNS if all(_fits(name, value) for value in values))
     return _decimal_type(values) or next(matching, "")
+
+
+def _fits(data_type: str, value: str) -> bool:
+    """Return whether the type has the value: also a date of the calendar, unlike 0000-00-00."""
+    if not _PATTERNS[data_type].fullmatch(value):
+        return False
+    try:
+        return data_type == "boolean" or bool(date.fromisoformat(value[:10]))
+    except ValueError:
+        return False
 
 
 def _decimal_type(values: Sequence[str]) -> str:

@@ -206,6 +206,7 @@ def history(
 ) -> None:
     """Show all versions of an entity, with the columns in which they differ; of a single version all columns."""
     from scd_pipeline import queries
+    from scd_pipeline.expressions import col
 
     with settings.open() as warehouse, _suggested_tables(warehouse, dimension):
         rows = _filter(queries.history(warehouse, dimension), conditions)
@@ -221,7 +222,11 @@ def history(
         hidden = _BATCH_COLUMNS if len(versions.values) > 1 else (*_BATCH_COLUMNS, *_VERSION_COLUMNS)
         excluded = {*identifying, *map(generated.name, hidden)}
         others = [name for name in versions.differing() if name not in excluded]
-        output.write(versions.select([*identifying, *others]))
+        selected = [*identifying, *others]
+        if output.format == "parquet":  # with Spark's types
+            output.write_frame(rows.select(*map(col, selected)))
+        else:
+            output.write(versions.select(selected))
         _report_count(len(versions.values), output)
 
 

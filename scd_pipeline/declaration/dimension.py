@@ -20,7 +20,7 @@ from scd_pipeline.declaration.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from scd_pipeline.declaration.source import Source
 from scd_pipeline.declaration.table_properties import property_texts
 from scd_pipeline.declaration.tables import table_names
-from scd_pipeline.declaration.times import NULL_OPEN_END, OPEN_END, canonical_time, moment
+from scd_pipeline.declaration.times import NULL_OPEN_END, PROFILE_OPEN_END, canonical_time, moment
 from scd_pipeline.errors import DeclarationWarning
 
 HASH = "hash"
@@ -40,7 +40,7 @@ class Dimension:
     - `sources`: one or several
     - `surrogate_key`: by default the name without a leading `dim_`, and `_key`
     - `key_salt`: resolves a collision of surrogate keys (S14)
-    - `open_end`: the `effective_to` of a current version; None or "null" for NULL
+    - `open_end`: the `effective_to` of a current version; None or "null" for NULL; by default that of the profile
     - `regulated`: whether all attributes are regulated
     - `single_scd_type`: states that all attributes have one SCD type on purpose, which is a warning otherwise
     - `rapid_change_limit`: the largest share of the existing entities of which one delivery can open versions by new
@@ -76,7 +76,7 @@ class Dimension:
     sources: tuple[Source, ...]
     surrogate_key: str
     key_salt: str = ""
-    open_end: str = OPEN_END
+    open_end: str = PROFILE_OPEN_END
     begin: Begin | None = None
     deleted_rows: DeletedRows = "keep"
     deleted_at: bool = False
@@ -108,7 +108,7 @@ class Dimension:
         sources: Source | Sequence[Source] = (),
         surrogate_key: str | None = None,
         key_salt: str = "",
-        open_end: str | date | None = OPEN_END,
+        open_end: str | date | None = PROFILE_OPEN_END,
         begin: Begin | None = None,
         deleted_rows: DeletedRows = "keep",
         deleted_at: bool = False,
@@ -179,7 +179,7 @@ class Dimension:
     def generated(self) -> GeneratedColumns:
         """How the table has the generated columns, by its profile and the names that are declared in addition."""
         profile = self._effective_profile
-        open_end = profile.open_end if self.open_end == OPEN_END else self.open_end
+        open_end = profile.open_end if self.open_end == PROFILE_OPEN_END else self.open_end
         names = {**profile.column_names, **self.column_names}
         if not self.has_deleted_versions:
             names.pop(IS_DELETED, None)

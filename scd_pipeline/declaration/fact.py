@@ -19,6 +19,7 @@ DELIVERY_TIME = "_scd.at"
 """The time of a row's delivery, as an expression over the columns of the row."""
 
 Report = Callable[[str, str, str, str], None]
+_TIME_TYPES = ("timestamp", "date")
 _PLAIN = Source("plain")
 
 
@@ -133,8 +134,10 @@ class Fact:
         It reads deliveries by the rules of dimensions for retries, revisions, late-arriving rows and bad rows. The
         surrogate keys are derived attributes: no delivery provides them.
         """
-        time = Column(expression=DELIVERY_TIME) if self.event_at == "delivery" else None
-        columns = {**self.source.columns, **({self.event_time: time} if time else {})}
+        columns = dict(self.source.columns)
+        if self.event_at == "delivery":
+            is_date = _grain_type(self, self.event_time) == "date"  # of the delivery, whatever its time of day is
+            columns[self.event_time] = Column(expression=DELIVERY_TIME, round=is_date)
         source = Source(
             self.source.name,
             feed=self.source.feed,
@@ -319,14 +322,24 @@ def _check_key_columns(fact: Fact, report: Report) -> None:
 
 
 def _check_time(fact: Fact, report: Report) -> None:
-    in_grain = {column.name: column.type for column in fact.grain}.get(fact.event_time)
-    if in_grain is not None and in_grain not in ("timestamp", "date"):
-        report(
-            "INVALID_TYPE",
-            f"grain.{fact.event_time}",
-            f"the event time is a {in_grain}",
-            "declare it as timestamp or date",
-        )
+    name, fix = fact.event_time, "declare it as timestamp or date"
+    for role_name, role in fact.roles:
+        types = {column: key.type for column, key in zip(role.key, role.dimension.business_key, strict=False)}
+        if (data_type := types.get(name)) not in (None, *_TIME_TYPES):
+            problem = f"{name} is a {data_type} in the key of {role_name}"
+            report("INVALID_TYPE", "event_time", problem, "let the source have the event time in a column of its own")
+            return
+    in_grain = _grain_type(fact, name)
+    if in_grain not in (None, *_TIME_TYPES):
+        report("INVALID_TYPE", f"grain.{name}", f"the event time is a {in_grain}", fix)
+    if fact.event_at == "delivery" and name in fact.source.columns:
+        problem = "the event time is the time of the delivery"
+        field = f"sources.{fact.source.name}.columns.{name}"
+        report("NOT_APPLICABLE", field, problem, "remove it, or remove `event_at`")
+
+
+def _grain_type(fact: Fact, name: str) -> str | None:
+    return next((column.type for column in fact.grain if column.name == name), None)
 
 
 def _fact_field(field: str) -> str:

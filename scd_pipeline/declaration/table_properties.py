@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ _RESERVED: Mapping[str, str] = {
     "owner": "it is the option `owner`",
     "provider": "it is delta for each table",
 }
-_HOURS = {"hour": 1, "day": 24, "week": 168}
+_HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1, "day": 24, "week": 168}
 
 
 def reserved_reason(name: str) -> str | None:
@@ -65,9 +66,9 @@ def log_retention_hours(properties: Mapping[str, str]) -> int:
 
 
 def interval_hours(interval: str) -> int:
-    """Return the hours of an interval in a property, such as `interval 30 days`; 0 for other units."""
+    """Return the hours of an interval in a property, such as `interval 30 days`, rounded up; 0 for other units."""
     tokens = interval.lower().removeprefix("interval").split()
     pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
     if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _HOURS for number, unit in pairs):
         return 0
-    return sum(int(number) * _HOURS[unit.rstrip("s")] for number, unit in pairs)
+    return math.ceil(sum(int(number) * _HOURS[unit.rstrip("s")] for number, unit in pairs))

@@ -11,6 +11,8 @@ from scd_pipeline.instants import to_instant
 OPEN_END = "9999-12-31 23:59:59"
 NULL_OPEN_END = "null"
 """The declared open end of a table in which a current version has NULL in `effective_to`."""
+PROFILE_OPEN_END = "profile"
+"""The open end if none is declared: that of the profile."""
 TIME_FORM = "write a UTC time such as 2024-01-31 or 2024-01-31 23:59:59"
 
 _TIME = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?(?:Z|\+00:00)?)?", re.ASCII)

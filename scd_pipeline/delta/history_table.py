@@ -116,6 +116,19 @@ def _records_history(commit: PipelineCommit) -> bool:
     return commit.applied(commit.table + HISTORY_SUFFIX).commit > 0
 
 
+def history_error(commit: PipelineCommit, last: PipelineCommit) -> HighWaterMarkError | None:
+    """Return the error if a history table lacks commits that its dimension has recorded.
+
+    Args:
+        commit: The last commit of the dimension.
+        last: The last commit of the history table, number 0 if it does not exist.
+    """
+    mark = commit.applied(last.table)
+    if last.number < mark.commit or is_other_table(mark.table_id, last.table_id):
+        return HighWaterMarkError("HISTORY_LOST", f"table {last.table}", dimension=commit.table)
+    return None
+
+
 def _recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: PipelineCommit) -> int:
     """Return the table version of the history table that belongs to a commit, which may record none of its commits.
 
@@ -131,8 +144,8 @@ def _recorded_version(warehouse: Warehouse, commit: PipelineCommit, last: Pipeli
     """
     table = warehouse.table(last.table)
     mark = commit.applied(table.name)
-    if last.number < mark.commit or is_other_table(mark.table_id, last.table_id):
-        raise HighWaterMarkError("HISTORY_LOST", f"table {table.name}", dimension=commit.table)
+    if (error := history_error(commit, last)) is not None:
+        raise error
     if last.number == mark.commit:
         return last.newest
     return table.commits_since(mark.commit)[0].table_version - 1

@@ -16,6 +16,7 @@ from scd_pipeline.delta.capabilities import TABLE_NAME as CAPABILITIES
 from scd_pipeline.delta.capabilities import Capabilities, current_engine, load_capabilities
 from scd_pipeline.delta.table import Table, allow_earlier_versions, is_conflict, is_version_expired
 from scd_pipeline.errors import SetupError, first_line
+from scd_pipeline.expressions import quote_name
 from scd_pipeline.frames import is_checkpoint_lost
 from scd_pipeline.history.keys import KeyHash, hash_64
 
@@ -138,11 +139,11 @@ class Warehouse:
             names = [
                 row["tableName"]
                 for schema in sorted({self.schema, *self.schemas.values()})
-                for row in self.spark.sql(f"SHOW TABLES IN {schema}").collect()
+                for row in self.spark.sql(f"SHOW TABLES IN {_quoted(schema)}").collect()
                 if not row["isTemporary"] and self.table(row["tableName"]).schema == schema
             ]
             # Spark lists the session's temporary views in every schema.
-            rows = self.spark.sql(f"SHOW VIEWS IN {self.schema}").collect()
+            rows = self.spark.sql(f"SHOW VIEWS IN {_quoted(self.schema)}").collect()
             views = {row["viewName"] for row in rows if not row["isTemporary"]}
             return sorted(set(names) - views)
         folder = Path(self.path)
@@ -154,6 +155,10 @@ class Warehouse:
 
     def _at_path(self, name: str) -> Table:
         return Table(self.spark, name, f"{self.path}/{name}")
+
+
+def _quoted(schema: str) -> str:
+    return ".".join(quote_name(part) for part in schema.split("."))
 
 
 def _absolute(path: str) -> str:

@@ -31,8 +31,7 @@ def _difference(warehouse: Warehouse, dimension: Dimension, expected: ExpectedVa
         return f"cannot be evaluated ({reason})"
     if row["is_equal"]:
         return ""
-    is_personal = any(
-        attribute.personal and attribute.name in expected.expression for attribute in dimension.attributes
-    )
+    # An expression can contain a value without the name of its attribute (S31).
+    is_personal = any(attribute.personal for attribute in dimension.attributes)
     actual = "another value" if is_personal else row["value"]
     return f"{actual} as of {expected.as_of}; expected {expected.value}"

@@ -65,7 +65,7 @@ def repair_without_log(
         dry_run: Whether to write nothing.
 
     Raises:
-        SetupError: The table does not exist, or has no validity windows.
+        SetupError: The table does not exist or has no validity windows, or its flag or open end is not as declared.
         HighWaterMarkError: This package created the table, and its change log was lost.
         UsageError: The table has a change log.
     """
@@ -106,6 +106,21 @@ def _require_windows(table: Table, dimension: Dimension) -> None:
     missing = [name for name in required if name not in existing]
     if missing or not dimension.has_windows:
         raise SetupError("WINDOW_COLUMNS_MISSING", f"table {table.name}", columns=", ".join(missing or window))
+    rows = table.read()
+    for flag in _existing(rows, dimension, CURRENT_FLAG):
+        _require_flag(rows, dimension, flag, f"table {table.name}")
+
+
+def _require_flag(rows: DataFrame, dimension: Dimension, flag: str, location: str) -> None:
+    """Check that the flag of current versions is one that the end of a version can decide."""
+    data_type = rows.schema[flag].dataType.simpleString()
+    if data_type != "boolean":
+        raise SetupError("FLAG_NOT_BOOLEAN", location, column=flag, type=data_type)
+    end = col(dimension.generated.required_name(EFFECTIVE_TO))
+    is_open = end.isNull() | (end == open_end(dimension))
+    (counts,) = rows.agg(F.count_if(col(flag)).alias("current"), F.count_if(is_open).alias("open")).collect()
+    if counts["current"] and not counts["open"]:
+        raise SetupError("OPEN_END_DIFFERS", location, column=flag, open_end=dimension.computed_open_end)
 
 
 def _entities_to_repair(rows: DataFrame, dimension: Dimension) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,6 +14,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.deliveries.discovery import select_deliveries
 from scd_pipeline.deliveries.result import BatchResult
 from scd_pipeline.delta.change_log import ChangeLog
+from scd_pipeline.delta.history_table import history_error
 from scd_pipeline.delta.upstream import damage
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import ScdError
@@ -21,7 +22,7 @@ from scd_pipeline.expressions import any_of, col
 from scd_pipeline.history.batch import Batch, batches_in_effect, rank
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.instants import to_utc
-from scd_pipeline.load.facts import pin_dimensions
+from scd_pipeline.load.facts import PinnedDimension, pin_dimensions
 from scd_pipeline.load.keys import recorded_commits
 from scd_pipeline.load.log import log_high_water_mark, open_log
 from scd_pipeline.load.run import plan
@@ -182,7 +183,7 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     commit = warehouse.table(dimension.name).last_commit_or_zero()
     names = [dimension.name + HISTORY_SUFFIX] if dimension.history_table else []
     histories = [warehouse.table(name).last_commit_or_zero() for name in names]
-    pinned = pin_dimensions(warehouse, fact) if fact else {}
+    pinned, errors = _pinned(warehouse, fact)
     log = open_log(warehouse, dimension)
     applied = log_high_water_mark(log.commit, commit)
     recorded = recording.audit.applied(log.table.name).commit if recording else applied
@@ -190,7 +191,8 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
     commits = log.table.commits_since(min(applied, recorded)) if log.exists else []
     with_batches = [c.number for c in commits if c.batches]
     downstream = [commit, *histories, *([recording.audit] if recording else [])]
-    errors = damage(log.commit, downstream)
+    errors += damage(log.commit, downstream)
+    errors += [error for last in histories if (error := history_error(commit, last)) is not None]
     errors += recording.damage() if recording else []
     errors += [error for dimension in pinned.values() for error in dimension.damage(commit)]
     return TableStatus(
@@ -202,6 +204,14 @@ def _table_status(warehouse: Warehouse, dimension: Dimension, fact: Fact | None)
         damage=tuple(dict.fromkeys(str(error) for error in errors)),
         unknown_members=_unknown_members(warehouse, fact) if fact else None,
     )
+
+
+def _pinned(warehouse: Warehouse, fact: Fact | None) -> tuple[Mapping[str, PinnedDimension], list[ScdError]]:
+    """Return the dimensions of a fact, or the error that prevents reading them."""
+    try:
+        return (pin_dimensions(warehouse, fact) if fact else {}), []
+    except ScdError as error:
+        return {}, [error]
 
 
 def _unknown_members(warehouse: Warehouse, fact: Fact) -> int | None:

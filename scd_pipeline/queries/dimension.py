@@ -56,7 +56,7 @@ def current(warehouse: Warehouse, dimension: Dimension | str) -> DataFrame:
     shape = table_shape(warehouse, dimension)
     rows = _without_reserved_members(existing_rows(warehouse, shape.name, shape.name), shape)
     if shape.has_windows:
-        rows = _without_deleted(rows, shape).where(_computed(rows, shape, CURRENT_FLAG))
+        rows = without_deleted(rows, shape).where(_computed(rows, shape, CURRENT_FLAG))
     return _null_limits(rows, shape)
 
 
@@ -95,7 +95,7 @@ def as_of(
     if shape.has_windows:
         moment = timestamp_literal(time)
         begun = _computed(rows, shape, EFFECTIVE_FROM) <= moment
-        rows = _without_deleted(rows, shape).where(
+        rows = without_deleted(rows, shape).where(
             begun & (_is_open(rows, shape) | (_computed(rows, shape, EFFECTIVE_TO) > moment))
         )
     return _null_limits(rows, shape)
@@ -300,7 +300,7 @@ def declared_rows(warehouse: Warehouse, dimension: Dimension) -> DataFrame:
     return to_declared_columns(_all_versions(warehouse, dimension.name, dimension.history_table), dimension)
 
 
-def _without_deleted(rows: DataFrame, shape: TableShape) -> DataFrame:
+def without_deleted(rows: DataFrame, shape: TableShape) -> DataFrame:
     """Return the rows without the versions that deletes opened, if any do (S18)."""
     return rows.where(~_computed(rows, shape, IS_DELETED)) if shape.has_deleted_versions else rows
 

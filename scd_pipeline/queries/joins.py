@@ -18,7 +18,7 @@ from scd_pipeline.expressions import all_of, col
 from scd_pipeline.history.as_of import key_as_of
 from scd_pipeline.history.keys import UNKNOWN_KEY
 from scd_pipeline.history.schema import beginning, open_end
-from scd_pipeline.queries.dimension import declared_rows, rows_known_at, table_shape, versions
+from scd_pipeline.queries.dimension import declared_rows, rows_known_at, table_shape, versions, without_deleted
 from scd_pipeline.queries.labels import (
     LabelledColumn,
     attribute_columns,
@@ -149,7 +149,8 @@ def overlap(warehouse: Warehouse, left: Dimension, right: Dimension, *, on: Sequ
     names = unique_names(columns, (EFFECTIVE_FROM, EFFECTIVE_TO))
     frames = []
     for side, (label, dimension) in enumerate(both):
-        rows = to_declared_columns(versions(warehouse, table_shape(warehouse, dimension)), dimension)
+        shape = table_shape(warehouse, dimension)
+        rows = to_declared_columns(without_deleted(versions(warehouse, shape), shape), dimension)
         always = (beginning(), open_end(dimension))
         window = (F.col(EFFECTIVE_FROM), F.col(EFFECTIVE_TO)) if dimension.has_windows else always
         frames.append(
@@ -183,10 +184,14 @@ def _with_attributes(
     label: str,
     names: Mapping[LabelledColumn, str],
 ) -> DataFrame:
-    """Add the attributes of the version that a key identifies, under their `names`; NULL for an unknown key."""
+    """Add the attributes of the version that a key identifies, under their `names`.
+
+    A key without a version becomes the unknown one, whose attributes are NULL.
+    """
     attributes = [col(name).alias(names[label, name]) for name in attribute_columns(dimension)]
     by_key = stored.select(col(dimension.surrogate_key).alias("_stored_key"), *attributes)
-    return rows.join(by_key, col(key) == F.col("_stored_key"), "left").drop("_stored_key")
+    joined = rows.join(by_key, col(key) == F.col("_stored_key"), "left")
+    return joined.withColumn(key, F.coalesce("_stored_key", F.lit(UNKNOWN_KEY))).drop("_stored_key")
 
 
 def _resolve_keys(

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from scd_pipeline.columns import CURRENT_FLAG, EFFECTIVE_FROM, EFFECTIVE_TO, IS_DELETED
 from scd_pipeline.declaration import Fact
-from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX
+from scd_pipeline.declaration.tables import HISTORY_SUFFIX, KEYS_SUFFIX, LOG_SUFFIX, table_names
 from scd_pipeline.delta.generated_columns import computed_columns
 from scd_pipeline.delta.history_table import table_versions, versions_query
 from scd_pipeline.delta.schema import declared_columns
@@ -137,12 +137,11 @@ def create_views(
     if warehouse.schema is None:
         return []
     requested = None if names is None else tuple(names)
-    ready: list[View] = []
-    # The schema may contain damaged tables, or tables that this user cannot read.
+    tables: list[str] = []
     with _report_failure(f"of {', '.join(requested or ['every table'])}", failed):
-        ready = _ready_views(warehouse, warehouse.tables(), facts)
+        tables = _declared_names(warehouse.tables(), requested or (), facts)
     created = []
-    for view in ready:
+    for view in _ready_views(warehouse, tables, facts, failed=failed):
         if requested is not None and set(requested).isdisjoint(view.tables):
             continue
         with _report_failure(view.name, failed):
@@ -178,28 +177,47 @@ def _names(tables: Sequence[str], ready: Sequence[View], query: str | None = Non
     return sorted(_occurring([*tables, *derived, *(view.name for view in ready)], query))
 
 
+def _declared_names(listed: Sequence[str], requested: Sequence[str], facts: Sequence[Fact]) -> list[str]:
+    """Return listed tables by their declared names, which their commits have: Spark's catalog lists lower case."""
+    names = {*requested, *(name for fact in facts for name in (fact.name, *(d.name for d in fact.dimensions)))}
+    declared = {table.casefold(): table for name in names for table in table_names(name, has_history=True)}
+    return sorted(declared.get(name.casefold(), name) for name in listed)
+
+
 def _ready_views(
-    warehouse: Warehouse, names: Sequence[str], facts: Sequence[Fact], query: str | None = None
+    warehouse: Warehouse,
+    names: Sequence[str],
+    facts: Sequence[Fact],
+    query: str | None = None,
+    *,
+    failed: Callable[[str], None] | None = None,
 ) -> list[View]:
-    """Return the views of the existing tables whose dimension or fact occurs in the query."""
+    """Return the views of the existing tables whose dimension or fact occurs in the query.
+
+    A schema may contain damaged tables, tables that this user cannot read, and foreign tables of such names: with
+    `failed` they do not prevent the views of other tables.
+    """
     fact_names = {fact.name for fact in facts}
     dimensions = [name for name in _occurring(_dimensions(names), query) if name in names and name not in fact_names]
-    # A shared schema may contain tables of such names that this package has not created.
-    shapes = [
-        table_shape(warehouse, name)
-        for name in dimensions
-        if StoredDeclaration.from_properties(warehouse.table(name).properties()) is not None
-    ]
-    with_windows = [shape for shape in shapes if shape.has_windows]
-    ready = [view for shape in shapes for view in _dimension_views(warehouse, shape)]
-    ready += [
-        _overlap(warehouse, left, right)
-        for left, right in combinations(with_windows, 2)
-        if left.key_names == right.key_names
-    ]
-    requested = [fact for fact in facts if _occurring([fact.name], query)]
-    loaded = [fact for fact in requested if {fact.name, *(d.name for d in fact.dimensions)} <= set(names)]
-    return [*ready, *(_joined(warehouse, fact) for fact in loaded)]
+    ready: list[View] = []
+    with_windows: list[TableShape] = []
+    for name in dimensions:
+        with _report_failure(f"of {name}", failed):
+            if StoredDeclaration.from_properties(warehouse.table(name).properties()) is None:
+                continue
+            shape = table_shape(warehouse, name)
+            ready += _dimension_views(warehouse, shape)
+            with_windows += [shape] if shape.has_windows else []
+    for left, right in combinations(with_windows, 2):
+        if left.key_names == right.key_names:
+            with _report_failure(f"of {left.name} and {right.name}", failed):
+                ready.append(_overlap(warehouse, left, right))
+    for fact in facts:
+        is_loaded = {fact.name, *(d.name for d in fact.dimensions)} <= set(names)
+        if is_loaded and _occurring([fact.name], query):
+            with _report_failure(f"of {fact.name}", failed):
+                ready.append(_joined(warehouse, fact))
+    return ready
 
 
 def _dimension_views(warehouse: Warehouse, shape: TableShape) -> list[View]:
@@ -233,9 +251,11 @@ def _source(warehouse: Warehouse, shape: TableShape) -> str:
 
 
 def _in_force(shape: TableShape, columns: Collection[str], moment: str) -> str:
-    """Return the condition that the half-open window of version `v` contains a time (S2)."""
+    """Return the condition that the half-open window of version `v`, which may have no end, contains a time (S2)."""
     computed = computed_columns(shape.generated, columns, "v.")
-    return f"{computed[EFFECTIVE_FROM]} <= {moment} AND {moment} < {computed[EFFECTIVE_TO]}"
+    start, end = computed[EFFECTIVE_FROM], computed[EFFECTIVE_TO]
+    is_open = f"{end} = TIMESTAMP '{shape.generated.computed_open_end}Z'"
+    return f"{start} <= {moment} AND ({moment} < {end} OR {is_open})"
 
 
 def _versions(source: str, shape: TableShape, names: Iterable[str], condition: str) -> str:

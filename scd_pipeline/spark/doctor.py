@@ -109,6 +109,8 @@ def _jars(cache: Path) -> Diagnosis:
         jars = find_jars(cache)
     except SetupError as error:
         return Diagnosis("Jars", f"{error.location}: {error.problem}", error.fix)
+    except OSError as error:
+        return Diagnosis("Jars", f"{error.filename}: {error.strerror}", "check the permissions, or set SCD_HOME")
     return Diagnosis("Jars", f"{len(jars)} in {jars[0].parent}, checksums verified")
 
 

@@ -37,8 +37,8 @@ def require_server(url: str) -> None:
         raise SetupError("REMOTE_ADDRESS_INVALID", "--remote or SCD_REMOTE")
     try:
         socket.create_connection((server[0].strip("[]"), server[1]), timeout=_CONNECT_SECONDS).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:  # a host name that no DNS can have is a UnicodeError
+        reason = getattr(error, "strerror", None) or str(error)
         raise SetupError("SERVER_UNREACHABLE", redacted_address(url), reason=reason) from error
 
 

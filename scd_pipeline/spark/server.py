@@ -109,8 +109,12 @@ def _launch(state: Path, conf: Mapping[str, str], java_home: Path | None, wait_s
     for _ in range(_PORT_ATTEMPTS):
         port = free_port()
         server = Server(_spawn(state, conf, java_home, port, log), f"sc://{LOOPBACK}:{port}", str(log))
-        if _wait_until_ready(server, deadline):
-            return server
+        try:
+            if _wait_until_ready(server, deadline):
+                return server
+        except BaseException:  # also an interrupt: no later start would detect the process
+            _end_process(server.pid)
+            raise
         if "Address already in use" not in _read_log(log):
             break
     raise SetupError("SERVER_ENDED", str(log), log=_log_tail(log))
@@ -120,7 +124,7 @@ def _wait_until_ready(server: Server, deadline: float) -> bool:
     """Return whether the server answers; False if it has ended.
 
     Raises:
-        SetupError: The server neither answered nor ended before the deadline. It is stopped.
+        SetupError: The server neither answered nor ended before the deadline.
     """
     while time.monotonic() < deadline:
         if _has_ended(server.pid):
@@ -128,7 +132,6 @@ def _wait_until_ready(server: Server, deadline: float) -> bool:
         if _accepts_connections(server.port):
             return True
         time.sleep(0.1)
-    _end_process(server.pid)
     raise SetupError("SERVER_TIMEOUT", server.log, url=server.url, log=_log_tail(Path(server.log)))
 
 
@@ -199,7 +202,7 @@ def stop_server(state: Path, server: Server) -> None:
 def _end_process(pid: int) -> None:
     """Terminate a server's process, and kill it if it has not ended in time."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal_number)
         deadline = time.monotonic() + _STOP_SECONDS
         while _is_server_process(pid) and time.monotonic() < deadline:

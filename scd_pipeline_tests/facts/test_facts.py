@@ -212,6 +212,8 @@ def test_a_fact_of_two_dimensions_one_of_them_without_windows(
             load(recorded, VISIT, [third])
     deletion = "| code | at         | op | name |\n| at   | 2019-09-01 | D  | NULL |"
     ingest_and_apply(recorded, COUNTRY, [Delivery("iso", "2", frame=frame(deletion))])
+    stale = queries.with_dimensions(recorded, VISIT).where("visit = 1").select("country_key", "country_name").collect()
+    assert [tuple(row) for row in stale] == [(-1, None)], "the stored key no longer exists"
     assert load(recorded, VISIT).rows == {"overwrite": 1}
     keys = recorded.table("fct_visit").read().select("visit", "country_key").toArrow().to_pylist()
     assert {row["visit"]: row["country_key"] for row in keys} == {1: -1, 2: -1}

@@ -107,6 +107,26 @@ def test_the_version_with_the_latest_start_remains_current(adopted: Warehouse) -
     assert (dict(repeated.rows), repeated.table_version) == ({}, None)
 
 
+def test_a_table_with_another_open_end_than_declared_is_not_repaired(adopted: Warehouse) -> None:
+    """Otherwise no version would remain current."""
+    table = adopted.table("dim_customer")
+    adopted.spark.sql(f"UPDATE {table.identifier} SET effective_to = '2999-12-31' WHERE current_flag")
+    adopted.spark.sql(f"DELETE FROM {table.identifier} WHERE effective_to IS NULL")
+    with pytest.raises(SetupError) as error:
+        repair_without_log(adopted, customer(), now=NOW, actor="ann")
+    assert error.value.code == "OPEN_END_DIFFERS"
+    result = repair_without_log(adopted, customer("open_end: 2999-12-31"), now=NOW, actor="ann", dry_run=True)
+    assert dict(result.rows) == {"close": 1, "overwrite": 1, "remove": 2}
+
+
+def test_a_flag_that_is_not_boolean_is_rejected(opened: Warehouse) -> None:
+    table = opened.table("dim_customer").identifier
+    opened.spark.sql(f"CREATE TABLE {table} ({COLUMNS}current_flag string) USING delta")
+    with pytest.raises(SetupError) as error:
+        repair_without_log(opened, customer(), now=NOW, actor="ann")
+    assert (error.value.code, error.value.details) == ("FLAG_NOT_BOOLEAN", {"column": "current_flag", "type": "string"})
+
+
 def test_a_table_may_have_a_text_as_its_key(adopted: Warehouse) -> None:
     """As the snapshots of dbt do. The audit has it among the old values."""
     table, path = adopted.table("dim_customer").identifier, f"{adopted.path}/dim_customer"

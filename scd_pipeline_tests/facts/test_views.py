@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -18,8 +19,12 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import SetupError
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations import check
+from scd_pipeline.queries import views
+from scd_pipeline.queries.dimension import TableShape, table_shape
 from scd_pipeline.queries.labels import overlap_labels, unique_names
 from scd_pipeline_tests.facts.players import PLAY, PLAY_SINCE, PLAYER, PLAYS, W, players, plays
+
+END = datetime(9999, 12, 31, 23, 59, 59)
 
 CLUB = Dimension(
     "dim_club",
@@ -93,6 +98,7 @@ def test_views_return_the_rows_of_the_functions(store: Warehouse) -> None:
         "dim_player_current": queries.current(store, PLAYER),
         "dim_player_in_force": queries.in_force(store, PLAYER, datetime(2026, 1, 1)),
         f"dim_player_as_of(TIMESTAMP '{time} UTC')": queries.as_of(store, PLAYER, time),
+        f"dim_player_as_of(TIMESTAMP '{END} UTC')": queries.as_of(store, PLAYER, END),
         "fct_play_joined": queries.with_dimensions(store, PLAY),
     }
     queries.register(store, VIEWS, [PLAY])
@@ -127,6 +133,23 @@ def test_a_view_that_cannot_be_created_does_not_block_the_others(store: Warehous
     assert sorted(created) == [view for view in VIEWS if view != name]
     (line,) = failures
     assert line.startswith(f"view {name}: cannot create it: ")
+
+
+def test_a_dimension_that_cannot_be_read_does_not_block_the_views_of_others(store: Warehouse) -> None:
+    """As one whose history table was dropped."""
+    if not store.schema:
+        pytest.skip("a warehouse in a folder stores no views")
+
+    def shape(warehouse: Warehouse, name: str) -> TableShape:
+        if name == CLUB.name:
+            raise SetupError("TABLE_NOT_LOADED", name, table=name, warehouse=warehouse.location)
+        return table_shape(warehouse, name)
+
+    failures = list[str]()
+    with mock.patch.object(views, "table_shape", shape):
+        created = queries.create_views(store, [PLAYER.name], [PLAY], failed=failures.append)
+    assert {"dim_player_current", "fct_play_joined"} <= set(created)
+    assert ["of dim_club" in line for line in failures] == [True]
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -10,11 +12,13 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.cli import app as cli
-from scd_pipeline.cli.context import Settings
+from scd_pipeline.cli.context import Settings, _load_path
 from scd_pipeline.cli.exit_codes import ExitCode
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.environment import EXAMPLE
@@ -67,6 +71,25 @@ def test_a_query_as_csv_and_json(scd: Scd) -> None:
         {"delivery": "2013-01-02", "bad_rows": 78, "x": False},
         {"delivery": "2021-01-01", "bad_rows": 60, "x": False},
     ]
+
+
+def test_a_history_is_written_as_parquet_with_the_types_of_its_columns(scd: Scd, tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    assert scd("history", "dim_legislator", "bioguide=A000069", "--output", str(file))[0] == 0
+    schema = pyarrow.parquet.read_schema(file)
+    assert pyarrow.types.is_timestamp(schema.field("effective_from").type)
+
+
+def test_a_fact_in_a_file_references_the_dimensions_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "dim_city.yaml").write_text(
+        "dimension: dim_city\nbusiness_key: zip\nsources: {crm: {snapshot: {}}}\nattributes: {name: 2}\n"
+    )
+    (tmp_path / "fct_visit.yaml").write_text(
+        "fact: fct_visit\ngrain: {visit: int}\nevent_time: visited_at\ndimensions: {city: dim_city}\n"
+        "sources: {desk: {feed: {}}}\n"
+    )
+    loaded = _load_path(str(tmp_path / "fct_visit.yaml"))
+    assert ([fact.name for fact in loaded.facts], loaded.dimensions) == (["fct_visit"], ())
 
 
 def test_the_sentinel_can_be_shown(scd: Scd) -> None:
@@ -267,7 +290,12 @@ def test_version_names_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(SetupError("JAVA_MISSING"), 5), (LoadError("NO_WAY_TO_WRITE"), 4), (KeyboardInterrupt(), 130)],
+    [
+        (SetupError("JAVA_MISSING"), 5),
+        (LoadError("NO_WAY_TO_WRITE"), 4),
+        (PermissionError(errno.EACCES, "Permission denied", "/jars"), 5),
+        (KeyboardInterrupt(), 130),
+    ],
 )
 def test_errors_become_exit_codes(
     error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -287,6 +315,15 @@ def test_an_unexpected_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(doctor, "diagnose", fail)
     with pytest.raises(ZeroDivisionError):
         cli.main(["doctor"])
+
+
+def test_a_character_that_the_terminal_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(doctor, "diagnose", lambda *_, **__: [doctor.Diagnosis("Warehouse", "Łódź")])
+    assert cli.main(["doctor"]) == 0
+    stream.flush()
+    assert "\\u0141ód\\u017a" in stream.buffer.getvalue().decode("latin-1")  # type: ignore[attr-defined]
 
 
 def test_the_doctor_reports_the_version_of_spark(scd: Scd) -> None:

@@ -86,6 +86,11 @@ TYPES = """
 | 01.10, 11.20                                                 | string         |
 | 2020-01-01, 2021-01-01                                       | date           |
 | 2020-01-01 12:30:00, 2021-01-01T00:00:00Z                    | timestamp      |
+| 2020-01-01 12:30:00.123456, 2020-01-01 12:30:00.1000000      | timestamp      |
+| 2020-01-01 12:30:00.1234567, 2020-01-01 12:30:00             | string         |
+| 2024-02-29, 2023-02-29                                       | string         |
+| 2024-02-29, 0000-00-00                                       | string         |
+| 2024-02-29 00:00:00, 0000-00-00 00:00:00                     | string         |
 """
 """A decimal has 18 digits if at least four more digits before the point fit than the sample has."""
 
@@ -96,6 +101,27 @@ def test_a_type_is_guessed_that_represents_all_values(row: dict[str, object]) ->
     lines = [f"{number},{value}" for number, value in enumerate(["", *values])]
     (attribute,) = guess("a.csv", "\n".join(["id,value", *lines])).attributes
     assert attribute.data_type.ddl() == row["type"]
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "table"),
+    [
+        ("no.csv", "no", "dim_no"),
+        ("2024.csv", "2024", "dim_2024"),
+        ("Kundenübersicht.csv", "kunden_bersicht", "dim_kunden_bersicht"),
+        ("price_history.csv", "price_history", "dim_price_history_"),
+        ("audit.csv", "audit", "dim_audit_"),
+    ],
+)
+def test_a_file_of_any_name_has_a_valid_source_and_table(file: str, source: str, table: str) -> None:
+    dimension = guess(file, "id,name\n1,a\n2,b\n")
+    assert (dimension.sources[0].name, dimension.name) == (source, table)
+
+
+def test_a_column_with_a_reserved_name_is_renamed() -> None:
+    dimension = guess("a.csv", "id,version,Last_Updated\n1,a,x\n2,a,y\n")
+    assert dimension.attribute_names == ("version_", "Last_Updated_")
+    assert dimension.sources[0].column("version_").from_ == ("version",)
 
 
 KEYS = """

@@ -151,6 +151,20 @@ def test_a_server_that_does_not_answer_is_stopped(servers: Path, mode: Path) -> 
     assert find_server(servers) is None
 
 
+def test_an_interrupted_start_leaves_no_server(servers: Path, mode: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mode.write_text("mute")
+    started: list[server.Server] = []
+
+    def interrupt(running: server.Server, deadline: float) -> bool:
+        started.append(running)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "_wait_until_ready", interrupt)
+    with pytest.raises(KeyboardInterrupt), server.connect_server(servers, CONF, java_home=None):
+        pass
+    assert not server._is_server_process(started[0].pid)
+
+
 def test_a_port_in_use_is_replaced_by_another_port(servers: Path, mode: Path) -> None:
     mode.write_text("port in use")
     with server.connect_server(servers, CONF, java_home=None) as url:

@@ -257,10 +257,11 @@ def test_an_address_is_redacted_to_host_and_port(url: str, redacted: str) -> Non
     assert redacted_address(url) == redacted
 
 
-def test_a_server_that_does_not_answer_is_reported_at_once() -> None:
+@pytest.mark.parametrize("url", ["sc://127.0.0.1:1", "sc://spark..local:15002"])
+def test_a_server_that_does_not_answer_is_reported_at_once(url: str) -> None:
     with pytest.raises(SetupError) as error:
-        session.connect_spark("sc://127.0.0.1:1")
-    assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", "sc://127.0.0.1:1")
+        session.connect_spark(url)
+    assert (error.value.code, error.value.location) == ("SERVER_UNREACHABLE", url)
 
 
 @pytest.mark.slow

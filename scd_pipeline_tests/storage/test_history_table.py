@@ -363,6 +363,9 @@ def test_a_dropped_history_is_reported(in_rome: Warehouse) -> None:
     with pytest.raises(HighWaterMarkError) as caught:
         load(in_rome, SPLIT, [feed("two", ("a", 3, "Bern"))])
     assert (caught.value.code, caught.value.location) == ("HISTORY_LOST", f"table {HISTORY}")
+    customer, visits = status(in_rome, [SPLIT], [VISIT], now=datetime(2024, 3, 2, tzinfo=timezone.utc)).tables
+    assert "[HISTORY_LOST]" in customer.damage[0], "also without a pending delivery"
+    assert "[HISTORY_LOST]" in visits.damage[0], "an error in one table does not hide the status of the others"
 
 
 @pytest.mark.slow

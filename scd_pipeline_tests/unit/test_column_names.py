@@ -9,6 +9,7 @@ import pytest
 from scd_pipeline.declaration import Attribute, Dimension, Source, describe, parse
 from scd_pipeline.declaration.profiles import PROFILES
 from scd_pipeline.declaration.source import Snapshot
+from scd_pipeline.declaration.times import canonical_time
 from scd_pipeline.errors import DeclarationError
 from scd_pipeline.history.schema import stored_schema
 from scd_pipeline_tests.semantics.specification import requirement
@@ -85,8 +86,12 @@ def test_a_profile_leaves_a_table_without_windows_unchanged() -> None:
 
 @requirement("X1")
 def test_a_declared_open_end_replaces_that_of_the_profile() -> None:
-    dimension = customer(profile="dlt", open_end="9999-12-31")
-    assert ("_dlt_valid_to", "timestamp", False) in stored_schema(dimension)
+    """Also if it is the default open end of a table without a profile."""
+    for open_end in ("9999-12-31", "9999-12-31 23:59:59"):
+        dimension = customer(profile="dlt", open_end=open_end)
+        assert ("_dlt_valid_to", "timestamp", False) in stored_schema(dimension)
+        assert f"open_end: '{canonical_time(open_end)}'" in describe(dimension)
+    assert ("_dlt_valid_to", "timestamp", True) in stored_schema(customer(profile="dlt"))
 
 
 @pytest.mark.parametrize(
@@ -98,6 +103,12 @@ def test_a_declared_open_end_replaces_that_of_the_profile() -> None:
         ({"column_names": {"version": 1}}, {"column_names.version": "INVALID_NAME"}),
         ({"column_names": {"version": "_change_type"}}, {"column_names.version": "NAME_IN_USE"}),
         ({"column_names": {"version": "City"}}, {"column_names.version": "NAME_IN_USE"}),
+        (
+            {"attributes": {"row_hash": 2}, "column_names": {"row_hash": "row_hash"}},
+            {"column_names.row_hash": "NAME_IN_USE"},
+        ),
+        ({"attributes": {"row_hash": 2}, "profile": "elevata"}, {"column_names.row_hash": "NAME_IN_USE"}),
+        ({"surrogate_key": "version_state", "profile": "elevata"}, {"column_names.version_state": "NAME_IN_USE"}),
         ({"column_names": {"version": "number", "row_hash": "number"}}, {"column_names.row_hash": "NAME_IN_USE"}),
         ({"column_names": {"effective_from": "effective_to"}}, {"column_names.effective_from": "NAME_IN_USE"}),
         ({"column_names": {"deleted_at": "gone_at"}}, {"column_names.deleted_at": "NOT_APPLICABLE"}),

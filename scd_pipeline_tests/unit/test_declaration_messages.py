@@ -367,7 +367,7 @@ columns unknown: 'cty' is neither an attribute nor in the business key; did you 
   birthday, email, city
 scope: 'city' is not in the business key; allowed: customer_id
 role of an unknown dimension: 'dim_plaier' is not a declared dimension; did you mean dim_player? allowed: dim_player;
-  or add its file to `dimensions` of the Dagster component
+  or put its file into the same folder, or add it to `dimensions` of the Dagster component
 
 # UNKNOWN_OPTION
 optional: 'optional' is not an option here; did you mean `missing: not_provided`?

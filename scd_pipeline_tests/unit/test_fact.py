@@ -65,6 +65,12 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
     assert "day" not in shape.attribute_names
 
 
+def test_a_date_is_that_of_the_delivery_whatever_its_time_of_day_is() -> None:
+    text = FACT.replace("{play: bigint}", "{play: bigint, day: date}").replace("played_at", "day\nevent_at: delivery")
+    column = fact(text).as_dimension().source("floor").column("day")
+    assert (column.expression, column.round) == ("_scd.at", True)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "code"),
     [
@@ -99,6 +105,7 @@ def test_the_event_time_may_be_that_of_the_delivery() -> None:
             "sources.floor.columns.guest_key",
             "UNKNOWN_NAME",
         ),
+        ("event_time: played_at", "event_time: casino", 8, "event_time", "INVALID_TYPE"),
         ("player: dim_player", "player:", 10, "dimensions.player", "MISSING_VALUE"),
         ("player: dim_player", "player: {key: player}", 10, "dimensions.player", "MISSING_VALUE"),
         ("  floor:", "  other: {feed: {}}\n  floor:", 13, "sources", "FACT_SOURCE"),
@@ -111,6 +118,13 @@ def test_an_invalid_fact_is_rejected_with_the_location_of_its_error(
     with pytest.raises(DeclarationError) as raised:
         fact(FACT.replace(old, new, 1))
     assert (f"<text>:{line}", field, code) in [(e.location, e.field, e.code) for e in raised.value.errors]
+
+
+def test_a_column_is_not_mapped_to_an_event_time_that_is_that_of_the_delivery() -> None:
+    text = FACT.replace("played_at\n", "played_at\nevent_at: delivery\n")
+    with pytest.raises(DeclarationError) as raised:
+        fact(text.replace("  floor: {", "  floor: {columns: {played_at: PLAYED}, "))
+    assert [(e.field, e.code) for e in raised.value.errors] == [("sources.floor.columns.played_at", "NOT_APPLICABLE")]
 
 
 def test_all_errors_of_a_fact_are_reported_at_once() -> None:

@@ -29,6 +29,7 @@ from scd_pipeline.declaration import (
     Source,
 )
 from scd_pipeline.declaration.checks.dimension import audit_columns
+from scd_pipeline.declaration.table_properties import interval_hours
 from scd_pipeline.declaration.times import moment
 from scd_pipeline.delta.audit_table import audit_schema
 from scd_pipeline.errors import DeclarationError
@@ -159,6 +160,14 @@ def test_files_can_be_retained_as_long_as_the_history_of_the_table() -> None:
         assert Dimension("dim_x", "id", {"name": 1}, Source("crm", Snapshot()), table_properties=properties)
 
 
+@pytest.mark.parametrize(
+    ("interval", "hours"),
+    [("interval 30 days", 720), ("INTERVAL 1 week 2 hours", 170), ("43200 minutes", 720), ("interval 1 second", 1)],
+)
+def test_an_interval_is_read_in_hours(interval: str, hours: int) -> None:
+    assert interval_hours(interval) == hours
+
+
 def test_all_errors_are_reported_at_once() -> None:
     def create() -> Dimension:
         return Dimension(
@@ -210,6 +219,17 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
             ],
         },
         "sources.CRM",
+        "NAME_IN_USE",
+    ),
+    "equal source named twice": (
+        {
+            "attributes": {"email": 1, "city": 2},
+            "sources": [
+                Source("crm", feed=Feed(), attributes=["email"], existence=True),
+                Source("crm", feed=Feed(), attributes=["city"]),
+            ],
+        },
+        "sources.crm",
         "NAME_IN_USE",
     ),
     "sign-offs as text": ({"sign_offs": "Ann"}, "sign_offs", "INVALID_KIND"),

@@ -33,7 +33,7 @@ def test_views_of_a_table_are_those_that_read_it(
     loaded: list[str] | None, numbers: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name of a table may be the beginning of another one's."""
-    monkeypatch.setattr(views, "_ready_views", lambda *_: VIEWS)
+    monkeypatch.setattr(views, "_ready_views", lambda *_, **__: VIEWS)
     statements: list[str] = []
     warehouse: Any = SimpleNamespace(schema="mart", tables=list, spark=SimpleNamespace(sql=statements.append))
     expected = [VIEWS[number] for number in numbers]

@@ -230,6 +230,28 @@ def test_quoted_names_are_names() -> None:
     assert "no" in dimension.attribute_names
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("snapshot: landing/customers_{date}.csv", 'feed: {path: "c_{date}.csv", deletes: op < 0, sequence: number}'),
+        ("{scd: 0, type: date}", "{scd: 0, description: share < 5 percent, type: date}"),
+        ("attributes:", "expected_values: {few: {as_of: 2024-12-31, expression: count(*) < 5, value: 3}}\nattributes:"),
+    ],
+)
+def test_a_text_in_braces_may_contain_a_bracket(old: str, new: str) -> None:
+    """Unlike a column type that a comma cuts off, it is followed by another option with a value."""
+    assert old in SHORT
+    assert parse(SHORT.replace(old, new))
+
+
+def test_hidden_files_are_skipped(tmp_path: Path) -> None:
+    """Emacs locks a file by a dangling link, and macOS stores attributes of files in files of their own."""
+    (tmp_path / "dim_customer.yaml").write_text(SHORT, encoding="utf-8")
+    (tmp_path / ".#dim_customer.yaml").symlink_to("user@host.1234")
+    (tmp_path / "._dim_customer.yaml").write_bytes(b"\x00\x05\xff")
+    assert [dimension.name for dimension in load_dimensions(tmp_path)] == ["dim_customer"]
+
+
 def test_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "b.yml").write_text(SHORT)
     (tmp_path / "a.YAML").write_bytes(b"\xef\xbb\xbf" + LONG.replace("dim_customer", "dim_person").encode())

@@ -15,7 +15,7 @@ from scd_pipeline.declaration.checks.collect import ErrorCollector, joined
 from scd_pipeline.declaration.checks.column_names import check_table_names
 from scd_pipeline.declaration.checks.governance import check_governance, check_table_properties
 from scd_pipeline.declaration.checks.source import check_sources
-from scd_pipeline.declaration.column_names import IS_DELETED, ROW_HASH, WINDOW_COLUMNS
+from scd_pipeline.declaration.column_names import FURTHER_COLUMNS, IS_DELETED, ROW_HASH, WINDOW_COLUMNS
 from scd_pipeline.declaration.defaults import expected_default
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import (
@@ -150,7 +150,7 @@ def _further_columns(draft: Dimension) -> Iterator[tuple[str, str, str]]:
         for generated in attribute.generated_columns:
             yield generated, f"attributes.{attribute.name}", f"belongs to attribute {attribute.name}"
     for column, name in draft.generated.names.items():
-        if name and name != column:
+        if name and (name != column or column in FURTHER_COLUMNS):
             yield name, f"column_names.{column}", f"is the name of {column}"
 
 
@@ -205,9 +205,11 @@ def _check_former_names(errors: ErrorCollector, draft: Dimension, used_names: di
 def _check_source_names(errors: ErrorCollector, draft: Dimension) -> None:
     seen: dict[str, str] = {}
     for source in draft.sources:
-        first = seen.setdefault(source.name.casefold(), source.name)
-        if first is not source.name:
-            errors.add("NAME_IN_USE", f"sources.{source.name}", f"{first} is a source already", "choose another name")
+        name = source.name.casefold()
+        if name in seen:
+            problem = f"{seen[name]} is a source already"
+            errors.add("NAME_IN_USE", f"sources.{source.name}", problem, "choose another name")
+        seen.setdefault(name, source.name)
 
 
 def _check_existence(errors: ErrorCollector, draft: Dimension) -> None:
@@ -502,9 +504,8 @@ def _check_times(errors: ErrorCollector, draft: Dimension) -> None:
         if time is None:
             errors.add("NO_ISO_TIME", f"begin.{option}", f"{display(text)} is not a time", TIME_FORM)
     if at and open_end and at >= open_end:
-        errors.add(
-            "TIME_ORDER", "begin.at", f"{begin.at} is not before the open end {draft.open_end}", "give an earlier time"
-        )
+        problem = f"{begin.at} is not before the open end {draft.computed_open_end}"
+        errors.add("TIME_ORDER", "begin.at", problem, "give an earlier time")
     if at and until and until < at:
         problem = f"{begin.for_first_changes_until} is before the beginning {begin.at}"
         errors.add("TIME_ORDER", "begin.for_first_changes_until", problem, "give a time at or after `at`")

@@ -116,7 +116,10 @@ class FactReader(DimensionReader):
             return None
         if name not in self.dimensions:
             problem = f"{display(name)} is not a declared dimension"
-            fix = f"{did_you_mean(name, self.dimensions)}; or add its file to `dimensions` of the Dagster component"
+            fix = (
+                f"{did_you_mean(name, self.dimensions)}; or put its file into the same folder, or add it to "
+                "`dimensions` of the Dagster component"
+            )
             self.report("UNKNOWN_NAME", path, problem, fix)
             return None
         return Role(self.dimensions[str(name)], values.get("key"))

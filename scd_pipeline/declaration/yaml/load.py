@@ -75,9 +75,12 @@ def _files(path: str | Path) -> list[Path]:
             ]
         )
     location = Path(path)
-    if not location.is_dir():
-        return [location]
-    files = sorted(file for file in location.iterdir() if _may_declare(file))
+    try:
+        if not location.is_dir():
+            return [location]
+        files = sorted(file for file in location.iterdir() if _may_declare(file))
+    except OSError as error:
+        raise DeclarationError([_unreadable(location, error)]) from error
     if not files:
         problem = "the folder has no declarations"
         raise DeclarationError(
@@ -91,7 +94,9 @@ def _files(path: str | Path) -> list[Path]:
 
 
 def _may_declare(file: Path) -> bool:
-    return file.suffix.lower() in _SUFFIXES and file.stem not in _DAGSTER_FILES and not file.is_dir()
+    """Return whether a file of a folder may have declarations; editors and macOS write hidden files beside them."""
+    is_yaml = file.suffix.lower() in _SUFFIXES and not file.name.startswith(".")
+    return is_yaml and file.stem not in _DAGSTER_FILES and not file.is_dir()
 
 
 def load_declarations(path: str | Path, *, dimensions: Sequence[str | Path] = ()) -> Declarations:
@@ -166,13 +171,13 @@ def _read_text(file: Path, errors: list[ValidationError]) -> str | None:
             ValidationError("UNREADABLE_FILE", f"{file}:{line}", "file", "is not UTF-8 text", "save it as UTF-8")
         )
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        errors.append(
-            ValidationError(
-                "UNREADABLE_FILE", str(file), "file", f"cannot be read ({reason})", "name a readable file or folder"
-            )
-        )
+        errors.append(_unreadable(file, error))
     return None
+
+
+def _unreadable(path: Path, error: Exception) -> ValidationError:
+    problem = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    return ValidationError("UNREADABLE_FILE", str(path), "file", problem, "name a readable file or folder")
 
 
 def _read(

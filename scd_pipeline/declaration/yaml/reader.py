@@ -286,15 +286,12 @@ class DimensionReader:
 
     def whole_entries(self, path: str, node: MappingNode) -> Iterator[tuple[Node, Node]]:
         """Yield keys and values; a value that a comma in braces has cut into several entries is an error."""
-        rest = iter(node.value)
-        for key, value in rest:
-            pieces = [value]
-            while node.flow_style and _is_cut(pieces):
-                following = next(rest, None)
-                if following is None:
-                    break
-                pieces.append(following[0])
-            if len(pieces) > 1:
+        entries = list(node.value)
+        while entries:
+            key, value = entries.pop(0)
+            pieces = _cut_pieces(value, entries) if node.flow_style else []
+            del entries[: max(len(pieces) - 1, 0)]
+            if pieces:
                 text = ",".join(str(piece.value) for piece in pieces)
                 field = joined(path, key.value)
                 self.lines.setdefault(field, line_number(key))
@@ -371,6 +368,16 @@ class DimensionReader:
         else:
             self.report("INVALID_KIND", path, f"{display(node.value)} is not {kind.value}", f"write {kind.value}")
         return None
+
+
+def _cut_pieces(value: Node, following: Sequence[tuple[Node, Node]]) -> list[Node]:
+    """Return the pieces of a text that commas have cut into entries without a value; none if the text is whole."""
+    pieces = [value]
+    for key, next_value in following:
+        if not (_is_cut(pieces) and is_nothing(next_value) and not next_value.value):
+            break
+        pieces.append(key)
+    return pieces if len(pieces) > 1 and not _is_cut(pieces) else []
 
 
 def _is_cut(pieces: Sequence[Node]) -> bool:
