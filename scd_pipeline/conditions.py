@@ -58,7 +58,7 @@ CONDITIONS: Mapping[str, Condition] = {
         "deliver it under its business time, or declare an earlier `begin`",
     ),
     "SCOPE_TOO_LARGE": Condition(
-        "its scope has {count} values of {columns}; expected {limit} at most",
+        "its scope has more than {limit} values of {columns}; expected at most as many",
         "declare columns with fewer values as the scope, or deliver the rows by a feed with `deletes`",
     ),
     "REVISION_CONTENT": Condition(

@@ -150,7 +150,8 @@ def key_text(key_names: Sequence[str]) -> Column:
 def readable_key(key_names: Sequence[str], prefix: str = "") -> Column:
     """Return the business key as text for messages, such as `id=7, region=EU`; its columns may have a prefix."""
     texts = {name: F.coalesce(col(prefix + name).cast("string"), F.lit("NULL")) for name in key_names}
-    return F.concat_ws(", ", *[F.concat(F.lit(f"{name}="), text) for name, text in texts.items()])
+    pairs = [F.concat(F.lit(f"{name}="), text) for name, text in texts.items()]
+    return F.make_valid_utf8(F.concat_ws(", ", *pairs))  # a binary key may be no text
 
 
 def delivery_id(batch: str | Column) -> Column:

@@ -19,7 +19,7 @@ from scd_pipeline.columns import BATCH, KIND
 from scd_pipeline.declaration import Dimension, RetireGuard, Snapshot
 from scd_pipeline.declaration.frozen import set_frozen_fields
 from scd_pipeline.declaration.names import counted
-from scd_pipeline.deliveries.batch_summary import BatchContent, summarize_batches
+from scd_pipeline.deliveries.batch_summary import MAX_SCOPE_VALUES, BatchContent, summarize_batches
 from scd_pipeline.deliveries.cast_rules import Rules
 from scd_pipeline.deliveries.casts import cast
 from scd_pipeline.deliveries.delivery import Delivery
@@ -43,8 +43,6 @@ from scd_pipeline.history.batch import (
 )
 
 _SHOWN_KEYS = 10
-_MAX_SCOPE_VALUES = 10_000
-"""Every load reads the scopes of all stored snapshots to the driver."""
 _FILE_COLUMNS = (HASH, KEY_READABLE, NULLED, ROW_ORDER)
 
 
@@ -236,20 +234,25 @@ def accept(
     to_read = [delivery for delivery in pending if not delivery.batch.withdrawn and delivery.number not in results]
     to_read = _with_changes_only(to_read, stored)
     withdrawn = [delivery for delivery in pending if delivery.batch.withdrawn]
-    read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
-    if read.readable:
-        progress(f"{dimension.name}: reading {counted(len(read.readable), 'delivery')}")
-    measured = _measure(read, dimension) + withdrawn
-    return IntakeResult(
-        stored=tuple(stored),
-        measured=tuple(measured),
-        other_results={**results, **read.rejected},
-        unordered=_unordered_keys(read.rows, measured, dimension),
-        rows=read.rows,
-        dimension=dimension,
-        overlap_groups=_overlap_groups(measured, stored),
-        narrowed=read.narrowed,
-    )
+    while True:
+        read = _read(spark, to_read, stored, None if withdrawn else applied, dimension)
+        if read.readable:
+            progress(f"{dimension.name}: reading {counted(len(read.readable), 'delivery')}")
+        measured = _measure(read, dimension) + withdrawn
+        intake = IntakeResult(
+            stored=tuple(stored),
+            measured=tuple(measured),
+            other_results={**results, **read.rejected},
+            unordered=_unordered_keys(read.rows, measured, dimension),
+            rows=read.rows,
+            dimension=dimension,
+            overlap_groups=_overlap_groups(measured, stored),
+            narrowed=read.narrowed,
+        )
+        whole = _versions_after_rejected(to_read, intake)
+        if not whole:
+            return intake
+        to_read = [replace(each, changes_only=each.changes_only and each.number not in whole) for each in to_read]
 
 
 def pending_deliveries(dimension: Dimension, deliveries: Sequence[Delivery], stored: Sequence[Batch]) -> list[Delivery]:
@@ -300,6 +303,13 @@ def _versions_to_read_whole(to_read: Sequence[PendingDelivery], read: ReadResult
     gaps = {each.batch.delivery_key for each in to_read if each.number in missing}
     changes = [each for each in to_read if each.changes_only]
     return {each.number for each in changes if each.number in read.rejected or _version_before(each) in gaps}
+
+
+def _versions_after_rejected(to_read: Sequence[PendingDelivery], intake: IntakeResult) -> set[int]:
+    """Return the versions, by number, that were read as changes since a version whose rows are rejected."""
+    rejected = {result.batch_id for result in intake.decisions.results if result.outcome == "rejected"}
+    keys = {each.batch.delivery_key for each in to_read if each.batch.id in rejected}
+    return {each.number for each in to_read if each.changes_only and _version_before(each) in keys}
 
 
 def _overlap_groups(measured: Sequence[PendingDelivery], stored: Sequence[Batch]) -> Mapping[DeliveryKey, object]:
@@ -654,8 +664,8 @@ def _rejection(delivery: PendingDelivery, intake: IntakeResult) -> BatchRejected
     rejection = intake.rejections.get(batch.id)
     if rejection is not None:
         return rejection
-    if batch.scope is not None and len(batch.scope) > _MAX_SCOPE_VALUES:
-        details = {"count": len(batch.scope), "columns": ", ".join(batch.scope_columns), "limit": _MAX_SCOPE_VALUES}
+    if batch.scope is not None and len(batch.scope) > MAX_SCOPE_VALUES:
+        details = {"columns": ", ".join(batch.scope_columns), "limit": f"{MAX_SCOPE_VALUES:,}"}
         return BatchRejected("SCOPE_TOO_LARGE", batch.id, **details)
     if keys := intake.unordered.get(delivery.row_tag):
         return BatchRejected("UNORDERED_CHANGES", batch.id, keys=keys)

@@ -19,6 +19,9 @@ from scd_pipeline.expressions import key_text
 from scd_pipeline.frames import repeated_numbers
 from scd_pipeline.instants import from_micros_or_none
 
+MAX_SCOPE_VALUES = 10_000
+"""Every load reads the scopes of all stored snapshots to the driver."""
+
 
 @dataclass(frozen=True, slots=True)
 class BatchContent:
@@ -106,8 +109,12 @@ def _counted(
     # Times are collected as microseconds, which the time zone of this process cannot change.
     time = F.when(is_good, F.unix_micros(EFFECTIVE_AT))
     scope_values = {
-        f"scope_{number}": F.collect_set(
-            F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == channel), key_text(names))
+        f"scope_{number}": F.slice(
+            F.collect_set(
+                F.when(F.col(KEY_READABLE) & (F.concat_ws("/", SOURCE, CHANNEL) == channel), key_text(names))
+            ),
+            1,
+            MAX_SCOPE_VALUES + 1,  # enough to reject it, whatever its size is
         )
         for number, (channel, names) in enumerate(scopes.items())
     }

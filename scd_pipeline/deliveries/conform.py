@@ -53,7 +53,13 @@ _OUTSIDE_SCOPE = "outside of the delivery's scope"
 _CAST_PROBLEMS = "_cast_problems"
 _DELETED = "_deleted"
 _DELIVERED = "_delivered"
+_SAME_BITS = (T.DateType, T.TimestampType, T.TimestampNTZType, T.BooleanType)
 _WITH_NULLS = {"ignoreNullFields": "false"}
+_WITH_MICROSECONDS = {
+    **_WITH_NULLS,
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 def with_content_hash(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
@@ -62,12 +68,22 @@ def with_content_hash(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
     for field in sorted(mapping.fields, key=lambda field: field.name):
         value = col(field.name)
         parts += [
-            F.lit(field.name),
+            F.lit(_hashed_name(field)),
             value.isNull(),
-            F.to_json(F.struct(value), _WITH_NULLS) if _is_nested(field.dataType) else value,
+            F.to_json(F.struct(value), _WITH_MICROSECONDS) if _is_nested(field.dataType) else value,
         ]
     row = F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
     return frame.withColumn(HASH, F.when(mapping.line.isNotNull(), F.xxhash64(mapping.line)).otherwise(row))
+
+
+def _hashed_name(field: T.StructField) -> str:
+    """Return the name of a column, with its type if other types have the same bits for other values.
+
+    Spark hashes 150 and 1.50 alike, as decimals without their scale, and times with and without a zone.
+    """
+    if isinstance(field.dataType, T.DecimalType):
+        return f"{field.name}:decimal({field.dataType.scale})"
+    return f"{field.name}:{field.dataType.typeName()}" if isinstance(field.dataType, _SAME_BITS) else field.name
 
 
 def _is_nested(data_type: T.DataType) -> bool:

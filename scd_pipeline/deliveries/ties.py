@@ -36,7 +36,8 @@ def find_conflicts(rows: DataFrame, dimension: Dimension, limit: int) -> DataFra
         conditions.append(~F.min(value).eqNullSafe(F.max(value)))
     groups = good.groupBy(*tie_columns(dimension)).agg(any_of(conditions).alias("_differs"))
     pairs = [F.concat(F.lit(f"{name}="), col(name).cast("string")) for name in dimension.key_names]
-    keys = groups.where("_differs").select(BATCH, F.concat_ws(", ", *pairs).alias("key")).distinct()
+    key = F.make_valid_utf8(F.concat_ws(", ", *pairs)).alias("key")  # a binary key may be no text
+    keys = groups.where("_differs").select(BATCH, key).distinct()
     number = F.row_number().over(Window.partitionBy(BATCH).orderBy("key"))
     return keys.withColumn("_number", number).where(F.col("_number") <= limit).select(BATCH, "key")
 

@@ -49,7 +49,7 @@ class BatchChanges:
     @property
     def has_row_times(self) -> bool:
         """Whether rows of any snapshot have times of their own (S4)."""
-        return any(batch.has_row_times for batch in (*self.new, *self.stored_snapshots))
+        return any(batch.has_row_times for batch in (*self.new, *self.removed, *self.stored_snapshots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,10 @@ def snapshots_to_recheck(batches: BatchChanges) -> list[CoveringSnapshot]:
         ordered = sorted((b for b in batches.stored_snapshots if b.source == source), key=lambda b: b.position)
         complete: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Batch] = {}
         for snapshot in ordered:
-            changes_from = _latest_complete_time(complete.values(), snapshot)
-            is_affected = any(
-                s == source and first <= _time(snapshot) and (changes_from is None or last >= changes_from)
-                for s, first, last in spans
-            )
-            if is_affected:
+            ends = [last for s, first, last in spans if s == source and first <= _time(snapshot)]
+            # In order no change is before a stored snapshot, and comparing all scopes would grow with their square.
+            changes_from = _latest_complete_time(complete.values(), snapshot) if ends else None
+            if any(changes_from is None or last >= changes_from for last in ends):
                 affected.append(CoveringSnapshot(snapshot, changes_from))
             if source not in row_timed_sources and _is_complete(snapshot, source_columns[source]):
                 complete[(snapshot.scope_columns, snapshot.scope)] = snapshot

@@ -163,9 +163,21 @@ def assigned_keys(transitions: DataFrame, dimension: Dimension, *, key_hash: Key
     return candidates.where(is_hash).dropDuplicates([dimension.surrogate_key])
 
 
+def _attributes_of(dimension: Dimension, source: Source) -> list[Attribute]:
+    """Return the attributes of a source; the existence source also has retired ones that no source provides any more.
+
+    Their values stay, and so do the transitions that have changed them (S20, S21).
+    """
+    own = dimension.source_attributes(source.name)
+    if source.name != dimension.existence_source.name:
+        return list(own)
+    provided = {a.name for each in dimension.sources for a in dimension.source_attributes(each.name)}
+    return [a for a in dimension.attributes if a in own or a.name not in provided]
+
+
 def _latest_value_attributes(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose latest value all versions, or the version in force, show."""
-    attributes = dimension.source_attributes(source.name)
+    attributes = _attributes_of(dimension, source)
     latest = [a for a in attributes if a.is_common or a.untracked == "latest_in_version"]
     return [a for a in latest if a.scd is not ScdType.RETAIN_ORIGINAL]
 
@@ -176,7 +188,7 @@ def _opening(name: str) -> str:
 
 def _type_0_attributes(dimension: Dimension, source: Source) -> list[Attribute]:
     """Return the attributes of a source whose first value is kept permanently (S6)."""
-    return [a for a in dimension.source_attributes(source.name) if a.scd is ScdType.RETAIN_ORIGINAL]
+    return [a for a in _attributes_of(dimension, source) if a.scd is ScdType.RETAIN_ORIGINAL]
 
 
 def _type_0_names(dimension: Dimension) -> list[str]:

@@ -17,6 +17,7 @@ from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import HighWaterMark, PipelineCommit
 from scd_pipeline.delta.schema import SchemaStep
 from scd_pipeline.delta.warehouse import Warehouse
+from scd_pipeline.errors import ConflictError
 from scd_pipeline.expressions import col, readable_key
 from scd_pipeline.history.batch import Batch
 from scd_pipeline.history.last_versions import IS_LAST
@@ -170,12 +171,17 @@ def build_plan(
         running: The load that the plan is for, if it is executed.
 
     Raises:
+        ConflictError: Another load has committed since the extension was planned.
         ScdError: As `read_state`, `accept` and `plan_row_actions`.
     """
     if running is not None:
         # A further attempt may read another state, and rejected deliveries again.
         running.expect_records(read=None, shuffled=None)
     state = read_state(warehouse, dimension, downstream)
+    if extension is not None and extension.base_commit != state.commit.number:
+        # Keys of dimensions that were read before a commit of another load must not replace those of that load (S24).
+        details = {"number": state.commit.number, "previous": extension.base_commit}
+        raise ConflictError("WRITE_CONFLICT", f"table {dimension.name}", **details)
     intake = accept(
         warehouse.spark,
         state.dimension,

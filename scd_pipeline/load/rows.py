@@ -65,6 +65,10 @@ class Extension(Protocol):
         """How far the columns have applied other tables."""
 
     @property
+    def base_commit(self) -> int:
+        """The number of the table's last commit when the columns were planned."""
+
+    @property
     def log_sizes(self) -> Sequence[int | None]:
         """The number of change records that each of those tables comes from; None if unknown."""
 

@@ -18,6 +18,7 @@ from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.frames import checkpoint, empty_frame
 from scd_pipeline.history.transitions import transition_schema
 from scd_pipeline.load.run import ingest_and_apply, load, record
+from scd_pipeline.operations.check import check_dimension
 from scd_pipeline.queries.dimension import rows_known_at
 from scd_pipeline_tests.facts.players import PLAYER, W, players
 from scd_pipeline_tests.semantics.specification import requirement, rule
@@ -246,6 +247,25 @@ def test_changes_of_a_source_that_is_not_declared_any_more_are_recorded(opened: 
         shutil.rmtree(Path(opened.path) / "dim_customer_audit", ignore_errors=True)
         load(opened, alone)
     assert audits[0] == audits[1] != []
+
+
+@rule("S20", "S21")
+def test_a_retired_attribute_keeps_its_transitions_although_no_source_provides_it(opened: Warehouse) -> None:
+    """All transitions of an entity are computed again after a change."""
+    crm, web = (Source(name, feed=Feed(), existence=name == "crm" or None) for name in ("crm", "web"))
+    attributes = {"city": Attribute(2, source="crm"), "fax": Attribute(1, source="web")}
+    phone = Attribute(1, source="web")
+    before = Dimension("dim_customer", "id", {**attributes, "phone": phone}, [crm, web])
+    after = Dimension("dim_customer", "id", {**attributes, "phone": Attribute(1, retired=True)}, [crm, web])
+    load(opened, before, [Delivery("crm", "2024-01-01", frame=[{"id": "a", "city": "Rome"}])])
+    for day in (2, 3):
+        load(opened, before, [Delivery("web", f"2024-01-0{day}", frame=[{"id": "a", "phone": str(day), "fax": "0"}])])
+    load(opened, after, [Delivery("crm", "2024-01-04", frame=[{"id": "a", "city": "Oslo"}])])
+    audit = queries.audit(opened, "dim_customer")
+    assert audit.where("change_type = 'WITHDRAWN'").count() == 0
+    phones = audit.where("array_contains(changed_columns, 'phone')").orderBy("change_ts").collect()
+    assert [row["new_values"]["phone"] for row in phones if row["change_type"] == "OVERWRITE"] == ["2", "3"]
+    assert [str(result) for result in check_dimension(opened, after) if not result.passed] == []
 
 
 @pytest.mark.slow

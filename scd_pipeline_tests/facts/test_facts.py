@@ -15,6 +15,7 @@ from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
 from scd_pipeline.errors import InvariantViolated, UsageError
 from scd_pipeline.history.as_of import key_of_version
+from scd_pipeline.load import Retry, run
 from scd_pipeline.load import facts as load_facts
 from scd_pipeline.load.run import ingest_and_apply, load, plan, record
 from scd_pipeline.load.unknown_member import add_unknown_member
@@ -25,6 +26,7 @@ from scd_pipeline_tests.facts.players import (
     PLAY_SINCE,
     PLAYER,
     PLAYER_SINCE,
+    PLAYS,
     VISIT,
     W,
     frame,
@@ -337,3 +339,28 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
         """,
         both.toArrow().to_pylist(),
     )
+
+
+@rule("S24")
+def test_a_load_does_not_replace_keys_by_those_of_an_older_dimension(
+    recorded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it has read the dimension, another load changes the dimension, and a third one re-keys the fact."""
+    load(recorded, PLAY, [plays("1", PLAYS)])
+    header, *_ = W.strip().splitlines()
+    late = players("2", f"{header}\n| p | 2019-04-01 | | Iron | a | 1990 | NULL |")
+    keys, calls = run.fact_keys, []
+
+    def outdated(warehouse: Warehouse, fact: Fact) -> object:
+        calls.append(fact.name)
+        read = keys(warehouse, fact)
+        if len(calls) == 1:
+            load(warehouse, PLAYER, [late])
+            load(warehouse, fact)
+        return read
+
+    monkeypatch.setattr(run, "fact_keys", outdated)
+    load(recorded, PLAY, [plays("2", PLAYS.replace("1 ", "9 "))], retry=Retry(sleep=lambda _: None))
+    assert len(calls) == 3, "the first load, the third one, and the first one again"
+    assert [str(result) for result in check_fact(recorded, PLAY) if not result.passed] == []
+    assert load(recorded, PLAY).rows == {}

@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, StructField, TimestampType
 
-from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source, load_dimension
+from scd_pipeline.declaration import Attribute, Begin, Dimension, Feed, Snapshot, Source, load_dimension
 from scd_pipeline.deliveries.delivery import NO_VALUE, Delivery
 from scd_pipeline.deliveries.discovery import discover
 from scd_pipeline.deliveries.source_commits import PartitionChanges, partition_changes
@@ -88,6 +90,48 @@ def load_changes(spark: SparkSession, folder: Path, *names: str) -> tuple[dict[s
     selected = [each for each in discover(dimension, spark) if not names or each.name in names]
     batches = ingest_and_apply(opened, dimension, selected).batches
     return {batch.delivery: batch.rows for batch in batches if batch.outcome == "accepted"}, opened
+
+
+def test_a_version_after_a_rejected_one_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """Its changes correct the bad rows, and do not contain the others of the first one."""
+    path = f"delta.`{tmp_path / 'sizes'}`"
+    properties = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    spark.sql(f"CREATE TABLE {path} (id STRING, size STRING) USING delta {properties}")
+    spark.sql(f"INSERT INTO {path} VALUES ('a', '1'), ('b', 'large')")
+    spark.sql(f"UPDATE {path} SET size = '2' WHERE id = 'b'")
+    feed = Feed(str(tmp_path / "sizes"), versions=True)
+    dimension = Dimension("dim_size", "id", {"size": Attribute(2, type="int")}, Source("crm", feed=feed))
+    done = ingest_and_apply(Warehouse(spark, tmp_path / "warehouse"), dimension, discover(dimension, spark))
+    outcomes = [(batch.delivery, batch.outcome, batch.rows) for batch in done.batches]
+    assert outcomes == [("1", "rejected", 2), ("2", "accepted", 2)]
+
+
+@pytest.mark.rule("S34")
+@pytest.mark.parametrize(
+    ("values", "types", "attribute"),
+    [
+        ((Decimal("150"), Decimal("1.50")), (pyarrow.decimal128(3, 0), pyarrow.decimal128(3, 2)), "decimal(12,2)"),
+        ((datetime(2024, 1, 1),) * 2, (pyarrow.timestamp("us"), pyarrow.timestamp("us", tz="UTC")), "timestamp"),
+        ((True, 1), (pyarrow.bool_(), pyarrow.int32()), "string"),
+    ],
+    ids=["scale", "time zone", "boolean"],
+)
+def test_a_corrected_type_is_other_content(
+    spark: SparkSession, tmp_path: Path, values: tuple[object, object], types: tuple[Any, Any], attribute: str
+) -> None:
+    """Spark stores both values with the same bits, and hashes only these."""
+    source = Source("crm", snapshot=Snapshot(), timezone="Europe/Oslo")
+    dimension = Dimension("dim_x", "id", {"a": Attribute(1, type=attribute)}, source)
+    frames = [
+        pyarrow.table({"id": ["1"], "a": pyarrow.array([value], data_type)})
+        for value, data_type in zip(values, types, strict=True)
+    ]
+    deliveries = [Delivery("crm", "2024-01-01", revision=number, frame=frame) for number, frame in enumerate(frames)]
+    opened, stored = Warehouse(spark, tmp_path / "warehouse"), []
+    for delivery in deliveries:
+        ingest_and_apply(opened, dimension, [delivery])
+        stored.append(opened.table("dim_x").read().collect()[0]["a"])
+    assert stored[0] != stored[1]
 
 
 @pytest.mark.slow

@@ -69,3 +69,11 @@ def test_a_load_is_not_narrowed_if_it_and_the_log_have_few_records(stored: int, 
 
 def test_a_log_of_an_unknown_number_of_records_may_have_many() -> None:
     assert not has_few_records(None)
+
+
+@pytest.mark.rule("S4", "S34")
+def test_rows_with_times_of_a_withdrawn_snapshot_are_known_to_have_them() -> None:
+    """The channel may have no `effective_at` any more."""
+    timed = replace(STORED, has_row_times=True)
+    assert BatchChanges((), (timed,), ()).has_row_times
+    assert not BatchChanges((), (STORED,), ()).has_row_times

@@ -283,6 +283,9 @@ def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
                 field = f"sources.{source.name}.snapshot.scope"
                 problem = f"{display(name)} is not in the business key"
                 errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, draft.key_names))
+            if {column.name: column.type for column in draft.business_key}.get(name) == "binary":
+                problem = f"{name} is binary, which has no text for a scope"
+                errors.add("INVALID_TYPE", f"sources.{source.name}.snapshot.scope", problem, "use other columns")
 
 
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
