@@ -215,6 +215,12 @@ CONDITIONS: Mapping[str, Condition] = {
         "or none; the table was not changed",
         "declare another name, or another schema (SCD_SCHEMA) or folder for the tables",
     ),
+    "TABLE_REPLACED": Condition(
+        "another program replaced {table}, as CREATE OR REPLACE TABLE does: it has no property {property}; expected "
+        "the table whose rows {log} determines; nothing was written",
+        "restore its last version that has the property (DESCRIBE HISTORY, RESTORE TABLE), or drop it: a load rebuilds "
+        "it from {log}",
+    ),
     "TABLE_WITHOUT_LOG": Condition(
         "{table} was not created by this package, so no change log determines its rows; expected a "
         "dimension of this package; nothing was written",

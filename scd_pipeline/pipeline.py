@@ -308,7 +308,7 @@ class Pipeline:
             self.warehouse, rows, dimension, time=time, keys=names, known_at=system_time, tolerance=tolerance
         )
 
-    def sql(self, query: str, *, facts: Sequence[Fact] = ()) -> DataFrame:
+    def sql(self, query: str, *, facts: Sequence[Fact] = (), dimensions: Sequence[Dimension] = ()) -> DataFrame:
         """Return the result of a query in Spark SQL over the tables and views of the warehouse, by their names.
 
         In addition to the tables, each dimension has the views `<dimension>_current`, `_in_force`, `_batches` and
@@ -318,16 +318,20 @@ class Pipeline:
         Args:
             query: The query.
             facts: Facts for which `<fact>_joined` has the attributes of their dimensions.
+            dimensions: Other dimensions that the query reads. They are needed only if the warehouse is in a bucket,
+                whose tables cannot be listed.
 
         Raises:
             UsageError: An argument has a value that cannot be used.
             pyspark.errors.AnalysisException: The query names a table or column that does not exist.
         """
-        declared = [_declared(fact) for fact in _listed("facts", facts)]
-        queries.register(
-            self.warehouse, facts=[f for f in declared if isinstance(f, Fact)], query=_text("query", query)
-        )
-        return self.spark.sql(query)
+        declared = [_declared(each) for each in (*_listed("facts", facts), *_listed("dimensions", dimensions))]
+        joined = [table for table in declared if isinstance(table, Fact)]
+        names = [table.name for table in (*declared, *(d for fact in joined for d in fact.dimensions))]
+        warehouse = self.warehouse if self.warehouse.is_listed else self.warehouse.with_declared(names)
+        if warehouse.is_listed or names:
+            queries.register(warehouse, facts=joined, query=_text("query", query))
+        return self.spark.sql(_text("query", query))
 
     # Operations
 

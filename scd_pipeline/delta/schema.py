@@ -239,14 +239,24 @@ def require_pipeline_tables(*tables: Table) -> set[str]:
     Raises:
         SetupError: One of the tables was not created by this package.
     """
-    existing = set()
+    properties = {table.name: table.properties() for table in tables}
     for table in tables:
-        properties = table.properties()
-        if properties and FORMAT not in properties:
-            raise SetupError("FOREIGN_TABLE", f"table {table.name}", table=table.identifier, property=FORMAT)
-        if properties:
-            existing.add(table.name)
-    return existing
+        if properties[table.name] and FORMAT not in properties[table.name]:
+            raise foreign_table_error(table, properties.get(table.name + LOG_SUFFIX, {}))
+    return {name for name, values in properties.items() if values}
+
+
+def foreign_table_error(table: Table, log_properties: Mapping[str, str]) -> SetupError:
+    """Return the error about a table that this package did not create, or that another program replaced.
+
+    Args:
+        table: The table.
+        log_properties: The properties of its change log; none without one.
+    """
+    details = {"table": table.identifier, "property": FORMAT}
+    if FORMAT in log_properties:
+        return SetupError("TABLE_REPLACED", f"table {table.name}", **details, log=table.name + LOG_SUFFIX)
+    return SetupError("FOREIGN_TABLE", f"table {table.name}", **details)
 
 
 def with_former_names(dimension: Dimension, stored: StoredDeclaration | None) -> Dimension:

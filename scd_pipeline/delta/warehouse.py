@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -113,6 +114,12 @@ class Warehouse:
                 self.capabilities = load_capabilities(self.spark, store, f"{self.path}/_scratch", engine=engine)
             self._confirmed = self.capabilities
         return self.writable(name)
+
+    def with_declared(self, names: Sequence[str]) -> Warehouse:
+        """Return the warehouse with other declared names."""
+        warehouse = copy.copy(self)
+        warehouse.declared = tuple(names)
+        return warehouse
 
     @property
     def location(self) -> str:

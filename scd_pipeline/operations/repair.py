@@ -16,12 +16,12 @@ from pyspark.sql import functions as F
 from scd_pipeline.columns import COMMIT, CURRENT_FLAG
 from scd_pipeline.declaration import Dimension
 from scd_pipeline.declaration.column_names import TABLE_COLUMNS
-from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX
+from scd_pipeline.declaration.tables import AUDIT_SUFFIX, HISTORY_SUFFIX, LOG_SUFFIX
 from scd_pipeline.delta.audit_table import AUDIT_ID, repair_rows
 from scd_pipeline.delta.change_log import ChangeLog
 from scd_pipeline.delta.commits import PipelineCommit, foreign_commits
 from scd_pipeline.delta.generated_columns import to_stored_columns
-from scd_pipeline.delta.schema import FORMAT, declared_columns, require_same_declaration
+from scd_pipeline.delta.schema import FORMAT, declared_columns, foreign_table_error, require_same_declaration
 from scd_pipeline.delta.stored_declaration import StoredDeclaration
 from scd_pipeline.delta.upstream import damage, log_mark, raise_first, table_mark
 from scd_pipeline.delta.warehouse import Warehouse
@@ -163,6 +163,8 @@ def _read(warehouse: Warehouse, dimension: Dimension) -> _RepairInput:
     """
     names, properties = _tables(dimension), warehouse.table(dimension.name).properties()
     if properties and FORMAT not in properties:
+        if FORMAT in (log_properties := warehouse.table(dimension.name + LOG_SUFFIX).properties()):
+            raise foreign_table_error(warehouse.table(dimension.name), log_properties)
         raise SetupError("TABLE_WITHOUT_LOG", f"table {dimension.name}", table=dimension.name)
     if (declared := StoredDeclaration.from_properties(properties)) is not None:
         require_same_declaration(dimension, declared)

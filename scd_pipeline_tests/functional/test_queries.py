@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from scd_pipeline import queries
+from scd_pipeline import Pipeline, queries
 from scd_pipeline.declaration import Begin, Dimension, Feed, Snapshot, Source
 from scd_pipeline.deliveries.delivery import Delivery
 from scd_pipeline.delta.warehouse import Warehouse
@@ -172,6 +172,12 @@ def test_an_empty_warehouse_has_no_tables(spark: SparkSession, warehouse: Path) 
 def test_tables_of_a_remote_folder_cannot_be_listed(spark: SparkSession) -> None:
     with pytest.raises(SetupError, match="TABLES_NOT_LISTED"):
         Warehouse(spark, "s3://bucket/warehouse").tables()
+
+
+def test_a_query_of_a_remote_folder_reads_the_tables_that_are_passed(store: Warehouse) -> None:
+    with Pipeline(f"file://{store.path}", spark=store.spark) as pipeline:
+        assert pipeline.sql("SELECT * FROM dim_plain_current", dimensions=[PLAIN]).count() == 1
+        assert pipeline.sql(f"SELECT * FROM delta.`{store.path}/dim_plain`").count() == 1
 
 
 def test_only_declared_tables_of_a_remote_folder_are_listed(store: Warehouse) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scd_pipeline.delta.warehouse import Warehouse
-from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError
+from scd_pipeline.errors import ForeignCommitError, HighWaterMarkError, LoadError, SetupError
 from scd_pipeline.invariants.properties import KEY_LIST_IS_COMPLETE, NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS
 from scd_pipeline.load.run import ingest_and_apply, load
 from scd_pipeline.operations.check import check_dimension
@@ -23,6 +24,7 @@ from scd_pipeline.operations.status import status
 from scd_pipeline_tests.storage.customers import CUSTOMER, history, snapshot
 
 TABLE, LOG, AUDIT, KEYS = (f"dim_customer{suffix}" for suffix in ("", "_changes", "_audit", "_keys"))
+NOW = datetime(2024, 3, 2, tzinfo=timezone.utc)
 SINCE_JANUARY = dict.fromkeys(("a", "b", "c", "d"), "Rome")
 ONLY_NEW = snapshot(3, {"e": "Bonn"}, allow=frozenset({"retire_guard"}))
 """Without the log this delivery would remove every customer."""
@@ -140,10 +142,17 @@ def test_a_load_is_rejected_before_it_writes(sound: Warehouse, recreated_log: Pa
 def test_status_and_check_report_the_damage(sound: Warehouse, recreated_log: Path, name: str, rule: str) -> None:
     damage, _, message = DAMAGES[name]
     damage(sound, recreated_log)
-    (table,) = status(sound, [CUSTOMER], [], now=datetime(2024, 3, 2, tzinfo=timezone.utc)).tables
+    (table,) = status(sound, [CUSTOMER], [], now=NOW).tables
     assert re.search(message, table.damage[0])
     results = check_dimension(sound, CUSTOMER, [NO_FOREIGN_COMMITS, UPSTREAM_HAS_APPLIED_COMMITS])
     assert [result.rule for result in results if not result.passed] == [rule]
+
+
+@pytest.mark.parametrize("run", [load, functools.partial(repair, now=NOW, actor="test")])
+def test_a_replaced_table_is_restored_or_dropped(sound: Warehouse, run: Callable[..., object]) -> None:
+    sql(sound, TABLE, "CREATE OR REPLACE TABLE {table} USING delta AS SELECT 1 AS n")
+    with pytest.raises(SetupError, match=f"TABLE_REPLACED.*drop it: a load rebuilds it from {LOG}"):
+        run(sound, CUSTOMER)
 
 
 @pytest.mark.parametrize("run_repair", [repair, repair_without_log])
@@ -155,7 +164,7 @@ def test_a_repair_needs_the_change_log(
     sql(sound, TABLE, "DELETE FROM {table} WHERE id = 'a'")
     before = commits(sound)
     with pytest.raises(HighWaterMarkError, match="LOG_LOST"):
-        run_repair(sound, CUSTOMER, now=datetime(2024, 3, 2, tzinfo=timezone.utc), actor="test")
+        run_repair(sound, CUSTOMER, now=NOW, actor="test")
     assert commits(sound) == before
 
 
