@@ -249,6 +249,7 @@ def test_changes_of_a_source_that_is_not_declared_any_more_are_recorded(opened: 
     assert audits[0] == audits[1] != []
 
 
+@pytest.mark.slow
 @rule("S20", "S21")
 def test_a_retired_attribute_keeps_its_transitions_although_no_source_provides_it(opened: Warehouse) -> None:
     """All transitions of an entity are computed again after a change."""

@@ -341,6 +341,7 @@ def test_rows_join_as_of_their_time_and_histories_join_by_overlapping_windows(
     )
 
 
+@pytest.mark.slow
 @rule("S24")
 def test_a_load_does_not_replace_keys_by_those_of_an_older_dimension(
     recorded: Warehouse, monkeypatch: pytest.MonkeyPatch

@@ -145,7 +145,7 @@ def test_a_snapshot_with_row_times_asserts_values_at_row_times_and_presence_at_i
 
 
 @rule("S4", "S18")
-@case
+@long_case
 def test_a_deleted_entity_that_is_present_returns_at_the_time_of_the_snapshot() -> Case:
     """It has the values of its row, although the row time is before the absence."""
     return Case(

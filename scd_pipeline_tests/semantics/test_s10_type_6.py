@@ -98,7 +98,7 @@ def test_the_previous_value_can_be_the_last_different_one() -> Case:
 
 
 @rule("S10", "S14")
-@case
+@long_case
 def test_a_late_version_changes_the_last_different_value_of_all_later_ones() -> Case:
     return Case(
         LIMIT,

@@ -105,7 +105,7 @@ def test_the_row_of_a_deleted_entity_is_removed_if_declared() -> Case:
 
 
 @rule("S19", "S33")
-@case
+@long_case
 def test_a_late_absence_does_not_remove_an_entity_that_exists_later() -> Case:
     return Case(
         PARTNER,

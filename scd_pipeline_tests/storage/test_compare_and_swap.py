@@ -73,9 +73,8 @@ def test_a_schema_step_that_another_writer_executed_first_is_a_conflict(loaded: 
         assert plan(loaded, changed, [feed("one", ("a", month, "Oslo"))]).schema_steps == ()
 
 
-@pytest.mark.parametrize(
-    "is_concurrent", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["one writer", "concurrent writer"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("is_concurrent", [False, True], ids=["one writer", "concurrent writer"])
 def test_an_optimize_between_plan_and_write_is_not_a_conflict(loaded: Warehouse, is_concurrent: bool) -> None:
     """It makes no pipeline commit. The commit of a concurrent writer is still a conflict."""
     ingest_and_apply(loaded, CUSTOMER, [feed("zero", ("b", 1, "Bonn"))])
