@@ -130,7 +130,6 @@ def kill() -> None:
     raise Killed
 
 
-@pytest.mark.slow
 @requirement("F6", "F39")
 @pytest.mark.rule("S11")
 def test_two_tables_have_the_rows_of_one_after_each_load(spark: SparkSession, tmp_path: Path) -> None:
