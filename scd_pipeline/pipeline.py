@@ -329,9 +329,10 @@ class Pipeline:
         joined = [table for table in declared if isinstance(table, Fact)]
         names = [table.name for table in (*declared, *(d for fact in joined for d in fact.dimensions))]
         warehouse = self.warehouse if self.warehouse.is_listed else self.warehouse.with_declared(names)
+        text = _text("query", query)
         if warehouse.is_listed or names:
-            queries.register(warehouse, facts=joined, query=_text("query", query))
-        return self.spark.sql(_text("query", query))
+            queries.register(warehouse, facts=joined, query=text)
+        return self.spark.sql(text)
 
     # Operations
 

@@ -111,23 +111,22 @@ def repair(
 
     declared = settings.declared_dimension(dimension)
     run = repair_without_log if without_log else repair_from_log
-    with settings.open(quick=False) as warehouse, progress(f"comparing the rows of {declared.name}"):
-        result = run(
-            warehouse,
-            declared,
-            now=datetime.now(timezone.utc),
-            actor=actor or f"user:{_user_name()}",
-            reason=reason,
-            dry_run=dry_run,
-        )
-        if result.commit is not None:
-            create_views(warehouse, [declared.name], settings.declared_facts(dimension), failed=warn)
-        ordered = result.differences.orderBy(*[quote_name(name) for name in result.differences.columns[1:-1]])
-        rows = collect(ordered, _PRINTED_DIFFERENCES if output.is_table else 0)
-        if output.format == "parquet":  # with Spark's types
-            output.write_frame(ordered)
-        elif rows.values or not output.is_table:
-            output.write(rows)
+    with settings.open(quick=False) as warehouse:
+        with progress(f"comparing the rows of {declared.name}"):
+            result = run(
+                warehouse,
+                declared,
+                now=datetime.now(timezone.utc),
+                actor=actor or f"user:{_user_name()}",
+                reason=reason,
+                dry_run=dry_run,
+            )
+            if result.commit is not None:
+                create_views(warehouse, [declared.name], settings.declared_facts(dimension), failed=warn)
+            ordered = result.differences.orderBy(*[quote_name(name) for name in result.differences.columns[1:-1]])
+            rows = collect(ordered, _PRINTED_DIFFERENCES if output.is_table else 0)
+        if rows.values or not output.is_table:
+            output.write_collected(ordered, rows)
     if result.table_version is None:
         counts = ", ".join(f"{count} to {action}" for action, count in result.rows.items())
         state = "nothing was written"

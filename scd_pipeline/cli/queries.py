@@ -223,10 +223,7 @@ def history(
         excluded = {*identifying, *map(generated.name, hidden)}
         others = [name for name in versions.differing() if name not in excluded]
         selected = [*identifying, *others]
-        if output.format == "parquet":  # with Spark's types
-            output.write_frame(rows.select(*map(col, selected)))
-        else:
-            output.write(versions.select(selected))
+        output.write_collected(rows.select(*map(col, selected)), versions.select(selected))
         _report_count(len(versions.values), output)
 
 

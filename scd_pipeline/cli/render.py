@@ -59,6 +59,13 @@ class Output:
         self._write_parquet(rows.slice(0, self.limit) if has_more else rows)
         self._report_limit(has_more)
 
+    def write_collected(self, frame: DataFrame, rows: Rows) -> None:
+        """Write the collected rows of a frame; as Parquet the frame itself, whose columns have their types."""
+        if self.format == "parquet":
+            self.write_frame(frame)
+        else:
+            self.write(rows)
+
     def write(self, rows: Rows) -> None:
         """Write rows.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +30,7 @@ _RESERVED: Mapping[str, str] = {
     "owner": "it is the option `owner`",
     "provider": "it is delta for each table",
 }
-_HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1, "day": 24, "week": 168}
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 
 
 def reserved_reason(name: str) -> str | None:
@@ -69,6 +68,7 @@ def interval_hours(interval: str) -> int:
     """Return the hours of an interval in a property, such as `interval 30 days`, rounded up; 0 for other units."""
     tokens = interval.lower().removeprefix("interval").split()
     pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
-    if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _HOURS for number, unit in pairs):
+    if len(tokens) % 2 or not all(number.isdecimal() and unit.rstrip("s") in _SECONDS for number, unit in pairs):
         return 0
-    return math.ceil(sum(int(number) * _HOURS[unit.rstrip("s")] for number, unit in pairs))
+    seconds = sum(int(number) * _SECONDS[unit.rstrip("s")] for number, unit in pairs)
+    return -(-seconds // 3_600)

@@ -8,7 +8,7 @@ applied by the load, batch by batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -252,7 +252,7 @@ def accept(
         whole = _versions_after_rejected(to_read, intake)
         if not whole:
             return intake
-        to_read = [replace(each, changes_only=each.changes_only and each.number not in whole) for each in to_read]
+        to_read = _read_whole(to_read, whole)
 
 
 def pending_deliveries(dimension: Dimension, deliveries: Sequence[Delivery], stored: Sequence[Batch]) -> list[Delivery]:
@@ -280,13 +280,18 @@ def _read(
         whole = _versions_to_read_whole(to_read, read)
         if not whole:
             return read
-        to_read = [replace(each, changes_only=each.changes_only and each.number not in whole) for each in to_read]
+        to_read = _read_whole(to_read, whole)
 
 
 def _with_changes_only(to_read: Sequence[PendingDelivery], stored: Sequence[Batch]) -> list[PendingDelivery]:
     """Let a version of a table be read as changes if the version before is stored, or read too."""
     loaded = {batch.delivery_key for batch in (*stored, *(each.batch for each in to_read))}
     return [replace(each, changes_only=_version_before(each) in loaded) for each in to_read]
+
+
+def _read_whole(to_read: Sequence[PendingDelivery], numbers: Collection[int]) -> list[PendingDelivery]:
+    """Return the deliveries, of which those of some numbers are no longer read as changes."""
+    return [replace(each, changes_only=each.changes_only and each.number not in numbers) for each in to_read]
 
 
 def _version_before(delivery: PendingDelivery) -> DeliveryKey | None:

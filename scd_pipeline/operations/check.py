@@ -239,11 +239,10 @@ def _results(table: str, rules: list[str], violating: DataFrame) -> list[CheckRe
 
 
 def _check_audit(warehouse: Warehouse, tables: _Tables, dimension: Dimension, rows: DataFrame) -> CheckResult | None:
-    audit, log = tables.rows(dimension.name + AUDIT_SUFFIX), dimension.name + LOG_SUFFIX
-    recorded = tables.last(dimension.name + AUDIT_SUFFIX).applied(log).commit
-    if (
-        audit is None or recorded < tables.last(dimension.name).applied(log).commit
-    ):  # a load has not recorded its changes yet, or was killed
+    name, log = dimension.name + AUDIT_SUFFIX, dimension.name + LOG_SUFFIX
+    audit = tables.rows(name)
+    recorded, applied = (tables.last(table).applied(log).commit for table in (name, dimension.name))
+    if audit is None or recorded < applied:  # a load has not recorded its changes yet, or was killed
         return None
     dimension = with_former_names(
         dimension, StoredDeclaration.from_properties(warehouse.table(dimension.name).properties())

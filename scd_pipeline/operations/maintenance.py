@@ -137,10 +137,10 @@ class _Maintenance:
         """Compact a table; arrange the rows of a large dimension, unless none was written since they were arranged."""
         table = self.warehouse.writable(name)
         columns: tuple[str, ...] = ()
-        is_of_dimension = self.dimension is not None and self.dimension.name == name.removesuffix(HISTORY_SUFFIX)
-        # Delta arranges the rows of a table with clustering columns by these, and rejects a Z-order.
-        if self.dimension is not None and is_of_dimension and not table.details()["clusteringColumns"]:
-            columns = z_order_columns(self.dimension, table.read().count())
+        if self.dimension is not None and self.dimension.name == name.removesuffix(HISTORY_SUFFIX):
+            # Delta arranges the rows of a table with clustering columns by these, and rejects a Z-order.
+            is_clustered = bool(table.details()["clusteringColumns"])
+            columns = () if is_clustered else z_order_columns(self.dimension, table.read().count())
         if not (columns and table.is_z_ordered(table.last_commit().table_version)):
             with_retries(name, lambda number: table.compact(columns), self.retry, ignore_progress)
 

@@ -201,6 +201,12 @@ def test_all_errors_are_reported_at_once() -> None:
     assert located_codes(create) == [("dim_customer", *line.split()) for line in expected.strip().splitlines()]
 
 
+def crm_and(name: str) -> dict[str, Any]:
+    """Options with the source crm, and another one of this name."""
+    crm = Source("crm", feed=Feed(), attributes=["email"], existence=True)
+    return {"attributes": {"email": 1, "city": 2}, "sources": [crm, Source(name, feed=Feed(), attributes=["city"])]}
+
+
 # Values that only Python can pass, with the field and the code of their error.
 PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
     "empty name": ({"name": ""}, "name", "MISSING_VALUE"),
@@ -210,28 +216,8 @@ PYTHON_ONLY: dict[str, tuple[dict[str, Any], str, str]] = {
     "attributes as a list": ({"attributes": ["city"]}, "attributes", "INVALID_KIND"),
     "source as a name": ({"sources": "crm"}, "sources", "INVALID_KIND"),
     "source as a number": ({"sources": [5]}, "sources", "INVALID_KIND"),
-    "source named twice": (
-        {
-            "attributes": {"email": 1, "city": 2},
-            "sources": [
-                Source("crm", feed=Feed(), attributes=["email"], existence=True),
-                Source("CRM", feed=Feed(), attributes=["city"]),
-            ],
-        },
-        "sources.CRM",
-        "NAME_IN_USE",
-    ),
-    "equal source named twice": (
-        {
-            "attributes": {"email": 1, "city": 2},
-            "sources": [
-                Source("crm", feed=Feed(), attributes=["email"], existence=True),
-                Source("crm", feed=Feed(), attributes=["city"]),
-            ],
-        },
-        "sources.crm",
-        "NAME_IN_USE",
-    ),
+    "source named twice": (crm_and("CRM"), "sources.CRM", "NAME_IN_USE"),
+    "equal source named twice": (crm_and("crm"), "sources.crm", "NAME_IN_USE"),
     "sign-offs as text": ({"sign_offs": "Ann"}, "sign_offs", "INVALID_KIND"),
     "sign-off in Python as text": ({"sign_offs": {"business": "Ann"}}, "sign_offs.business", "INVALID_KIND"),
     "sign-off in Python of an unknown role": (

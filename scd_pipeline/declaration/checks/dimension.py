@@ -277,15 +277,16 @@ def _check_source_attributes(errors: ErrorCollector, draft: Dimension) -> None:
 
 
 def _check_scopes(errors: ErrorCollector, draft: Dimension) -> None:
+    types = {column.name: column.type for column in draft.business_key}
     for source in draft.sources:
+        field = f"sources.{source.name}.snapshot.scope"
         for name in source.snapshot.scope if source.snapshot else ():
-            if draft.key_names and name not in draft.key_names:
-                field = f"sources.{source.name}.snapshot.scope"
+            if types and name not in types:
                 problem = f"{display(name)} is not in the business key"
                 errors.add("UNKNOWN_NAME", field, problem, did_you_mean(name, draft.key_names))
-            if {column.name: column.type for column in draft.business_key}.get(name) == "binary":
+            if types.get(name) == "binary":
                 problem = f"{name} is binary, which has no text for a scope"
-                errors.add("INVALID_TYPE", f"sources.{source.name}.snapshot.scope", problem, "use other columns")
+                errors.add("INVALID_TYPE", field, problem, "use other columns")
 
 
 def _check_source_columns(errors: ErrorCollector, draft: Dimension) -> None:
